@@ -1,0 +1,53 @@
+"""Monte Carlo counterfactual regret minimization for any OpenSpiel game.
+
+    pyspiel.Game --compile--> GameTree --> estimator --gradient--> minimizer --> strategy --> averaging --> policy
+                              (flat        samples a part          next strategy at   (table)   average      OpenSpiel
+                               arrays)     of the tree             touched infosets      |      strategy     Policy
+                                  ^                 ^------------------------------------'                     |
+                                  '---------------- evaluation: best response, exploitability <----------------'
+
+Example:
+    >>> import mccfr_plus
+    >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="external", minimizer="rm", seed=1)
+    >>> solver.run(20_000).exploitability() < 0.05
+    True
+"""
+
+from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.errors import (
+    BudgetError,
+    ConfigError,
+    GameError,
+    MccfrPlusError,
+    PolicyError,
+    PolicyFileError,
+)
+from mccfr_plus.estimators import (
+    ChanceSampling,
+    Estimator,
+    ExternalSampling,
+    Full,
+    OpponentSampling,
+    OutcomeSampling,
+)
+from mccfr_plus.evaluation import (
+    BestResponse,
+    Evaluation,
+    best_response,
+    evaluate,
+    expected_values,
+    exploitability,
+    nash_conv,
+)
+from mccfr_plus.minimizers import (
+    Discounted,
+    Minimizer,
+    PredictiveRegretMatching,
+    PredictiveRegretMatchingPlus,
+    RegretMatching,
+    RegretMatchingPlus,
+)
+from mccfr_plus.policies import TreePolicy
+from mccfr_plus.policy_file import load_policy, save_policy
+from mccfr_plus.solver import Progress, Solver
+from mccfr_plus.tree import GameTree, Statistics, compile_game, load_game

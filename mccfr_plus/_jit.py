@@ -1,0 +1,62 @@
+"""The one place that owns the options of Numba's compiler.
+
+`cache=True` keeps compiled kernels on disk, so that only the first start of a machine compiles. No kernel calls
+itself: a cached self-recursive kernel crashes the next process (numba issue 6061), so every walk has its own stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numba
+
+logger = logging.getLogger("mccfr_plus")
+
+# Kernels never raise, so Python's error model (a check at each division) would only cost time.
+kernel = numba.njit(cache=True, error_model="numpy", nogil=True)
+
+# For what a kernel calls per node or per infoset. Without it each call passes bundles of arrays and counts their
+# references with atomic operations, which was measured to cost ten times as much as the work itself.
+inline_kernel = numba.njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+
+_NOTICE_AFTER = 1.0  # seconds; loading from the disk cache takes less
+
+
+@contextlib.contextmanager
+def announce_compilation(function: Any) -> Iterator[None]:
+    """Logs a line if what runs inside takes so long that the function must be compiling for the first time."""
+    if getattr(function, "signatures", True):  # compiled or loaded already in this process, or not compiled at all
+        yield
+        return
+    text = "compiling the kernels: this happens once on a machine and takes up to a minute"
+    timer = threading.Timer(_NOTICE_AFTER, logger.warning, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def rebind(function: Any, **replacements: Any) -> Any:
+    """Returns a kernel in which some of the functions that it calls by global name are others.
+
+    This is how somebody's own part gets into the loops of the built-in ones, at their speed, from one source.
+    Passing functions as arguments would do the same, but Numba does not keep such kernels on disk. What is returned
+    is compiled in each process.
+
+    Args:
+        function: A kernel.
+        **replacements: Global names of the kernel's module and what they are to mean, kernels as a rule.
+    """
+    source = getattr(function, "py_func", function)  # the function itself where compilation is switched off
+    unknown = set(replacements) - set(source.__code__.co_names)
+    if unknown:
+        raise ValueError(f"{source.__name__} does not use {', '.join(sorted(unknown))}")
+    twin = types.FunctionType(source.__code__, {**source.__globals__, **replacements}, source.__name__)
+    return numba.njit(error_model="numpy", nogil=True)(twin)

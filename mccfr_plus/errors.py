@@ -1,0 +1,25 @@
+"""The errors of this package: each says what was given, what is allowed and what to do."""
+
+
+class MccfrPlusError(Exception):
+    """The root of all errors that this package raises on purpose."""
+
+
+class GameError(MccfrPlusError, ValueError):
+    """A game that does not exist or that no solver of this package can take."""
+
+
+class BudgetError(GameError, MemoryError):
+    """A game tree that is larger than the node or memory budget it was given."""
+
+
+class ConfigError(MccfrPlusError, ValueError):
+    """A parameter, or a combination of parts, that makes no sense."""
+
+
+class PolicyError(MccfrPlusError, ValueError):
+    """A policy that does not fit the game it is used with."""
+
+
+class PolicyFileError(PolicyError):
+    """A file that is no policy of this package, is damaged, or belongs to another game."""

@@ -1,0 +1,91 @@
+"""Best responses and expected values on the arrays, for any number of players and any payoffs."""
+
+from mccfr_plus._jit import kernel
+from mccfr_plus.estimators.full import exact_gradient
+from mccfr_plus.tree.arrays import (
+    CHANCE,
+    FIRST_CHILD,
+    FIRST_SLOT,
+    KIND,
+    NUM_ACTIONS,
+    NUM_CHILDREN,
+    PARENT_SLOT,
+    PAYLOAD,
+    PROBABILITY,
+    TERMINAL,
+)
+
+
+@kernel
+def own_reach(tree, strategy, reach):
+    """Writes every player's reach of each of his sequences; `reach` is ``[num_slots + num_players]``, an output."""
+    infosets = tree.infosets
+    num_players = len(tree.slot_range) - 1
+    reach[tree.slot_range[num_players] :] = 1.0
+    for infoset in range(len(infosets)):
+        first = infosets[infoset, FIRST_SLOT]
+        above = reach[infosets[infoset, PARENT_SLOT]]
+        for slot in range(first, first + infosets[infoset, NUM_ACTIONS]):
+            reach[slot] = above * strategy[slot]
+
+
+@kernel
+def best_response_value(tree, reach, player, gradient, best):
+    """Returns the values of a best response and of the policy itself for one player.
+
+    Args:
+        tree: `TreeArrays` with leaves.
+        reach: Own reach of every sequence under the policy to respond to.
+        player: The responding player.
+        gradient: ``[num_slots + num_players]``. Modified in place.
+        best: ``[num_infosets]`` int32; the player's entries become the slots of a best response, the first of equally
+            good ones.
+
+    Returns:
+        The value of the best response, and the value of what the policy does.
+    """
+    infosets = tree.infosets
+    exact_gradient(tree, reach, gradient, player)
+    empty = tree.slot_range[-1] + player
+    on_policy = gradient[empty]
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        on_policy += gradient[slot] * reach[slot]
+    for infoset in range(tree.infoset_range[player + 1] - 1, tree.infoset_range[player] - 1, -1):
+        first = infosets[infoset, FIRST_SLOT]
+        chosen = first
+        for slot in range(first + 1, first + infosets[infoset, NUM_ACTIONS]):
+            if gradient[slot] > gradient[chosen]:
+                chosen = slot
+        best[infoset] = chosen
+        gradient[infosets[infoset, PARENT_SLOT]] += gradient[chosen]
+    return gradient[empty], on_policy
+
+
+@kernel
+def evaluate(tree, strategy, reach, gradient, best, best_values, values):
+    """Writes the best-response and on-policy value of every player.
+
+    The last five are outputs or scratch: ``[num_slots + num_players]`` twice, ``[num_infosets]`` int32, and
+    ``[num_players]`` twice.
+    """
+    own_reach(tree, strategy, reach)
+    for player in range(len(values)):
+        best_values[player], values[player] = best_response_value(tree, reach, player, gradient, best)
+
+
+@kernel
+def node_values(tree, strategy, values):
+    """Writes every player's expected payoff at every node; `values` is ``[num_nodes, num_players]``, an output."""
+    nodes = tree.nodes
+    for node in range(len(nodes) - 1, -1, -1):
+        kind, child, payload = nodes[node, KIND], nodes[node, FIRST_CHILD], nodes[node, PAYLOAD]
+        for player in range(values.shape[1]):
+            if kind == TERMINAL:
+                values[node, player] = tree.payoffs[payload, player]
+                continue
+            value = 0.0
+            for index in range(nodes[node, NUM_CHILDREN]):
+                label = payload + index
+                probability = tree.chance[label, PROBABILITY] if kind == CHANCE else strategy[label]
+                value += probability * values[child + index, player]
+            values[node, player] = value

@@ -1,0 +1,108 @@
+"""The one loop of all solvers: estimate, average, minimize, for every player, iteration after iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mccfr_plus._jit import kernel, rebind
+from mccfr_plus.borrowed import borrow
+from mccfr_plus.averaging import accumulate
+from mccfr_plus.estimators.base import Average, Estimator
+from mccfr_plus.estimators.schemes import estimate
+from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.minimizers.fold import minimize
+from mccfr_plus.tree.arrays import CHANCE, FIRST_CHILD, KIND, NUM_CHILDREN
+from mccfr_plus.workspace import ITERATION
+
+_NEVER = int(Average.NEVER)
+
+
+@kernel
+def loop(
+    tree,
+    strategy,
+    tables,
+    average,
+    workspace,
+    estimator_parameters,
+    minimizer_parameters,
+    way,
+    gamma,
+    all_own,
+    alternating,
+    iterations,
+):
+    """Runs iterations.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]`` float64. Modified in place.
+        tables: ``[num_tables, num_slots]`` float64, the minimizer's. Modified in place.
+        average: ``[num_slots]`` float64, sums of the average strategy. Modified in place.
+        workspace: `Workspace`. Modified in place.
+        estimator_parameters: See `Estimator.parameters`.
+        minimizer_parameters: See `Minimizer.parameters`. Modified in place.
+        way: A value of `Average`.
+        gamma: Exponent of the weights of the average.
+        all_own: See `accumulate`.
+        alternating: Whether each player is updated before the next one's gradient is estimated.
+        iterations: How many.
+    """
+    tree, workspace = borrow(tree), borrow(workspace)
+    strategy, tables, average = borrow(strategy), borrow(tables), borrow(average)
+    estimator_parameters, minimizer_parameters = borrow(estimator_parameters), borrow(minimizer_parameters)
+    num_players = len(tree.slot_range) - 1
+    for _ in range(iterations):
+        workspace.counts[ITERATION] += 1
+        iteration = workspace.counts[ITERATION]
+        weight = 1.0
+        if gamma == 1.0:
+            weight = float(iteration)
+        elif gamma != 0.0:
+            weight = float(iteration) ** gamma
+        # One place that estimates and one that minimizes, in both orders of play: each is inlined once.
+        for step in range(2 * num_players):
+            if alternating:
+                player, is_update = step // 2, step % 2 == 1
+            else:
+                player, is_update = step % num_players, step >= num_players
+            if is_update:
+                minimize(tree, strategy, tables, workspace, player, iteration, minimizer_parameters)
+            else:
+                estimate(estimator_parameters, tree, strategy, workspace, player)
+                if way != _NEVER:
+                    accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
+
+
+def custom_loop(estimator: Estimator, minimizer: Minimizer) -> Callable:
+    """Returns `loop` with the kernels of parts that are not built in."""
+    replacements = {}
+    if estimator.kernel is not None:
+        replacements["estimate"] = estimator.kernel
+    if minimizer.kernel is not None:
+        replacements["minimize"] = rebind(minimize, update_infoset=minimizer.kernel)
+    return rebind(loop, **replacements) if replacements else loop
+
+
+@kernel
+def max_visits(nodes, player, own, all_chance, all_own):
+    """Returns the largest number of visits that a walk for the player can list.
+
+    Args:
+        nodes: ``[num_nodes, 4]``.
+        player: For whom the walk goes.
+        own: Whether the player's own infosets are listed, or those of the others.
+        all_chance: Whether all chance outcomes are visited instead of one.
+        all_own: The same for the player's own actions.
+    """
+    bound = np.zeros(len(nodes), np.int64)
+    for node in range(len(nodes) - 1, -1, -1):
+        kind, first, count = nodes[node, KIND], nodes[node, FIRST_CHILD], nodes[node, NUM_CHILDREN]
+        all_children = (kind == CHANCE and all_chance) or (kind == player and all_own)
+        best = 0
+        for child in range(first, first + count):
+            best = best + bound[child] if all_children else max(best, bound[child])
+        bound[node] = best + (1 if kind >= 0 and (kind == player) == own else 0)
+    return bound[0]

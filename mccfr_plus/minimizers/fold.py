@@ -1,0 +1,52 @@
+"""From a sampled gradient to the next strategy: children before parents, over what was touched."""
+
+from mccfr_plus._jit import inline_kernel
+from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.minimizers.regret_matching import (
+    discounted,
+    predictive,
+    predictive_plus,
+    regret_matching,
+    regret_matching_plus,
+)
+from mccfr_plus.tree.arrays import FIRST_SLOT, NUM_ACTIONS, PARENT_SLOT
+
+_RM, _RM_PLUS, _DISCOUNTED, _PREDICTIVE = (
+    int(r) for r in (Rule.REGRET_MATCHING, Rule.REGRET_MATCHING_PLUS, Rule.DISCOUNTED, Rule.PREDICTIVE)
+)
+
+
+@inline_kernel
+def update_infoset(values, strategy, tables, first, last, iteration, parameters):
+    """Runs the built-in rule whose number is ``parameters[0]`` at one infoset. See `Minimizer`."""
+    rule = int(parameters[0])
+    if rule == _RM:
+        return regret_matching(values, strategy, tables, first, last, iteration, parameters)
+    if rule == _RM_PLUS:
+        return regret_matching_plus(values, strategy, tables, first, last, iteration, parameters)
+    if rule == _DISCOUNTED:
+        return discounted(values, strategy, tables, first, last, iteration, parameters)
+    if rule == _PREDICTIVE:
+        return predictive(values, strategy, tables, first, last, iteration, parameters)
+    return predictive_plus(values, strategy, tables, first, last, iteration, parameters)
+
+
+@inline_kernel
+def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
+    """Updates the player's touched infosets, children before parents, and passes their values up.
+
+    First-visit order puts parents first, so that the list is read backwards. Leaves the gradient at 0.
+    `strategy`, `tables` and `workspace` are modified in place.
+    """
+    infosets, gradient, touched = tree.infosets, workspace.gradient, workspace.touched
+    begin = tree.infoset_range[player]
+    for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
+        infoset = touched[position]
+        first = infosets[infoset, FIRST_SLOT]
+        last = first + infosets[infoset, NUM_ACTIONS]
+        value = update_infoset(gradient, strategy, tables, first, last, iteration, parameters)
+        for slot in range(first, last):
+            gradient[slot] = 0.0
+        gradient[infosets[infoset, PARENT_SLOT]] += value
+    gradient[tree.slot_range[-1] + player] = 0.0
+    workspace.reach_valid[player] = 0

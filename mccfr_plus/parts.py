@@ -1,0 +1,94 @@
+"""Short names of parts, as text for `Solver` and the command line: ``"external"``, ``"outcome(epsilon=0.3)"``."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from mccfr_plus import averaging, estimators, minimizers
+from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators import Estimator
+from mccfr_plus.minimizers import Minimizer
+
+Part = TypeVar("Part")
+
+ESTIMATORS: dict[str, Callable[..., Estimator]] = {
+    "full": estimators.Full,
+    "chance": estimators.ChanceSampling,
+    "opponent": estimators.OpponentSampling,
+    "external": estimators.ExternalSampling,
+    "outcome": estimators.OutcomeSampling,
+}
+
+MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
+    "rm": minimizers.RegretMatching,
+    "rm+": minimizers.RegretMatchingPlus,
+    "linear": minimizers.linear,
+    "dcfr": minimizers.Discounted,
+    "prm": minimizers.PredictiveRegretMatching,
+    "prm+": minimizers.PredictiveRegretMatchingPlus,
+}
+
+AVERAGES: dict[str, Callable[..., PowerAverage]] = {
+    "uniform": averaging.uniform,
+    "linear": averaging.linear,
+    "power": PowerAverage,
+}
+
+
+def estimator_of(spec: Estimator | str) -> Estimator:
+    """Returns the estimator itself or the one of a short name."""
+    return _part("estimator", spec, ESTIMATORS, Estimator)
+
+
+def minimizer_of(spec: Minimizer | str) -> Minimizer:
+    """Returns the minimizer itself or the one of a short name."""
+    return _part("minimizer", spec, MINIMIZERS, Minimizer)
+
+
+def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAverage:
+    """Returns the average itself, the one of a short name, or for None the one that goes with the minimizer.
+
+    These are the averages of the papers: linear for RM+ (CFR+) and linear CFR, t^2 for DCFR and predictive RM+
+    (PCFR+), uniform otherwise.
+    """
+    if spec is not None:
+        return _part("averaging", spec, AVERAGES, PowerAverage)
+    if minimizer == minimizers.linear() or isinstance(minimizer, minimizers.RegretMatchingPlus):
+        return averaging.linear()
+    if isinstance(minimizer, minimizers.Discounted | minimizers.PredictiveRegretMatchingPlus):
+        return PowerAverage(2.0)
+    return averaging.uniform()
+
+
+def _part(what: str, spec: Part | str, table: Mapping[str, Callable[..., Part]], kind: type) -> Part:
+    if isinstance(spec, kind):
+        return spec
+    allowed = ", ".join(table)
+    if not isinstance(spec, str):
+        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of class {kind.__name__}.")
+    name, _, rest = spec.partition("(")
+    name = name.strip()
+    if name not in table:
+        near = difflib.get_close_matches(name, table, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
+    arguments = _arguments(what, spec, rest) if rest else {}
+    try:
+        return table[name](**arguments)
+    except TypeError as error:
+        raise ConfigError(f"{what}={spec!r}: {error}.") from None
+
+
+def _arguments(what: str, spec: str, rest: str) -> dict[str, object]:
+    """Returns the keyword arguments between the parentheses; only literals, nothing is evaluated."""
+    try:
+        call = ast.parse(f"part({rest}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
+            raise ValueError
+        return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError):
+        raise ConfigError(f"{what}={spec!r}: write parameters as name=value, such as outcome(epsilon=0.6).") from None

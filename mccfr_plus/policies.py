@@ -1,0 +1,188 @@
+"""Between arrays and OpenSpiel: a policy that is OpenSpiel's tabular policy, backed by a strategy array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
+
+from mccfr_plus.errors import PolicyError
+from mccfr_plus.tree.arrays import FIRST_SLOT, NUM_ACTIONS
+from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.order import openspiel_order, representative_states
+
+
+class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
+    """A joint policy of all players, as OpenSpiel's Python code expects one.
+
+    It owns its numbers: a solver that goes on does not change it. It is an
+    `open_spiel.python.policy.TabularPolicy`, whose indexed parts (``states``, ``action_probability_array``, ...) are
+    built when first asked for; writing to ``action_probability_array`` changes the policy, as it does there. It is
+    also a mapping from information state strings to ``[(action, probability), ...]``, which is what
+    `pyspiel.exploitability` and `pyspiel.nash_conv` accept beside C++ policies.
+
+    Args:
+        tree: The game.
+        strategy: ``[num_slots]`` float64, probabilities that sum to 1 at each infoset. Copied.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="full")
+        >>> policy = solver.run(100).average_policy()
+        >>> pyspiel.exploitability(pyspiel.load_game("kuhn_poker"), policy) < 0.05
+        True
+    """
+
+    def __init__(self, tree: GameTree, strategy: np.ndarray):
+        # Not TabularPolicy's own: that walks the game to build what is built on demand here.
+        openspiel_policy.Policy.__init__(self, tree.game, list(range(tree.num_players)))
+        self.tree = tree
+        self.game_type = tree.game.get_type()
+        self._strategy = np.array(strategy, np.float64)
+        if self._strategy.shape != (tree.num_slots,):
+            raise PolicyError(
+                f"a strategy of shape {self._strategy.shape} does not fit {tree.game}, which has {tree.num_slots} "
+                "(information state, action) pairs."
+            )
+
+    # --- asking ---
+
+    def strategy(self) -> np.ndarray:
+        """Returns a copy of the probabilities, ``[num_slots]`` float64."""
+        if "action_probability_array" in self.__dict__:
+            return self.action_probability_array[
+                self._row_of[self.tree.arrays.infoset_of_slot], self.tree.slot_action
+            ]
+        return self._strategy.copy()
+
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
+        """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
+
+        Also answers for states of the simultaneous game that the tree's game was converted from.
+
+        Raises:
+            PolicyError: If the state is of another game.
+        """
+        player = state.current_player() if player_id is None else player_id
+        if player < 0:
+            raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
+        key = state.information_state_string(player)
+        infoset = self.tree.infoset(key, player)
+        if infoset is None:  # the conversion to turn-based puts this line before the original's string
+            infoset = self.tree.infoset(f"Current player: {player}\n{key}", player)
+        if infoset is None:
+            legal = state.legal_actions(player)
+            if not legal:
+                return {0: 1.0}
+            raise PolicyError(f"information state {key!r} of player {player} does not occur in {self.game}.")
+        return dict(self._actions_and_probabilities(infoset))
+
+    def _actions_and_probabilities(self, infoset: int) -> list[tuple[int, float]]:
+        actions = self.tree.legal_actions(infoset)
+        if "action_probability_array" in self.__dict__:
+            row = self.action_probability_array[self._row_of[infoset]]
+            return [(action, float(row[action])) for action in actions]
+        return list(zip(actions, self._strategy[self.tree.slots(infoset)].tolist(), strict=True))
+
+    # --- the mapping ---
+
+    def __getitem__(self, info_state: str) -> list[tuple[int, float]]:
+        infoset = self.tree.infoset(info_state) if isinstance(info_state, str) else None
+        if infoset is None:
+            raise KeyError(info_state)
+        return self._actions_and_probabilities(infoset)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tree.info_states)
+
+    def __len__(self) -> int:
+        return self.tree.num_infosets
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    # --- what OpenSpiel's TabularPolicy has, on demand ---
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        return openspiel_order(self.tree)
+
+    @cached_property
+    def _row_of(self) -> np.ndarray:
+        row = np.empty(self.tree.num_infosets, np.int64)
+        row[self._order] = np.arange(self.tree.num_infosets)
+        return row
+
+    @cached_property
+    def state_lookup(self) -> dict[str, int]:  # type: ignore[override]
+        lookup: dict[str, int] = {}
+        for row, infoset in enumerate(self._order):
+            lookup.setdefault(self.tree.info_states[infoset], row)
+        return lookup
+
+    @cached_property
+    def states_per_player(self) -> list[list[str]]:  # type: ignore[override]
+        ranges = self.tree.arrays.infoset_range
+        return [
+            [self.tree.info_states[i] for i in self._order[ranges[p] : ranges[p + 1]]]
+            for p in range(self.tree.num_players)
+        ]
+
+    @cached_property
+    def states(self) -> list[pyspiel.State]:  # type: ignore[override]
+        return representative_states(self.tree, self._order)
+
+    @cached_property
+    def state_in(self) -> np.ndarray | None:  # type: ignore[override]
+        if self.game_type.provides_information_state_tensor:
+            return np.array([s.information_state_tensor(s.current_player()) for s in self.states])
+        if self.game_type.provides_observation_tensor:
+            return np.array([s.observation_tensor(s.current_player()) for s in self.states])
+        return None
+
+    @cached_property
+    def legal_actions_mask(self) -> np.ndarray:  # type: ignore[override]
+        mask = np.zeros((self.tree.num_infosets, self.game.num_distinct_actions()), np.int64)
+        mask[self._row_of[self.tree.arrays.infoset_of_slot], self.tree.slot_action] = 1
+        return mask
+
+    @cached_property
+    def action_probability_array(self) -> np.ndarray:  # type: ignore[override]
+        table = np.zeros((self.tree.num_infosets, self.game.num_distinct_actions()))
+        table[self._row_of[self.tree.arrays.infoset_of_slot], self.tree.slot_action] = self._strategy
+        return table
+
+    # --- conversions ---
+
+    def to_tabular(self, states: dict | None = None) -> openspiel_policy.TabularPolicy:
+        """Returns a plain `open_spiel.python.policy.TabularPolicy` with the same probabilities."""
+        if states is not None:
+            return super().to_tabular(states)
+        return self.__copy__()
+
+    def to_pyspiel(self) -> pyspiel.TabularPolicy:
+        """Returns a C++ tabular policy with the same probabilities, for pyspiel's own functions and bots."""
+        return pyspiel.TabularPolicy(
+            {key: self._actions_and_probabilities(infoset) for infoset, key in enumerate(self.tree.info_states)}
+        )
+
+    def __getstate__(self) -> dict:
+        return {"tree": self.tree, "strategy": self.strategy()}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(state["tree"], state["strategy"])  # type: ignore[misc]
+
+
+def normalized(tree: GameTree, sums: np.ndarray) -> np.ndarray:
+    """Returns sums of a strategy divided by their total at each infoset, ``[num_slots]``; uniform where that is 0."""
+    infosets = tree.arrays.infosets
+    totals = np.add.reduceat(sums, infosets[:, FIRST_SLOT])
+    empty = totals <= 0.0
+    if not empty.any():
+        return sums / np.repeat(totals, infosets[:, NUM_ACTIONS])
+    totals[empty] = 1.0
+    strategy = sums / np.repeat(totals, infosets[:, NUM_ACTIONS])
+    return np.where(np.repeat(empty, infosets[:, NUM_ACTIONS]), tree.uniform_strategy(), strategy)

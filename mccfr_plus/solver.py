@@ -1,0 +1,332 @@
+"""The solver: any estimator x any minimizer x any average, on any game. The only object with state."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyspiel
+from tqdm import tqdm
+
+from mccfr_plus import loop, parts
+from mccfr_plus._jit import announce_compilation
+from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.errors import ConfigError, PolicyError
+from mccfr_plus.estimators import Average, Estimator
+from mccfr_plus.evaluation.evaluate import Evaluation, evaluate_strategy
+from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.policies import TreePolicy, normalized
+from mccfr_plus.rng import new_state
+from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, new_workspace
+
+logger = logging.getLogger("mccfr_plus")
+
+_CHUNK_SECONDS = 0.2  # a kernel runs about this long before progress, Ctrl-C and callbacks get their turn
+_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
+_EVALUATION_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback of `Solver.run` is told."""
+
+    solver: Solver
+    iterations: int  # of the solver, earlier runs included
+    nodes_touched: int  # likewise
+    seconds: float  # of this run
+    evaluation: Evaluation | None  # of the average policy, if it was evaluated since the last call
+
+
+class Solver:
+    """Computes equilibria by regret minimization: estimator x minimizer x average.
+
+    ``Solver(game, "external", "rm")`` is external sampling MCCFR, ``Solver(game, "full", "rm")`` is CFR, ``"full",
+    "rm+"`` is CFR+, ``"full", "dcfr"`` is DCFR, ``"full", "prm+"`` is PCFR+, ``"chance", "rm+"`` is CFR+ with
+    sampled deals, and so on.
+
+    Args:
+        game: A `pyspiel.Game`, a game string, or a `GameTree`.
+        estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome; with parameters
+            as in ``"outcome(epsilon=0.3)"``.
+        minimizer: A `Minimizer` or its short name: rm, rm+, linear, dcfr, prm, prm+.
+        averaging: A `PowerAverage` or its short name: uniform, linear, power. None: the one that the minimizer's
+            paper uses: linear for rm+ and linear, power(gamma=2) for dcfr and prm+, uniform otherwise.
+        alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel;
+            otherwise all are updated at the end of the iteration.
+        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+
+    Raises:
+        GameError: If the game cannot be compiled, or the estimator is wrong for it (imperfect recall).
+        ConfigError: If a part is unknown or its parameters are out of range.
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="full", minimizer="rm+", seed=1)
+        >>> solver.run(1000).exploitability() < 1e-3
+        True
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str | GameTree,
+        estimator: Estimator | str = "external",
+        minimizer: Minimizer | str = "rm",
+        averaging: PowerAverage | str | None = None,
+        *,
+        alternating: bool = True,
+        seed: int | np.random.Generator | None = None,
+    ):
+        self.estimator = parts.estimator_of(estimator)
+        self.minimizer = parts.minimizer_of(minimizer)
+        self.averaging = parts.average_of(averaging, self.minimizer)
+        self.alternating = bool(alternating)
+        rng = new_state(seed)
+        self.tree = compile_game(game)
+        self._check_recall()
+        tree = self.tree
+        way = Average.EXACT if self.averaging.exact else self.estimator.average(tree.num_players)
+        self._bind(
+            strategy=tree.uniform_strategy(),
+            tables=np.zeros((self.minimizer.num_tables, tree.num_slots)),
+            average=np.zeros(tree.num_slots),
+            workspace=new_workspace(tree.arrays, tree.shape.max_stack, self._max_visits(way), rng),
+            minimizer_parameters=self.minimizer.parameters(),
+        )
+
+    def _bind(self, strategy, tables, average, workspace, minimizer_parameters) -> None:
+        """Keeps the state and the kernel's arguments in the order that it takes them."""
+        tree = self.tree
+        arrays = tree.arrays_with_leaves if self.estimator.needs_leaves else tree.arrays
+        way = Average.EXACT if self.averaging.exact else self.estimator.average(tree.num_players)
+        self._strategy, self._tables, self._average = strategy, tables, average
+        self._workspace, self._minimizer_parameters = workspace, minimizer_parameters
+        self._arguments = (
+            arrays,
+            strategy,
+            tables,
+            average,
+            workspace,
+            self.estimator.parameters(),
+            minimizer_parameters,
+            int(way),
+            float(self.averaging.gamma),
+            self.estimator.walks_all_own,
+            self.alternating,
+        )
+        self._kernel: Callable = loop.custom_loop(self.estimator, self.minimizer)
+        self._counts = workspace.counts
+
+    def _check_recall(self) -> None:
+        if self.tree.perfect_recall:
+            return
+        if self.estimator.needs_perfect_recall or self.averaging.exact:
+            self.tree.require_perfect_recall(f"estimator={self.estimator.short_name!r} or an exact average")
+        logger.warning(
+            "%s has imperfect recall: regret minimization has no guarantee on it, and its exploitability cannot be "
+            "computed by a best response on information states.",
+            self.tree.game.get_type().short_name,
+        )
+
+    def _max_visits(self, way: Average) -> int:
+        if way not in (Average.VISITS, Average.OWN_WALK):
+            return 0
+        own = way == Average.OWN_WALK
+        all_chance = self.estimator.walks_all_chance and not own
+        all_own = self.estimator.walks_all_own
+        nodes = self.tree.arrays.nodes
+        return max(int(loop.max_visits(nodes, p, own, all_chance, all_own)) for p in range(self.tree.num_players))
+
+    # --- running ---
+
+    def iteration(self) -> None:
+        """Runs one iteration: one gradient and one update for every player."""
+        self._kernel(*self._arguments, 1)
+
+    def run(
+        self,
+        iterations: int | None = None,
+        *,
+        seconds: float | None = None,
+        until: float | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+        evaluate_every: float | None = None,
+        progress: bool = False,
+    ) -> Solver:
+        """Runs until one of the limits given is reached; Ctrl-C stops between two iterations, nothing is lost.
+
+        Args:
+            iterations: How many iterations to run, at least 1.
+            seconds: For how long, in seconds; compiling the kernels does not count.
+            until: Run until the average policy's exploitability (NashConv / players) is at most this. It is
+                evaluated now and then, at a bounded share of the run's time.
+            callback: Called after every chunk of about 0.2 seconds, and at the end, with a `Progress`; the run ends
+                early if it returns True.
+            evaluate_every: Evaluate the average policy about this often, in seconds, and tell the callback; 0: after
+                every chunk.
+            progress: Whether to show a progress bar.
+
+        Returns:
+            The solver itself.
+
+        Raises:
+            ConfigError: If there is no limit, or one that is not positive.
+            GameError: If `until` or `evaluate_every` is given for a game with imperfect recall.
+        """
+        self._check_limits(iterations, seconds, until)
+        if until is not None or evaluate_every is not None:
+            self.tree.require_perfect_recall("an exploitability")
+        with announce_compilation(self._kernel):
+            self._kernel(*self._arguments, 0)
+        target = None if iterations is None else self.iterations + iterations
+        begin = time.perf_counter()
+        clock = _EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
+        chunk = 1
+        bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
+        with bar:
+            while True:
+                if target is not None:
+                    chunk = min(chunk, target - self.iterations)
+                chunk_begin = time.perf_counter()
+                self._kernel(*self._arguments, chunk)
+                now = time.perf_counter()
+                spent = now - begin
+                done = (target is not None and self.iterations >= target) or (seconds is not None and spent >= seconds)
+                evaluation = clock.maybe_evaluate(self, now, done)
+                if evaluation is not None and until is not None:
+                    done = done or evaluation.exploitability <= until
+                    bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
+                bar.update(chunk)
+                if callback is not None:
+                    # A callback of our own asks for no more than its turn; False and None go on.
+                    told = Progress(self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation)
+                    done = bool(callback(told)) or done
+                if done:
+                    return self
+                left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
+                chunk = _next_chunk(chunk, now - chunk_begin, min(_CHUNK_SECONDS, max(left, 0.0), clock.due_in()))
+
+    @staticmethod
+    def _check_limits(iterations: int | None, seconds: float | None, until: float | None) -> None:
+        if iterations is None and seconds is None and until is None:
+            raise ConfigError("give a limit: run(iterations), run(seconds=...) or run(until=exploitability).")
+        whole = isinstance(iterations, int | np.integer) and not isinstance(iterations, bool)
+        if iterations is not None and (not whole or iterations < 1):
+            raise ConfigError(f"iterations={iterations!r}: must be a whole number, at least 1.")
+        for name, value in (("seconds", seconds), ("until", until)):
+            if value is not None and not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
+                raise ConfigError(f"{name}={value!r}: must be a positive number.")
+
+    # --- asking ---
+
+    @property
+    def iterations(self) -> int:
+        """Iterations run so far."""
+        return int(self._counts[ITERATION])
+
+    @property
+    def nodes_touched(self) -> int:
+        """Histories visited so far; an iteration of `Full` counts all of the tree's once per player."""
+        return int(self._counts[NODES_TOUCHED])
+
+    def average_strategy(self) -> np.ndarray:
+        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
+        return normalized(self.tree, self._average)
+
+    def current_strategy(self) -> np.ndarray:
+        """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
+        return self._strategy.copy()
+
+    def average_policy(self) -> TreePolicy:
+        """Returns the average policy, which is what converges to an equilibrium. It owns its numbers."""
+        return TreePolicy(self.tree, self.average_strategy())
+
+    def current_policy(self) -> TreePolicy:
+        """Returns the policy that the next iteration will play. It owns its numbers."""
+        return TreePolicy(self.tree, self._strategy)
+
+    def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
+        """Returns {action: cumulative regret} at an information state, as the minimizer counts it.
+
+        Args:
+            info_state: What ``state.information_state_string(player)`` gives.
+            player: Whose; None: whoever has this information state.
+
+        Raises:
+            PolicyError: If the game has no such information state.
+        """
+        infoset = self.tree.infoset(info_state, player)
+        if infoset is None:
+            raise PolicyError(f"{self.tree.game} has no information state {info_state!r}.")
+        slots = self.tree.slots(infoset)
+        regrets = self.minimizer.cumulative_regrets(self._tables, self._minimizer_parameters, slots)
+        return dict(zip(self.tree.legal_actions(infoset), regrets.tolist(), strict=True))
+
+    def evaluate(self) -> Evaluation:
+        """Returns values, NashConv and exploitability of the average policy."""
+        return evaluate_strategy(self.tree, self.average_strategy())
+
+    def nash_conv(self) -> float:
+        """Returns the average policy's NashConv."""
+        return self.evaluate().nash_conv
+
+    def exploitability(self) -> float:
+        """Returns the average policy's exploitability, NashConv / number of players."""
+        return self.evaluate().exploitability
+
+    def __repr__(self) -> str:
+        return (
+            f"Solver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
+            f"averaging={self.averaging!r}, alternating={self.alternating!r})"
+        )
+
+    # --- pickling ---
+
+    def __getstate__(self) -> dict:
+        names = ("estimator", "minimizer", "averaging", "alternating", "tree")
+        state = {name: getattr(self, name) for name in names}
+        state["bound"] = {
+            "strategy": self._strategy,
+            "tables": self._tables,
+            "average": self._average,
+            "workspace": self._workspace,
+            "minimizer_parameters": self._minimizer_parameters,
+        }
+        return state
+
+    def __setstate__(self, state: dict) -> None:
+        bound = state.pop("bound")
+        self.__dict__.update(state)
+        self._bind(**bound)
+
+
+class _EvaluationClock:
+    """Decides when a run is due for an evaluation: seldom enough that evaluations cost about a tenth of the run."""
+
+    def __init__(self, wanted: bool, every: float | None):
+        self._wanted = wanted
+        self._every = every
+        self._due = time.perf_counter() + (_FIRST_EVALUATION if every is None else every)
+
+    def due_in(self) -> float:
+        return max(self._due - time.perf_counter(), 0.0) if self._wanted else math.inf
+
+    def maybe_evaluate(self, solver: Solver, now: float, at_end: bool) -> Evaluation | None:
+        if not self._wanted or (now < self._due and not at_end):
+            return None
+        evaluation = solver.evaluate()
+        end = time.perf_counter()
+        pause = (end - now) / _EVALUATION_SHARE
+        self._due = end + (max(pause, _FIRST_EVALUATION) if self._every is None else max(self._every, pause))
+        return evaluation
+
+
+def _next_chunk(chunk: int, seconds: float, wanted: float) -> int:
+    """Returns how many iterations take about the wanted time, given what the last chunk took."""
+    estimate = chunk * wanted / max(seconds, 1e-7)
+    return max(1, int(min(estimate, chunk * 8, 1 << 40)))
+

@@ -1,0 +1,99 @@
+"""Loads games and says, before anything else runs, whether and why one cannot be taken."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Iterator
+
+import pyspiel
+
+from mccfr_plus.errors import GameError
+
+logger = logging.getLogger("mccfr_plus")
+
+_EXPLICIT = (pyspiel.GameType.ChanceMode.DETERMINISTIC, pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC)
+
+
+def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
+    """Returns the turn-based game of a game or a game string.
+
+    Simultaneous games are turned into turn-based ones by OpenSpiel's own conversion, with a logged line.
+
+    Args:
+        game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``.
+
+    Raises:
+        GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
+            kind that cannot be solved here: mean field, sampled chance, no information states.
+    """
+    if isinstance(game, str):
+        game = _from_string(game)
+    if not isinstance(game, pyspiel.Game):
+        raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
+    kind = game.get_type()
+    name = kind.short_name
+    if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
+        raise GameError(
+            f"{name} is a mean-field game: its states depend on a population, which CFR does not model. "
+            "See open_spiel.python.mfg for algorithms that do."
+        )
+    if kind.chance_mode not in _EXPLICIT:
+        raise GameError(
+            f"{name} samples its chance events inside the game (sampled stochasticity), so that their outcomes and "
+            "probabilities cannot be listed. Choose a game, or parameters of it, with explicit chance."
+        )
+    if not kind.provides_information_state_string:
+        raise GameError(
+            f"{name} provides no information_state_string, which is what tells a player's information sets apart. "
+            "Observations alone do not: they may forget. Choose a game with information states."
+        )
+    if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        with quiet_openspiel():
+            game = pyspiel.convert_to_turn_based(game)
+        logger.info("%s has simultaneous moves: solving turn_based_simultaneous_game(game=%s(...))", name, name)
+    return game
+
+
+def _from_string(text: str) -> pyspiel.Game:
+    name = text.split("(", 1)[0].strip()
+    names = pyspiel.registered_names()
+    if name not in names:
+        # Games written in Python are there only once this module is imported (0.2 s).
+        importlib.import_module("open_spiel.python.games")
+        names = pyspiel.registered_names()
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [n for n in names if name and name in n][:3]
+        hint = f"did you mean {', '.join(near)}?" if near else "pyspiel.registered_names() lists them all."
+        raise GameError(f"{name!r} is no game of OpenSpiel: {hint}")
+    try:
+        with quiet_openspiel():
+            return pyspiel.load_game(text)
+    except Exception as error:  # pyspiel raises RuntimeError, SpielError and ValueError here
+        reason = " ".join(str(error).split())
+        raise GameError(f"OpenSpiel does not accept the game string {text!r}: {reason}") from None
+
+
+@contextlib.contextmanager
+def quiet_openspiel() -> Iterator[None]:
+    """Keeps OpenSpiel's C++ from printing its own copy of an exception to standard error.
+
+    Works on the file descriptor, as C++ does not know of `sys.stderr`.
+    """
+    try:
+        sys.stderr.flush()
+        saved = os.dup(2)
+    except (OSError, ValueError, AttributeError):  # no standard error at all, as in some GUI processes
+        yield
+        return
+    try:
+        with open(os.devnull, "w") as sink:
+            os.dup2(sink.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)

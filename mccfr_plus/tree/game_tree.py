@@ -1,0 +1,208 @@
+"""A game, compiled: immutable flat arrays and the texts that tie them to OpenSpiel."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import GameError
+from mccfr_plus.tree import layout, leaves
+from mccfr_plus.tree.arrays import FIRST_SLOT, NUM_ACTIONS, TreeArrays
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.recorder import record
+from mccfr_plus.tree.recording import Recording
+from mccfr_plus.tree.statistics import Statistics, statistics_of
+
+DEFAULT_MAX_NODES = 50_000_000
+DEFAULT_MAX_BYTES = 8 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class GameTree:
+    """A game that was walked once through pyspiel and is never touched again.
+
+    Attributes:
+        game: The turn-based pyspiel game.
+        arrays: What the kernels read; see `mccfr_plus.tree.arrays`.
+        shape: Depth, stack size and perfect recall.
+        info_states: Per infoset, its information state string. A player's infosets stand together.
+        slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
+        outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
+    """
+
+    game: pyspiel.Game
+    arrays: TreeArrays = field(repr=False)
+    shape: layout.Shape
+    info_states: list[str] = field(repr=False)
+    slot_action: np.ndarray = field(repr=False)
+    outcome_action: np.ndarray = field(repr=False)
+
+    @property
+    def num_players(self) -> int:
+        """Number of players, chance not counted."""
+        return len(self.arrays.slot_range) - 1
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of histories: the root, chance and terminal nodes included."""
+        return len(self.arrays.nodes)
+
+    @property
+    def num_infosets(self) -> int:
+        """Number of information sets of all players together."""
+        return len(self.arrays.infosets)
+
+    @property
+    def num_slots(self) -> int:
+        """Number of (infoset, action) pairs of all players together."""
+        return len(self.arrays.infoset_of_slot)
+
+    @property
+    def perfect_recall(self) -> bool:
+        """Whether every infoset tells its player all that the player saw and did before."""
+        return self.shape.perfect_recall
+
+    @cached_property
+    def _lookup(self) -> list[dict[str, int]]:
+        ranges = self.arrays.infoset_range
+        return [
+            {self.info_states[i]: int(i) for i in range(ranges[p], ranges[p + 1])} for p in range(self.num_players)
+        ]
+
+    def infoset(self, info_state: str, player: int | None = None) -> int | None:
+        """Returns the number of the infoset with this information state string, or None where there is none.
+
+        Args:
+            info_state: The string that ``state.information_state_string(player)`` gives.
+            player: Whose infoset; None: whoever has one (first player first).
+        """
+        if player is not None:
+            return self._lookup[player].get(info_state)
+        for table in self._lookup:
+            found = table.get(info_state)
+            if found is not None:
+                return found
+        return None
+
+    def slots(self, infoset: int) -> slice:
+        """Returns the slots of an infoset, in the order of its legal actions."""
+        first = int(self.arrays.infosets[infoset, FIRST_SLOT])
+        return slice(first, first + int(self.arrays.infosets[infoset, NUM_ACTIONS]))
+
+    def legal_actions(self, infoset: int) -> list[int]:
+        """Returns OpenSpiel's legal actions at an infoset."""
+        return self.slot_action[self.slots(infoset)].tolist()
+
+    def uniform_strategy(self) -> np.ndarray:
+        """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
+        counts = self.arrays.infosets[:, NUM_ACTIONS]
+        return np.repeat(1.0 / counts, counts)
+
+    @cached_property
+    def arrays_with_leaves(self) -> TreeArrays:
+        """The arrays with the leaf tables of the sequence form, built when first asked for.
+
+        Raises:
+            GameError: If a player has imperfect recall: then a sequence does not determine an infoset.
+        """
+        self.require_perfect_recall("a full traversal and a best response")
+        return leaves.with_leaves(self.arrays, self.shape)
+
+    def require_perfect_recall(self, what: str) -> None:
+        """Raises GameError if a player forgets; `what` names in the message what needs perfect recall."""
+        if not self.perfect_recall:
+            raise GameError(
+                f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
+                f"different own actions); {what} would be wrong on it. Use estimator='outcome', which still plays "
+                "such games, without its guarantees."
+            )
+
+    def statistics(self) -> Statistics:
+        """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
+        return self._statistics
+
+    @cached_property
+    def _statistics(self) -> Statistics:
+        return statistics_of(self.arrays, self.slot_action, self.shape)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 over all information states and their legal actions: the same for the same decisions."""
+        digest = hashlib.sha256(self.arrays.infoset_range.astype("<i8").tobytes())
+        for text in self.info_states:
+            data = text.encode()
+            digest.update(len(data).to_bytes(8, "little"))
+            digest.update(data)
+        digest.update(self.arrays.infosets[:, NUM_ACTIONS].astype("<i4").tobytes())
+        digest.update(self.slot_action.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def is_constant_sum(self) -> bool:
+        """Whether the payoffs of all players add up to the same number at every end of the game."""
+        sums = self.arrays.payoffs.sum(axis=1)
+        return bool(np.ptp(sums) < 1e-9)
+
+    @cached_property
+    def payoff_range(self) -> np.ndarray:
+        """Largest minus smallest payoff of each player, ``[num_players]`` float64."""
+        return np.ptp(self.arrays.payoffs, axis=0)
+
+
+def compile_game(
+    game: pyspiel.Game | str | GameTree,
+    *,
+    max_nodes: int = DEFAULT_MAX_NODES,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    progress: bool | None = None,
+) -> GameTree:
+    """Returns the flat-array tree of a game, walked once through pyspiel.
+
+    Any number of players, any payoffs, chance with explicit outcomes, games registered from Python; simultaneous
+    moves through OpenSpiel's own turn-based conversion.
+
+    Args:
+        game: A `pyspiel.Game`, a game string, or a tree (returned as it is).
+        max_nodes: The largest number of histories to accept.
+        max_bytes: The largest memory to accept, estimated from what was seen, in bytes.
+        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+
+    Raises:
+        GameError: If the game is unknown or of a kind that cannot be compiled.
+        BudgetError: If its tree is larger than the budget; the message estimates its size.
+
+    Example:
+        >>> import mccfr_plus
+        >>> mccfr_plus.compile_game("kuhn_poker").statistics().histories
+        58
+    """
+    if isinstance(game, GameTree):
+        return game
+    if max_nodes < 1 or max_bytes < 1:
+        raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
+    # Node numbers are int32, which is what keeps a node at 16 bytes.
+    max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
+    game = load_game(game)
+    return build_tree(game, record(game, max_nodes, max_bytes, progress))
+
+
+def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
+    """Returns the tree of a recording, whoever made it."""
+    arrays, order, shape = layout.lay_out(recording)
+    actions = [action for i in order for action in recording.infoset_actions[i]]
+    for array in arrays:
+        array.flags.writeable = False
+    slot_action = np.array(actions, np.int64)
+    outcome_action = layout.chance_actions(recording)
+    return GameTree(
+        game=game,
+        arrays=arrays,
+        shape=shape,
+        info_states=[recording.infoset_key[i] for i in order],
+        slot_action=slot_action,
+        outcome_action=outcome_action,
+    )

@@ -1,0 +1,193 @@
+"""Turns a recording into the flat arrays of a tree: children contiguous, infosets player by player."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus._jit import kernel
+from mccfr_plus.tree.arrays import (
+    ACCEPT,
+    ALIAS,
+    FIRST_CHILD,
+    FIRST_SLOT,
+    KIND,
+    NUM_ACTIONS,
+    NUM_CHILDREN,
+    PARENT_SLOT,
+    PAYLOAD,
+    PLAYER,
+    PROBABILITY,
+    TERMINAL,
+    TreeArrays,
+)
+from mccfr_plus.tree.recording import Recording
+
+_UNSEEN = -1
+
+
+class Shape(NamedTuple):
+    """What a walk over the tree needs to know before it starts."""
+
+    max_depth: int  # longest history, in actions of players and chance
+    max_stack: int  # pending nodes of a depth-first walk that visits everything
+    perfect_recall: bool
+
+
+def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
+    """Returns the arrays, the order of the infosets and the shape of the recorded tree.
+
+    The order is ``[num_infosets]`` int64: entry i is the recorded number of the infoset that is now number i.
+    """
+    num_players = recording.num_players
+    players = np.asarray(recording.infoset_player, np.int32)
+    order = np.argsort(players, kind="stable")  # first-visit order is kept within a player
+    num_infosets = len(order)
+    infosets = np.zeros((num_infosets, 4), np.int32)
+    infosets[:, NUM_ACTIONS] = [len(recording.infoset_actions[i]) for i in order]
+    infosets[:, FIRST_SLOT] = np.cumsum(infosets[:, NUM_ACTIONS]) - infosets[:, NUM_ACTIONS]
+    infosets[:, PARENT_SLOT] = _UNSEEN
+    infosets[:, PLAYER] = players[order]
+    num_slots = int(infosets[:, NUM_ACTIONS].sum(dtype=np.int64))
+    infoset_range = np.searchsorted(players[order], np.arange(num_players + 1)).astype(np.int64)
+    slot_range = np.append(infosets[:, FIRST_SLOT], num_slots).astype(np.int64)[infoset_range]
+    renumbered = np.empty(num_infosets, np.int32)
+    renumbered[order] = np.arange(num_infosets, dtype=np.int32)
+
+    chance_count = np.array([len(d) for d in recording.distributions], np.int32)
+    chance_first = (np.cumsum(chance_count) - chance_count).astype(np.int32)
+    tables = [alias_table(np.array([p for _, p in d])) for d in recording.distributions]
+
+    nodes = np.empty((len(recording.kinds), 4), np.int32)
+    max_depth, max_stack, perfect_recall = _link(
+        np.frombuffer(recording.kinds, np.int8),
+        np.frombuffer(recording.payloads, np.int32),
+        renumbered,
+        chance_first,
+        chance_count,
+        num_players,
+        num_slots,
+        infosets,
+        nodes,
+    )
+    arrays = TreeArrays(
+        nodes=nodes,
+        payoffs=np.array(recording.payoffs, np.float64).reshape(-1, num_players),
+        chance=np.concatenate(tables) if tables else np.zeros((0, 3)),
+        infosets=infosets,
+        infoset_of_slot=np.repeat(np.arange(num_infosets, dtype=np.int32), infosets[:, NUM_ACTIONS]),
+        infoset_range=infoset_range,
+        slot_range=slot_range,
+        leaf_start=np.zeros(1, np.int64),
+        leaf_others=np.zeros((0, num_players - 1), np.int32),
+        leaf_value=np.zeros(0),
+    )
+    return arrays, order, Shape(int(max_depth), int(max_stack), bool(perfect_recall))
+
+
+def chance_actions(recording: Recording) -> np.ndarray:
+    """Returns the action of every row of `TreeArrays.chance`, ``[num_outcomes]`` int64."""
+    actions = itertools.chain.from_iterable(recording.distributions)
+    return np.array([action for action, _ in actions], np.int64)
+
+
+def alias_table(probabilities: np.ndarray) -> np.ndarray:
+    """Returns the rows of `TreeArrays.chance` for one distribution, ``[num_outcomes, 3]`` float64.
+
+    Reference: Vose 1991, "A linear algorithm for generating random numbers with a given distribution".
+    """
+    count = len(probabilities)
+    table = np.empty((count, 3))
+    table[:, PROBABILITY] = probabilities / probabilities.sum()
+    table[:, ACCEPT] = 1.0
+    table[:, ALIAS] = np.arange(count)
+    scaled = table[:, PROBABILITY] * count
+    small = [i for i in range(count) if scaled[i] < 1.0]
+    large = [i for i in range(count) if scaled[i] >= 1.0]
+    while small and large:
+        low, high = small.pop(), large.pop()
+        table[low, ACCEPT] = scaled[low]
+        table[low, ALIAS] = high
+        scaled[high] -= 1.0 - scaled[low]
+        (small if scaled[high] < 1.0 else large).append(high)
+    return table  # what is left over on either side is 1 up to rounding
+
+
+@kernel
+def _link(kinds, payloads, renumbered, chance_first, chance_count, num_players, num_slots, infosets, nodes):
+    """Fills `nodes` and the parents in `infosets` from the depth-first stream. Both are modified in place.
+
+    Returns the depth of the tree, the size of a walk's stack, and whether every player has perfect recall: whether
+    each infoset is always entered through the same last slot of its player.
+    """
+    depth_limit = 64
+    begin_child = np.empty(depth_limit, np.int64)
+    next_child = np.empty(depth_limit, np.int64)
+    last_child = np.empty(depth_limit, np.int64)
+    width = np.empty(depth_limit, np.int64)  # pending siblings down to here
+    mover = np.empty(depth_limit, np.int64)  # the player of the frame, or -1
+    first_slot = np.empty(depth_limit, np.int64)
+    saved_slot = np.empty(depth_limit, np.int64)  # the mover's last slot before the frame
+    last_slot = num_slots + np.arange(num_players)
+    perfect_recall = True
+    max_depth, max_stack, depth = 0, 1, 0
+    free = 1
+    node = 0
+    for position in range(len(kinds)):
+        kind, payload = kinds[position], payloads[position]
+        nodes[node, KIND] = kind
+        if kind == TERMINAL:
+            nodes[node, NUM_CHILDREN] = 0
+            nodes[node, FIRST_CHILD] = 0
+            nodes[node, PAYLOAD] = payload
+            while depth > 0 and next_child[depth - 1] > last_child[depth - 1]:
+                depth -= 1
+                if mover[depth] >= 0:
+                    last_slot[mover[depth]] = saved_slot[depth]
+            if depth == 0:
+                break
+        else:
+            slot = -1
+            if kind >= 0:
+                infoset = renumbered[payload]
+                count = infosets[infoset, NUM_ACTIONS]
+                slot = infosets[infoset, FIRST_SLOT]
+                payload = slot
+                if infosets[infoset, PARENT_SLOT] == _UNSEEN:
+                    infosets[infoset, PARENT_SLOT] = last_slot[kind]
+                elif infosets[infoset, PARENT_SLOT] != last_slot[kind]:
+                    perfect_recall = False
+            else:
+                count = chance_count[payload]
+                payload = chance_first[payload]
+            nodes[node, NUM_CHILDREN] = count
+            nodes[node, FIRST_CHILD] = free
+            nodes[node, PAYLOAD] = payload
+            if depth == depth_limit:
+                depth_limit *= 2
+                begin_child = np.append(begin_child, begin_child)
+                next_child = np.append(next_child, next_child)
+                last_child = np.append(last_child, last_child)
+                width = np.append(width, width)
+                mover = np.append(mover, mover)
+                first_slot = np.append(first_slot, first_slot)
+                saved_slot = np.append(saved_slot, saved_slot)
+            begin_child[depth] = free
+            next_child[depth] = free
+            last_child[depth] = free + count - 1
+            width[depth] = count - 1 + (width[depth - 1] if depth > 0 else 1)
+            mover[depth] = kind if kind >= 0 else -1
+            first_slot[depth] = slot
+            saved_slot[depth] = last_slot[kind] if kind >= 0 else -1
+            max_stack = max(max_stack, width[depth])
+            free += count
+            depth += 1
+            max_depth = max(max_depth, depth)
+        top = depth - 1
+        node = next_child[top]
+        next_child[top] += 1
+        if mover[top] >= 0:
+            last_slot[mover[top]] = first_slot[top] + node - begin_child[top]
+    return max_depth, max_stack, perfect_recall

@@ -1,0 +1,93 @@
+"""OpenSpiel's order of information states, and a state for each: what its tabular policies are indexed by.
+
+`open_spiel.python.policy.TabularPolicy` sorts the states of a player by their history strings, "3, 10, 0". As every
+history string begins with its prefixes and a comma sorts before digits, that is a depth-first walk which takes the
+actions in the order of their texts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus._jit import kernel
+from mccfr_plus.tree.arrays import CHANCE, FIRST_CHILD, FIRST_SLOT, KIND, NUM_ACTIONS, NUM_CHILDREN, PAYLOAD, TERMINAL
+from mccfr_plus.tree.game_tree import GameTree
+
+
+def openspiel_order(tree: GameTree) -> np.ndarray:
+    """Returns the infosets in the order of OpenSpiel's tabular policies, ``[num_infosets]`` int64."""
+    return _order_and_nodes(tree)[0]
+
+
+def representative_states(tree: GameTree, order: np.ndarray | None = None) -> list[pyspiel.State]:
+    """Returns one state of every infoset: the one that OpenSpiel's tabular policies take, in the order given."""
+    _, first_node, parent = _order_and_nodes(tree)
+    nodes = tree.arrays.nodes
+    states = []
+    for infoset in range(tree.num_infosets) if order is None else order:
+        node = int(first_node[infoset])
+        actions: list[int] = []
+        while node:
+            above = int(parent[node])
+            label = int(nodes[above, PAYLOAD]) + node - int(nodes[above, FIRST_CHILD])
+            actions.append(int((tree.outcome_action if nodes[above, KIND] == CHANCE else tree.slot_action)[label]))
+            node = above
+        state = tree.game.new_initial_state()
+        for action in reversed(actions):
+            state.apply_action(action)
+        states.append(state)
+    return states
+
+
+def _order_and_nodes(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    arrays = tree.arrays
+    slot_rank = _ranks(tree.slot_action, arrays.infosets[:, FIRST_SLOT], arrays.infosets[:, NUM_ACTIONS])
+    is_chance = arrays.nodes[:, KIND] == CHANCE
+    firsts, index = np.unique(arrays.nodes[is_chance, PAYLOAD], return_index=True)
+    counts = arrays.nodes[is_chance, NUM_CHILDREN][index]
+    outcome_rank = _ranks(tree.outcome_action, firsts, counts)
+    visited, first_node, parent = _walk_in_text_order(arrays, slot_rank, outcome_rank, tree.shape.max_stack)
+    player = arrays.infosets[visited, 3]
+    return visited[np.argsort(player, kind="stable")], first_node, parent
+
+
+def _ranks(actions: np.ndarray, firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Returns for every position within a group which member comes there when sorted by text, as an offset."""
+    ranks = np.zeros(len(actions), np.int32)
+    for first, count in zip(firsts.tolist(), counts.tolist(), strict=True):
+        texts = [str(a) for a in actions[first : first + count].tolist()]
+        ranks[first : first + count] = sorted(range(count), key=texts.__getitem__)
+    return ranks
+
+
+@kernel
+def _walk_in_text_order(tree, slot_rank, outcome_rank, max_stack):
+    """Returns the infosets in the order of first visit, the first node of each, and each node's parent."""
+    nodes = tree.nodes
+    parent = np.zeros(len(nodes), np.int32)
+    first_node = np.full(len(tree.infosets), -1, np.int32)
+    visited = np.empty(len(tree.infosets), np.int64)
+    num_visited = 0
+    stack = np.empty(max_stack, np.int64)
+    stack[0] = 0
+    pending = 1
+    while pending > 0:
+        pending -= 1
+        node = stack[pending]
+        kind, child, payload = nodes[node, KIND], nodes[node, FIRST_CHILD], nodes[node, PAYLOAD]
+        if kind == TERMINAL:
+            continue
+        if kind != CHANCE:
+            infoset = tree.infoset_of_slot[payload]
+            if first_node[infoset] < 0:
+                first_node[infoset] = node
+                visited[num_visited] = infoset
+                num_visited += 1
+        count = nodes[node, NUM_CHILDREN]
+        for position in range(count - 1, -1, -1):
+            rank = outcome_rank[payload + position] if kind == CHANCE else slot_rank[payload + position]
+            parent[child + rank] = node
+            stack[pending] = child + rank
+            pending += 1
+    return visited, first_node, parent

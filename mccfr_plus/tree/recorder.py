@@ -1,0 +1,199 @@
+"""Walks a pyspiel game once, depth first: memory holds one path of states, not a level."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pyspiel
+from tqdm import tqdm
+
+from mccfr_plus.errors import BudgetError, GameError
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.recording import Recording
+from mccfr_plus.tree.size_estimate import as_text, estimate_num_nodes
+
+_CHECK_EVERY = 8192  # nodes between looks at the clock and the budget
+_PROBE_AFTER = 0.5  # seconds; smaller games are done before an estimate would be
+_HOPELESS = 20.0  # an estimate this many times over the budget ends the walk at once
+_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
+_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows
+
+
+def record(game: pyspiel.Game, max_nodes: int, max_bytes: int, progress: bool | None) -> Recording:
+    """Returns the recording of a turn-based game.
+
+    Args:
+        game: A game that `load_game` has accepted.
+        max_nodes: The largest number of histories to accept.
+        max_bytes: The largest memory to accept, in bytes, by an estimate from what was seen.
+        progress: Whether to show a progress bar once the walk takes over a second; None: if standard error is a
+            terminal.
+
+    Raises:
+        BudgetError: If the tree is larger than the budget, with an estimate of its size.
+        GameError: If the game contradicts itself (legal actions that differ within an infoset, probabilities that
+            do not sum to one).
+    """
+    return _Recorder(game, max_nodes, max_bytes, progress).run()
+
+
+class _Recorder:
+    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, progress: bool | None):
+        self._game = game
+        self._max_nodes = max_nodes
+        self._max_bytes = max_bytes
+        self._recording = Recording(game.num_players())
+        self._infosets: list[dict[str, int]] = [{} for _ in range(game.num_players())]
+        self._key_bytes = 0
+        self._estimate: float | None = None  # log10 of the number of nodes
+        self._begin = time.monotonic()
+        disable = None if progress is None else not progress
+        self._bar = tqdm(desc="compiling the tree", unit=" nodes", unit_scale=True, delay=1.0, disable=disable, leave=False)
+
+    def run(self) -> Recording:
+        with self._bar:
+            self._walk()
+        return self._recording
+
+    def _walk(self) -> None:
+        # The loop body runs once per node; what it needs is in local names for speed.
+        recording = self._recording
+        add_kind, add_payload = recording.kinds.append, recording.payloads.append
+        infosets, infoset_actions = self._infosets, recording.infoset_actions
+        distributions: dict[tuple[tuple[int, float], ...], int] = {}
+        distribution_actions: list[list[int]] = []
+        payoffs: dict[tuple[float, ...], int] = {}
+        terminal = int(pyspiel.PlayerId.TERMINAL)
+        chance = int(pyspiel.PlayerId.CHANCE)
+        frames: list[tuple[pyspiel.State, list[int]]] = []  # one per inner node on the path
+        position: list[int] = []  # per frame, the child to visit next
+        state = self._game.new_initial_state()
+        countdown = _CHECK_EVERY
+        while True:
+            countdown -= 1
+            if not countdown:
+                countdown = _CHECK_EVERY
+                self._check(frames, position)
+            player = state.current_player()
+            if player >= 0:
+                key = state.information_state_string()
+                actions = state.legal_actions()
+                infoset = infosets[player].get(key)
+                if infoset is None:
+                    infoset = self._new_infoset(player, key, actions)
+                elif actions != infoset_actions[infoset]:
+                    raise GameError(
+                        f"{self._game.get_type().short_name} gives the information state {key!r} of player {player} "
+                        f"two sets of legal actions, {infoset_actions[infoset]} and {actions}: its information states "
+                        "do not tell apart what the player can tell apart."
+                    )
+                add_kind(player)
+                add_payload(infoset)
+            elif player == terminal:
+                returns = tuple(state.returns())
+                payoff = payoffs.get(returns)
+                if payoff is None:
+                    payoff = payoffs[returns] = len(payoffs)
+                add_kind(TERMINAL)
+                add_payload(payoff)
+                while position and position[-1] == len(frames[-1][1]):
+                    position.pop()
+                    frames.pop()
+                if not frames:
+                    break
+                state, actions = frames[-1]
+                index = position[-1]
+                position[-1] = index + 1
+                action = actions[index]
+                if index + 1 < len(actions):
+                    state = state.child(action)
+                else:
+                    state.apply_action(action)  # nobody needs the parent any more
+                continue
+            elif player == chance:
+                outcomes = tuple(state.chance_outcomes())
+                distribution = distributions.get(outcomes)
+                if distribution is None:
+                    distribution = distributions[outcomes] = len(distributions)
+                    distribution_actions.append(self._checked_outcomes(outcomes))
+                actions = distribution_actions[distribution]
+                add_kind(CHANCE)
+                add_payload(distribution)
+            else:
+                raise GameError(
+                    f"{self._game.get_type().short_name} has a node of a kind that is no decision, chance or terminal "
+                    f"node (current player {player}): only turn-based games with explicit chance can be compiled."
+                )
+            frames.append((state, actions))
+            position.append(1)
+            if len(actions) > 1:
+                state = state.child(actions[0])
+            else:
+                state.apply_action(actions[0])
+        recording.payoffs = list(payoffs)
+        if len(recording.kinds) > self._max_nodes:
+            self._refuse(f"more than the budget of {self._max_nodes:,} nodes")
+
+    def _new_infoset(self, player: int, key: str, actions: list[int]) -> int:
+        if not actions:
+            raise GameError(
+                f"{self._game.get_type().short_name} has a decision node of player {player} without legal actions, at "
+                f"information state {key!r}."
+            )
+        recording = self._recording
+        index = len(recording.infoset_key)
+        self._infosets[player][key] = index
+        self._key_bytes += len(key)
+        recording.infoset_player.append(player)
+        recording.infoset_key.append(key)
+        recording.infoset_actions.append(actions)
+        return index
+
+    def _checked_outcomes(self, outcomes: tuple[tuple[int, float], ...]) -> list[int]:
+        # Outcomes of probability 0 would be histories that no play reaches.
+        possible = tuple((action, probability) for action, probability in outcomes if probability != 0)
+        total = math.fsum(probability for _, probability in possible)
+        if not possible or abs(total - 1.0) > 1e-6 or any(probability < 0 for _, probability in possible):
+            raise GameError(
+                f"{self._game.get_type().short_name} has a chance node whose probabilities sum to {total:.9g} instead "
+                "of 1."
+            )
+        self._recording.distributions.append(possible)
+        return [action for action, _ in possible]
+
+    def _check(self, frames: list[tuple[pyspiel.State, list[int]]], position: list[int]) -> None:
+        recording = self._recording
+        nodes = len(recording.kinds)
+        if self._estimate is None and time.monotonic() - self._begin > _PROBE_AFTER:
+            self._estimate = estimate_num_nodes(self._game, seconds=0.2)
+            if self._estimate > math.log10(self._max_nodes * _HOPELESS):
+                self._refuse(f"the budget is {self._max_nodes:,} nodes")
+        if nodes > self._max_nodes:
+            self._refuse(f"more than the budget of {self._max_nodes:,} nodes")
+        used = nodes * _BYTES_PER_NODE + len(recording.infoset_key) * _BYTES_PER_INFOSET + self._key_bytes
+        if used > self._max_bytes:
+            self._refuse(f"more than the memory limit of {self._max_bytes:,} bytes after {nodes:,} nodes")
+        if not self._bar.disable:
+            self._bar.total = round(nodes / max(_fraction_done(frames, position), 1e-9))
+            self._bar.update(nodes - self._bar.n)
+
+    def _refuse(self, reason: str) -> None:
+        if self._estimate is None:
+            self._estimate = estimate_num_nodes(self._game, seconds=0.2)
+        seen = max(len(self._recording.kinds), 1)
+        estimate = as_text(max(self._estimate, math.log10(seen)))
+        raise BudgetError(
+            f"the tree of {self._game} has about {estimate} nodes (estimated by random play); {reason}. Choose smaller "
+            "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
+            "about 20 bytes a node, 250 bytes and its text an information state)."
+        )
+
+
+def _fraction_done(frames: list[tuple[pyspiel.State, list[int]]], position: list[int]) -> float:
+    """Returns the share of the tree before the current path if all children of a node were of one size."""
+    fraction, width = 0.0, 1.0
+    for (_, actions), visited in zip(frames, position, strict=True):
+        width /= len(actions)
+        fraction += (visited - 1) * width
+    return fraction

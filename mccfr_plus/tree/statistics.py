@@ -1,0 +1,85 @@
+"""Sizes of a game tree, in the terms of the papers' tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from mccfr_plus.tree.arrays import CHANCE, KIND, PARENT_SLOT, TERMINAL, TreeArrays
+from mccfr_plus.tree.layout import Shape
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Counts of a tree; a list has one entry per player."""
+
+    histories: int  # all nodes: the root, chance and terminal nodes included
+    decision_nodes: list[int]
+    chance_nodes: int
+    terminal_nodes: int
+    infosets: list[int]
+    sequences: list[int]  # the empty sequence included
+    max_actions: list[int]  # most actions at one infoset
+    max_history_length: int  # in actions of players and chance
+    m_values: list[float]  # M_i of Lanctot 2009, section 4; None values do not occur
+    perfect_recall: bool
+    tree_bytes: int  # nodes, chance and payoffs
+    infoset_bytes: int  # arrays per infoset and slot, without the texts
+
+    def as_dict(self) -> dict:
+        """Returns the counts as plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+def statistics_of(arrays: TreeArrays, slot_action: np.ndarray, shape: Shape) -> Statistics:
+    """Returns the statistics of a tree; `slot_action` is ``[num_slots]``, the action of each slot."""
+    num_players = len(arrays.slot_range) - 1
+    kinds = np.bincount(arrays.nodes[:, KIND] - TERMINAL, minlength=num_players - TERMINAL)
+    max_actions = [
+        int(arrays.infosets[a:b, 1].max(initial=0))
+        for a, b in zip(arrays.infoset_range[:-1], arrays.infoset_range[1:], strict=True)
+    ]
+    return Statistics(
+        histories=len(arrays.nodes),
+        decision_nodes=[int(n) for n in kinds[-TERMINAL:]],
+        chance_nodes=int(kinds[CHANCE - TERMINAL]),
+        terminal_nodes=int(kinds[0]),
+        infosets=[int(n) for n in np.diff(arrays.infoset_range)],
+        sequences=[int(n) + 1 for n in np.diff(arrays.slot_range)],
+        max_actions=max_actions,
+        max_history_length=shape.max_depth,
+        m_values=[_m_value(arrays, slot_action, player) for player in range(num_players)],
+        perfect_recall=shape.perfect_recall,
+        tree_bytes=arrays.nodes.nbytes + arrays.chance.nbytes + arrays.payoffs.nbytes,
+        infoset_bytes=arrays.infosets.nbytes + arrays.infoset_of_slot.nbytes,
+    )
+
+
+def _m_value(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> float:
+    """Returns M_i = sum over own action sequences of sqrt(number of infosets that are reached by just these actions).
+
+    Reference: Lanctot et al. 2009, section 4. An action sequence is a list of actions, whatever the infosets they
+    were taken at, so that infosets that differ in what others did share one.
+    """
+    first, last = arrays.infoset_range[player], arrays.infoset_range[player + 1]
+    parents = arrays.infosets[first:last, PARENT_SLOT].astype(np.int64)
+    has_parent = parents < len(slot_action)
+    parent_infoset = np.where(has_parent, arrays.infoset_of_slot[np.where(has_parent, parents, 0)] - first, -1)
+    parent_action = np.where(has_parent, slot_action[np.where(has_parent, parents, 0)], -1)
+    sequence = np.full(last - first, -1, np.int64)  # a number for each infoset's action sequence
+    level = np.flatnonzero(~has_parent)
+    total, used = 0.0, 0
+    children = np.argsort(parent_infoset, kind="stable")
+    child_end = np.searchsorted(parent_infoset[children], np.arange(-1, last - first), side="right")
+    while len(level):
+        above = np.where(parent_infoset[level] >= 0, sequence[parent_infoset[level]], -1)
+        keys, numbers, counts = np.unique(
+            np.stack([above, parent_action[level]], axis=1), axis=0, return_inverse=True, return_counts=True
+        )
+        sequence[level] = used + numbers.reshape(-1)
+        used += len(keys)
+        total += float(np.sqrt(counts).sum())
+        begins, ends = child_end[level], child_end[level + 1]
+        level = np.concatenate([children[a:b] for a, b in zip(begins, ends, strict=True)] or [np.empty(0, np.int64)])
+    return total
