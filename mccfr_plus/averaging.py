@@ -25,18 +25,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import Average
 from mccfr_plus.estimators.walk import draw_action, draw_outcome
 from mccfr_plus.rng import next_double
-from mccfr_plus.tree.arrays import (
-    CHANCE,
-    FIRST_CHILD,
-    FIRST_SLOT,
-    KIND,
-    NUM_ACTIONS,
-    NUM_CHILDREN,
-    PARENT_SLOT,
-    PAYLOAD,
-    TERMINAL,
-)
-from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, refresh_reach
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, at, note_visit, push, refresh_reach
 
 _EXACT, _TOUCHED, _VISITS, _OWN_WALK = (
     int(a) for a in (Average.EXACT, Average.TOUCHED, Average.VISITS, Average.OWN_WALK)
@@ -90,29 +80,29 @@ def accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
     if way == _EXACT:
         refresh_reach(tree, strategy, workspace, player)
         for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-            average[slot] += weight * workspace.reach[slot]
+            average[at(slot)] += weight * workspace.reach[at(slot)]
     elif way == _TOUCHED:
         _add_touched(tree, strategy, average, workspace, player, weight)
     else:
         if way == _OWN_WALK:
             own_walk(tree, strategy, workspace, player, all_own)
         for visit in range(workspace.counts[NUM_VISITS]):
-            first = workspace.visits[visit, 0]
-            scale = weight * workspace.visit_weight[visit]
-            for slot in range(first, first + workspace.visits[visit, 1]):
-                average[slot] += scale * strategy[slot]
+            entry = workspace.visits[at(visit)]
+            first, scale = entry["first_slot"], weight * entry["weight"]
+            for slot in range(first, first + entry["num_actions"]):
+                average[at(slot)] += scale * strategy[at(slot)]
 
 
 @kernel
 def _add_touched(tree, strategy, average, workspace, player, weight):
     """Adds reach times strategy at the player's touched infosets. `average` and `workspace` are modified in place."""
-    infosets, reach = tree.infosets, workspace.reach
+    reach = workspace.reach
     begin = tree.infoset_range[player]
     for position in range(begin, begin + workspace.num_touched[player]):
         infoset = workspace.touched[position]
-        first = infosets[infoset, FIRST_SLOT]
-        above = reach[infosets[infoset, PARENT_SLOT]]
-        for slot in range(first, first + infosets[infoset, NUM_ACTIONS]):
+        first = infoset["first_slot"]
+        above = reach[infoset["parent_slot"]]
+        for slot in range(first, first + infoset["num_actions"]):
             reach[slot] = above * strategy[slot]
             average[slot] += weight * reach[slot]
 
@@ -124,26 +114,23 @@ def own_walk(tree, strategy, workspace, player, all_own):
     Chance is drawn on-policy and other players uniformly, neither of which changes over time. Own actions are drawn
     on-policy, or all visited that have positive reach, with that reach as weight.
     """
-    nodes, stack, stack_weight, rng = tree.nodes, workspace.stack, workspace.stack_weight, workspace.rng
+    nodes, stack, rng = tree.nodes, workspace.stack, workspace.rng
     pending, num_visits, nodes_touched = 0, 0, 0
     node, reach = 0, 1.0
     while True:
         nodes_touched += 1
-        kind, count = nodes[node, KIND], nodes[node, NUM_CHILDREN]
-        child, payload = nodes[node, FIRST_CHILD], nodes[node, PAYLOAD]
+        record = nodes[node]
+        kind, count, child, payload = record["kind"], record["num_children"], record["first_child"], record["payload"]
         if kind == player:
-            workspace.visits[num_visits, 0] = payload
-            workspace.visits[num_visits, 1] = count
-            workspace.visit_weight[num_visits] = reach
+            note_visit(workspace, num_visits, payload, count, reach)
             num_visits += 1
             if all_own:
                 for action in range(count):
                     if strategy[payload + action] > 0.0:
-                        stack[pending, 0] = child + action
-                        stack_weight[pending] = reach * strategy[payload + action]
+                        push(stack, pending, child + action, payload + action, reach * strategy[payload + action])
                         pending += 1
                 pending -= 1
-                node, reach = stack[pending, 0], stack_weight[pending]
+                node, reach = stack[pending]["node"], stack[pending]["weight"]
             else:
                 node = child + draw_action(strategy, payload, count, rng)
         elif kind == CHANCE:
@@ -152,7 +139,7 @@ def own_walk(tree, strategy, workspace, player, all_own):
             node = child + int(next_double(rng) * count)
         elif pending > 0:
             pending -= 1
-            node, reach = stack[pending, 0], stack_weight[pending]
+            node, reach = stack[pending]["node"], stack[pending]["weight"]
         else:
             break
     workspace.counts[NUM_VISITS] = num_visits

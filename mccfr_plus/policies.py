@@ -10,7 +10,6 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.tree.arrays import FIRST_SLOT, NUM_ACTIONS
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import openspiel_order, representative_states
 
@@ -54,7 +53,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         """Returns a copy of the probabilities, ``[num_slots]`` float64."""
         if "action_probability_array" in self.__dict__:
             return self.action_probability_array[
-                self._row_of[self.tree.arrays.infoset_of_slot], self.tree.slot_action
+                self._row_of[self.tree.infoset_of_slot], self.tree.slot_action
             ]
         return self._strategy.copy()
 
@@ -146,13 +145,13 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     @cached_property
     def legal_actions_mask(self) -> np.ndarray:  # type: ignore[override]
         mask = np.zeros((self.tree.num_infosets, self.game.num_distinct_actions()), np.int64)
-        mask[self._row_of[self.tree.arrays.infoset_of_slot], self.tree.slot_action] = 1
+        mask[self._row_of[self.tree.infoset_of_slot], self.tree.slot_action] = 1
         return mask
 
     @cached_property
     def action_probability_array(self) -> np.ndarray:  # type: ignore[override]
         table = np.zeros((self.tree.num_infosets, self.game.num_distinct_actions()))
-        table[self._row_of[self.tree.arrays.infoset_of_slot], self.tree.slot_action] = self._strategy
+        table[self._row_of[self.tree.infoset_of_slot], self.tree.slot_action] = self._strategy
         return table
 
     # --- conversions ---
@@ -179,10 +178,11 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
 def normalized(tree: GameTree, sums: np.ndarray) -> np.ndarray:
     """Returns sums of a strategy divided by their total at each infoset, ``[num_slots]``; uniform where that is 0."""
     infosets = tree.arrays.infosets
-    totals = np.add.reduceat(sums, infosets[:, FIRST_SLOT])
+    counts = infosets["num_actions"]
+    totals = np.add.reduceat(sums, infosets["first_slot"])
     empty = totals <= 0.0
     if not empty.any():
-        return sums / np.repeat(totals, infosets[:, NUM_ACTIONS])
+        return sums / np.repeat(totals, counts)
     totals[empty] = 1.0
-    strategy = sums / np.repeat(totals, infosets[:, NUM_ACTIONS])
-    return np.where(np.repeat(empty, infosets[:, NUM_ACTIONS]), tree.uniform_strategy(), strategy)
+    strategy = sums / np.repeat(totals, counts)
+    return np.where(np.repeat(empty, counts), tree.uniform_strategy(), strategy)

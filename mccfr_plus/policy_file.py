@@ -83,7 +83,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
             f"{path} holds a policy of {name}, which has other information states or actions than {tree.game}. "
             "Evaluate it on its own game, or solve this one."
         )
-    totals = np.add.reduceat(strategy, tree.arrays.infosets[:, 0])
+    totals = np.add.reduceat(strategy, tree.arrays.infosets["first_slot"])
     if not np.isfinite(strategy).all() or (strategy < 0).any() or (np.abs(totals - 1) > 1e-6).any():
         raise PolicyFileError(f"{path} is damaged: its probabilities are not distributions. Write it again.")
     return TreePolicy(tree, strategy)

@@ -105,12 +105,12 @@ class Solver:
         way = Average.EXACT if self.averaging.exact else self.estimator.average(tree.num_players)
         self._strategy, self._tables, self._average = strategy, tables, average
         self._workspace, self._minimizer_parameters = workspace, minimizer_parameters
-        self._arguments = (
+        self._arguments = loop.flatten(
             arrays,
+            workspace,
             strategy,
             tables,
             average,
-            workspace,
             self.estimator.parameters(),
             minimizer_parameters,
             int(way),
@@ -118,7 +118,7 @@ class Solver:
             self.estimator.walks_all_own,
             self.alternating,
         )
-        self._kernel: Callable = loop.custom_loop(self.estimator, self.minimizer)
+        self._run = loop.runner(self.estimator, self.minimizer)
         self._counts = workspace.counts
 
     def _check_recall(self) -> None:
@@ -145,7 +145,7 @@ class Solver:
 
     def iteration(self) -> None:
         """Runs one iteration: one gradient and one update for every player."""
-        self._kernel(*self._arguments, 1)
+        self._run(1, *self._arguments)
 
     def run(
         self,
@@ -180,8 +180,8 @@ class Solver:
         self._check_limits(iterations, seconds, until)
         if until is not None or evaluate_every is not None:
             self.tree.require_perfect_recall("an exploitability")
-        with announce_compilation(self._kernel):
-            self._kernel(*self._arguments, 0)
+        with announce_compilation(self._run):
+            self._run(0, *self._arguments)
         target = None if iterations is None else self.iterations + iterations
         begin = time.perf_counter()
         clock = _EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
@@ -192,7 +192,7 @@ class Solver:
                 if target is not None:
                     chunk = min(chunk, target - self.iterations)
                 chunk_begin = time.perf_counter()
-                self._kernel(*self._arguments, chunk)
+                self._run(chunk, *self._arguments)
                 now = time.perf_counter()
                 spent = now - begin
                 done = (target is not None and self.iterations >= target) or (seconds is not None and spent >= seconds)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus._jit import inline_kernel
-from mccfr_plus.tree.arrays import FIRST_SLOT, NUM_ACTIONS, PARENT_SLOT, TreeArrays
+from mccfr_plus.tree.arrays import TreeArrays
 
 # Entries of `Workspace.counts`.
 STAMP = 0  # number of the current walk; `mark` holds the number of the last walk that entered
@@ -16,6 +16,15 @@ NODES_TOUCHED = 2  # nodes visited since the solver was made
 ITERATION = 3  # iterations finished
 NUM_COUNTS = 4
 
+# What a walk notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
+TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
+
+# An infoset whose player's average is to be updated, and with which weight.
+VISIT = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("weight", np.float64)])
+
+# A node that waits to be expanded: the last own slot before it, and the weight of what is below it.
+PENDING = np.dtype([("node", np.int32), ("slot", np.int32), ("weight", np.float64)])
+
 _LAST_STAMP = 2**31 - 2  # `mark` is int32 to stay small; the stamps start again when they run out
 
 
@@ -23,47 +32,49 @@ class Workspace(NamedTuple):
     """Scratch memory of the kernels, allocated once per solver.
 
     After an estimator has run for player p, ``gradient`` holds an unbiased estimate of p's utility gradient at the
-    touched slots and 0 elsewhere, and ``touched[infoset_range[p]:][:num_touched[p]]`` lists p's touched infosets in
+    slots of the touched infosets (it is 0 at all others, whatever stands there), and ``touched[infoset_range[p]:][:num_touched[p]]`` lists p's touched infosets in
     the order of first visit, so that parents come before children.
     """
 
-    gradient: np.ndarray  # [num_slots + num_players] float64; the last entries belong to the empty sequences
-    touched: np.ndarray  # [num_infosets] int32; player p's part starts at infoset_range[p]
+    gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences and a dump
+    touched: np.ndarray  # [num_infosets] TOUCHED; player p's part starts at infoset_range[p]
     num_touched: np.ndarray  # [num_players] int64
     mark: np.ndarray  # [num_slots] int32; at an infoset's first slot, the stamp of the last walk that entered it
     reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
     reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy
-    visits: np.ndarray  # [max_visits, 2] int32; first slot and number of actions of infosets to average at
-    visit_weight: np.ndarray  # [max_visits] float64; the weight of each
-    stack: np.ndarray  # [max_stack, 2] int32; pending nodes and the last own slot before them
-    stack_weight: np.ndarray  # [max_stack] float64
+    visits: np.ndarray  # [max_visits] VISIT
+    stack: np.ndarray  # [max_stack] PENDING
     counts: np.ndarray  # [NUM_COUNTS] int64
     rng: np.ndarray  # [1] uint64
 
 
 def new_workspace(tree: TreeArrays, max_stack: int, max_visits: int, rng: np.ndarray) -> Workspace:
     """Returns a fresh workspace for a tree."""
-    num_slots, num_players = len(tree.infoset_of_slot), len(tree.slot_range) - 1
+    num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
     reach = np.zeros(num_slots + num_players)
     reach[num_slots:] = 1.0
     return Workspace(
-        gradient=np.zeros(num_slots + num_players),
-        touched=np.zeros(len(tree.infosets), np.int32),
+        gradient=np.zeros(num_slots + num_players + 1),
+        touched=np.zeros(len(tree.infosets), TOUCHED),
         num_touched=np.zeros(num_players, np.int64),
         mark=np.zeros(num_slots, np.int32),
         reach=reach,
         reach_valid=np.zeros(num_players, np.int64),
-        visits=np.zeros((max_visits, 2), np.int32),
-        visit_weight=np.zeros(max_visits),
-        stack=np.zeros((max_stack, 2), np.int32),
-        stack_weight=np.zeros(max_stack),
+        visits=np.zeros(max_visits, VISIT),
+        stack=np.zeros(max_stack, PENDING),
         counts=np.zeros(NUM_COUNTS, np.int64),
         rng=rng,
     )
 
 
 @inline_kernel
-def begin_walk(workspace, player):
+def at(index):
+    """Returns an index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap."""
+    return np.uint64(index)
+
+
+@inline_kernel
+def begin_walk(tree, workspace, player):
     """Forgets what the last walk of this player touched and returns the stamp of the new one. Modified in place."""
     counts = workspace.counts
     if counts[STAMP] >= _LAST_STAMP:
@@ -72,7 +83,60 @@ def begin_walk(workspace, player):
     counts[STAMP] += 1
     counts[NUM_VISITS] = 0
     workspace.num_touched[player] = 0
+    workspace.gradient[tree.slot_range[-1] + player] = 0.0
     return counts[STAMP]
+
+
+@inline_kernel
+def enter(tree, workspace, player, first, count, parent, stamp):
+    """Puts an infoset of the player on the touched list, if this walk enters it for the first time.
+
+    Returns whether it did; then the caller must set the gradient of the infoset's slots to 0. Modified in place.
+
+    Args:
+        tree: `TreeArrays`.
+        workspace: `Workspace`.
+        player: The player.
+        first: The infoset's first slot.
+        count: Its number of actions.
+        parent: The player's last slot before it.
+        stamp: What `begin_walk` returned.
+    """
+    is_new = workspace.mark[at(first)] != stamp
+    if is_new:
+        workspace.mark[at(first)] = stamp
+        touched = workspace.touched[at(tree.infoset_range[player] + workspace.num_touched[player])]
+        touched["first_slot"] = first
+        touched["num_actions"] = count
+        touched["parent_slot"] = parent
+        workspace.num_touched[player] += 1
+    return is_new
+
+
+@inline_kernel
+def touch(tree, workspace, player, first, count, parent, stamp):
+    """Does what `enter` does and sets the gradient of an infoset that is new to the walk to 0. Modified in place."""
+    if enter(tree, workspace, player, first, count, parent, stamp):
+        for slot in range(first, first + count):
+            workspace.gradient[at(slot)] = 0.0
+
+
+@inline_kernel
+def note_visit(workspace, position, first, count, weight):
+    """Writes an entry of `workspace.visits`, modified in place. The caller counts them in ``counts[NUM_VISITS]``."""
+    visit = workspace.visits[at(position)]
+    visit["first_slot"] = first
+    visit["num_actions"] = count
+    visit["weight"] = weight
+
+
+@inline_kernel
+def push(stack, position, node, slot, weight):
+    """Writes an entry of a stack of PENDING nodes, modified in place."""
+    pending = stack[at(position)]
+    pending["node"] = node
+    pending["slot"] = slot
+    pending["weight"] = weight
 
 
 @inline_kernel
@@ -82,8 +146,9 @@ def refresh_reach(tree, strategy, workspace, player):
         return
     infosets, reach = tree.infosets, workspace.reach
     for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
-        first = infosets[infoset, FIRST_SLOT]
-        above = reach[infosets[infoset, PARENT_SLOT]]
-        for slot in range(first, first + infosets[infoset, NUM_ACTIONS]):
-            reach[slot] = above * strategy[slot]
+        record = infosets[at(infoset)]
+        first = record["first_slot"]
+        above = reach[at(record["parent_slot"])]
+        for slot in range(first, first + record["num_actions"]):
+            reach[at(slot)] = above * strategy[at(slot)]
     workspace.reach_valid[player] = 1

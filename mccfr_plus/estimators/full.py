@@ -4,7 +4,8 @@ Reference: von Stengel 1996, "Efficient computation of behavior strategies", sec
 """
 
 from mccfr_plus._jit import inline_kernel, kernel
-from mccfr_plus.workspace import NODES_TOUCHED, refresh_reach
+from mccfr_plus.tree.arrays import BLOCK
+from mccfr_plus.workspace import NODES_TOUCHED, at, refresh_reach
 
 
 @inline_kernel
@@ -13,15 +14,17 @@ def full_gradient(tree, strategy, workspace, player):
 
     `NODES_TOUCHED` grows by the number of histories, which is what a traversal of the tree would visit.
     """
-    num_players = len(tree.slot_range) - 1
-    for other in range(num_players):
+    for other in range(len(tree.slot_range) - 1):
         if other != player:
             refresh_reach(tree, strategy, workspace, other)
     exact_gradient(tree, workspace.reach, workspace.gradient, player)
     first, last = tree.infoset_range[player], tree.infoset_range[player + 1]
     if workspace.num_touched[player] != last - first:  # the list is the same in every iteration
         for infoset in range(first, last):
-            workspace.touched[infoset] = infoset
+            touched, record = workspace.touched[infoset], tree.infosets[infoset]
+            touched["first_slot"] = record["first_slot"]
+            touched["num_actions"] = record["num_actions"]
+            touched["parent_slot"] = record["parent_slot"]
         workspace.num_touched[player] = last - first
     workspace.counts[NODES_TOUCHED] += len(tree.nodes)
 
@@ -29,36 +32,41 @@ def full_gradient(tree, strategy, workspace, player):
 @inline_kernel
 def exact_gradient(tree, reach, gradient, player):
     """Writes the player's rows of the gradient, given everybody's reach. `gradient` is modified in place."""
-    num_players = len(tree.slot_range) - 1
-    empty = tree.slot_range[num_players] + player
-    if num_players == 2:
-        _rows_of_two(tree, reach, gradient, tree.slot_range[player], tree.slot_range[player + 1])
-        _rows_of_two(tree, reach, gradient, empty, empty + 1)
+    if len(tree.slot_range) == 3:
+        _two_player_gradient(tree, reach, gradient, player)
     else:
-        _rows_of_many(tree, reach, gradient, tree.slot_range[player], tree.slot_range[player + 1])
-        _rows_of_many(tree, reach, gradient, empty, empty + 1)
+        _many_player_gradient(tree, reach, gradient, player)
 
 
 @inline_kernel
-def _rows_of_two(tree, reach, gradient, first, last):
-    """Writes rows of (sparse matrix) x (the other player's reach) into `gradient`, modified in place."""
-    start, others, value = tree.leaf_start, tree.leaf_others, tree.leaf_value
-    for row in range(first, last):
-        total = 0.0
-        for leaf in range(start[row], start[row + 1]):
-            total += value[leaf] * reach[others[leaf, 0]]
-        gradient[row] = total
+def _two_player_gradient(tree, reach, gradient, player):
+    """Writes (sparse matrix) x (the other player's reach), four rows at a time. `gradient` is modified in place."""
+    start, row, others, value = tree.leaf_start, tree.leaf_row, tree.leaf_others, tree.leaf_value
+    for block in range(tree.leaf_range[player], tree.leaf_range[player + 1]):
+        sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+        for entry in range(start[at(block)], start[at(block + 1)], BLOCK):
+            sum_0 += value[at(entry)] * reach[at(others[at(entry)])]
+            sum_1 += value[at(entry + 1)] * reach[at(others[at(entry + 1)])]
+            sum_2 += value[at(entry + 2)] * reach[at(others[at(entry + 2)])]
+            sum_3 += value[at(entry + 3)] * reach[at(others[at(entry + 3)])]
+        first = block * BLOCK
+        gradient[at(row[at(first)])] = sum_0
+        gradient[at(row[at(first + 1)])] = sum_1
+        gradient[at(row[at(first + 2)])] = sum_2
+        gradient[at(row[at(first + 3)])] = sum_3
 
 
 @kernel
-def _rows_of_many(tree, reach, gradient, first, last):
+def _many_player_gradient(tree, reach, gradient, player):
     """The same for any number of other players, whose reaches are multiplied."""
-    start, others, value = tree.leaf_start, tree.leaf_others, tree.leaf_value
-    for row in range(first, last):
-        total = 0.0
-        for leaf in range(start[row], start[row + 1]):
-            product = value[leaf]
-            for other in range(others.shape[1]):
-                product *= reach[others[leaf, other]]
-            total += product
-        gradient[row] = total
+    start, row, others, value = tree.leaf_start, tree.leaf_row, tree.leaf_others, tree.leaf_value
+    num_others = len(tree.slot_range) - 2
+    for block in range(tree.leaf_range[player], tree.leaf_range[player + 1]):
+        for lane in range(BLOCK):
+            total = 0.0
+            for entry in range(start[block] + lane, start[block + 1], BLOCK):
+                product = value[entry]
+                for other in range(entry * num_others, (entry + 1) * num_others):
+                    product *= reach[others[other]]
+                total += product
+            gradient[row[block * BLOCK + lane]] = total

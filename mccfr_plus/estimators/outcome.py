@@ -9,10 +9,10 @@ Reference: Lanctot et al. 2009, section 3.1, equation 10, with the paper's epsil
 """
 
 from mccfr_plus._jit import inline_kernel
-from mccfr_plus.estimators.walk import draw_action, draw_outcome, touch
+from mccfr_plus.estimators.walk import draw_action, draw_outcome
 from mccfr_plus.rng import next_double
-from mccfr_plus.tree.arrays import CHANCE, FIRST_CHILD, KIND, NUM_CHILDREN, PAYLOAD, TERMINAL
-from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, begin_walk
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, at, begin_walk, note_visit, touch
 
 
 @inline_kernel
@@ -25,7 +25,7 @@ def draw_exploring(strategy, first, count, epsilon, rng):
 
 
 @inline_kernel
-def outcome_walk(tree, strategy, workspace, player, epsilon, note_visits):
+def outcome_walk(tree, strategy, workspace, player, epsilon, list_visits):
     """Writes the gradient of one sampled history and lists what it touched. `workspace` is modified in place.
 
     Args:
@@ -34,32 +34,30 @@ def outcome_walk(tree, strategy, workspace, player, epsilon, note_visits):
         workspace: `Workspace`.
         player: For whom the gradient is estimated.
         epsilon: Exploration at the player's own nodes, in (0, 1].
-        note_visits: Whether to list the opponents' infosets in `workspace.visits`, with weight 1 / (product of xi),
+        list_visits: Whether to list the opponents' infosets in `workspace.visits`, with weight 1 / (product of xi),
             which makes up for the player's own exploration.
     """
     nodes, rng = tree.nodes, workspace.rng
-    stamp = begin_walk(workspace, player)
-    node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
+    stamp = begin_walk(tree, workspace, player)
+    slot, weight = tree.slot_range[-1] + player, 1.0
     num_visits, nodes_touched = 0, 1
-    while nodes[node, KIND] != TERMINAL:
-        kind, count = nodes[node, KIND], nodes[node, NUM_CHILDREN]
-        child, payload = nodes[node, FIRST_CHILD], nodes[node, PAYLOAD]
+    record = nodes[0]
+    while record["kind"] != TERMINAL:
+        kind, count, payload = record["kind"], record["num_children"], record["payload"]
         if kind == player:
-            touch(tree, workspace, player, payload, stamp)
-            action = draw_exploring(strategy, payload, count, epsilon, rng)
-            slot = payload + action
-            weight /= epsilon / count + (1.0 - epsilon) * strategy[slot]
-            node = child + action
+            touch(tree, workspace, player, payload, count, slot, stamp)
+            index = draw_exploring(strategy, payload, count, epsilon, rng)
+            slot = payload + index
+            weight /= epsilon / count + (1.0 - epsilon) * strategy[at(slot)]
         elif kind == CHANCE:
-            node = child + draw_outcome(tree.chance, payload, count, rng)
+            index = draw_outcome(tree.chance, payload, count, rng)
         else:
-            if note_visits:
-                workspace.visits[num_visits, 0] = payload
-                workspace.visits[num_visits, 1] = count
-                workspace.visit_weight[num_visits] = weight
+            if list_visits:
+                note_visit(workspace, num_visits, payload, count, weight)
                 num_visits += 1
-            node = child + draw_action(strategy, payload, count, rng)
+            index = draw_action(strategy, payload, count, rng)
+        record = nodes[at(record["first_child"] + index)]
         nodes_touched += 1
-    workspace.gradient[slot] += weight * tree.payoffs[nodes[node, PAYLOAD], player]
+    workspace.gradient[at(slot)] += weight * tree.payoffs[at(record["payload"]), at(player)]
     workspace.counts[NUM_VISITS] = num_visits
     workspace.counts[NODES_TOUCHED] += nodes_touched

@@ -45,8 +45,8 @@ class BestResponse(NamedTuple):
 def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
     """Returns the evaluation of a strategy array, ``[num_slots]``."""
     arrays = tree.arrays_with_leaves
-    size, players = tree.num_slots + tree.num_players, tree.num_players
-    reach, gradient, best = np.empty(size), np.empty(size), np.empty(tree.num_infosets, np.int32)
+    players, size = tree.num_players, tree.num_slots + tree.num_players
+    reach, gradient, best = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
     result = Evaluation(np.empty(players), np.empty(players))
     kernels.evaluate(arrays, strategy, reach, gradient, best, result.best_response_values, result.values)
     return result
@@ -135,7 +135,7 @@ def best_response(
     arrays = tree.arrays_with_leaves
     strategy = strategy_of(tree, policy)
     size = tree.num_slots + tree.num_players
-    reach, gradient, best = np.empty(size), np.empty(size), np.zeros(tree.num_infosets, np.int32)
+    reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
     kernels.own_reach(arrays, strategy, reach)
     value, _ = kernels.best_response_value(arrays, reach, player, gradient, best)
     infosets = range(arrays.infoset_range[player], arrays.infoset_range[player + 1])

@@ -2,18 +2,7 @@
 
 from mccfr_plus._jit import kernel
 from mccfr_plus.estimators.full import exact_gradient
-from mccfr_plus.tree.arrays import (
-    CHANCE,
-    FIRST_CHILD,
-    FIRST_SLOT,
-    KIND,
-    NUM_ACTIONS,
-    NUM_CHILDREN,
-    PARENT_SLOT,
-    PAYLOAD,
-    PROBABILITY,
-    TERMINAL,
-)
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 
 
 @kernel
@@ -23,9 +12,9 @@ def own_reach(tree, strategy, reach):
     num_players = len(tree.slot_range) - 1
     reach[tree.slot_range[num_players] :] = 1.0
     for infoset in range(len(infosets)):
-        first = infosets[infoset, FIRST_SLOT]
-        above = reach[infosets[infoset, PARENT_SLOT]]
-        for slot in range(first, first + infosets[infoset, NUM_ACTIONS]):
+        first = infosets[infoset]["first_slot"]
+        above = reach[infosets[infoset]["parent_slot"]]
+        for slot in range(first, first + infosets[infoset]["num_actions"]):
             reach[slot] = above * strategy[slot]
 
 
@@ -37,7 +26,7 @@ def best_response_value(tree, reach, player, gradient, best):
         tree: `TreeArrays` with leaves.
         reach: Own reach of every sequence under the policy to respond to.
         player: The responding player.
-        gradient: ``[num_slots + num_players]``. Modified in place.
+        gradient: ``[num_slots + num_players + 1]``. Modified in place.
         best: ``[num_infosets]`` int32; the player's entries become the slots of a best response, the first of equally
             good ones.
 
@@ -51,13 +40,13 @@ def best_response_value(tree, reach, player, gradient, best):
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         on_policy += gradient[slot] * reach[slot]
     for infoset in range(tree.infoset_range[player + 1] - 1, tree.infoset_range[player] - 1, -1):
-        first = infosets[infoset, FIRST_SLOT]
+        first = infosets[infoset]["first_slot"]
         chosen = first
-        for slot in range(first + 1, first + infosets[infoset, NUM_ACTIONS]):
+        for slot in range(first + 1, first + infosets[infoset]["num_actions"]):
             if gradient[slot] > gradient[chosen]:
                 chosen = slot
         best[infoset] = chosen
-        gradient[infosets[infoset, PARENT_SLOT]] += gradient[chosen]
+        gradient[infosets[infoset]["parent_slot"]] += gradient[chosen]
     return gradient[empty], on_policy
 
 
@@ -65,7 +54,7 @@ def best_response_value(tree, reach, player, gradient, best):
 def evaluate(tree, strategy, reach, gradient, best, best_values, values):
     """Writes the best-response and on-policy value of every player.
 
-    The last five are outputs or scratch: ``[num_slots + num_players]`` twice, ``[num_infosets]`` int32, and
+    The last five are outputs or scratch: `reach` and `gradient` as in `Workspace`, ``[num_infosets]`` int32, and
     ``[num_players]`` twice.
     """
     own_reach(tree, strategy, reach)
@@ -78,14 +67,14 @@ def node_values(tree, strategy, values):
     """Writes every player's expected payoff at every node; `values` is ``[num_nodes, num_players]``, an output."""
     nodes = tree.nodes
     for node in range(len(nodes) - 1, -1, -1):
-        kind, child, payload = nodes[node, KIND], nodes[node, FIRST_CHILD], nodes[node, PAYLOAD]
+        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
         for player in range(values.shape[1]):
             if kind == TERMINAL:
                 values[node, player] = tree.payoffs[payload, player]
                 continue
             value = 0.0
-            for index in range(nodes[node, NUM_CHILDREN]):
+            for index in range(nodes[node]["num_children"]):
                 label = payload + index
-                probability = tree.chance[label, PROBABILITY] if kind == CHANCE else strategy[label]
+                probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
                 value += probability * values[child + index, player]
             values[node, player] = value

@@ -9,7 +9,7 @@ from mccfr_plus.minimizers.regret_matching import (
     regret_matching,
     regret_matching_plus,
 )
-from mccfr_plus.tree.arrays import FIRST_SLOT, NUM_ACTIONS, PARENT_SLOT
+from mccfr_plus.workspace import at
 
 _RM, _RM_PLUS, _DISCOUNTED, _PREDICTIVE = (
     int(r) for r in (Rule.REGRET_MATCHING, Rule.REGRET_MATCHING_PLUS, Rule.DISCOUNTED, Rule.PREDICTIVE)
@@ -35,18 +35,15 @@ def update_infoset(values, strategy, tables, first, last, iteration, parameters)
 def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
-    First-visit order puts parents first, so that the list is read backwards. Leaves the gradient at 0.
-    `strategy`, `tables` and `workspace` are modified in place.
+    First-visit order puts parents first, so that the list is read backwards. What stands in the gradient afterwards
+    means nothing. `strategy`, `tables` and `workspace` are modified in place.
     """
-    infosets, gradient, touched = tree.infosets, workspace.gradient, workspace.touched
+    gradient, touched = workspace.gradient, workspace.touched
     begin = tree.infoset_range[player]
     for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
-        infoset = touched[position]
-        first = infosets[infoset, FIRST_SLOT]
-        last = first + infosets[infoset, NUM_ACTIONS]
+        infoset = touched[at(position)]
+        first = infoset["first_slot"]
+        last = first + infoset["num_actions"]
         value = update_infoset(gradient, strategy, tables, first, last, iteration, parameters)
-        for slot in range(first, last):
-            gradient[slot] = 0.0
-        gradient[infosets[infoset, PARENT_SLOT]] += value
-    gradient[tree.slot_range[-1] + player] = 0.0
+        gradient[at(infoset["parent_slot"])] += value
     workspace.reach_valid[player] = 0

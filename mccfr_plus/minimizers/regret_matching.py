@@ -20,6 +20,7 @@ predictive Blackwell approachability", algorithms 3 and 4 (predictive; the predi
 import math
 
 from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.workspace import at
 
 # Entries of the discounted rule's parameters after the rule's number.
 ALPHA = 1
@@ -46,7 +47,7 @@ def expected_value(values, strategy, first, last):
     """Returns the expected value of the strategy at one infoset."""
     value = 0.0
     for slot in range(first, last):
-        value += strategy[slot] * values[slot]
+        value += strategy[at(slot)] * values[at(slot)]
     return value
 
 
@@ -56,10 +57,10 @@ def play_in_proportion(strategy, first, last, total):
     if total > 0.0:
         scale = 1.0 / total
         for slot in range(first, last):
-            strategy[slot] *= scale
+            strategy[at(slot)] *= scale
     else:
         for slot in range(first, last):
-            strategy[slot] = 1.0 / (last - first)
+            strategy[at(slot)] = 1.0 / (last - first)
 
 
 @inline_kernel
@@ -67,10 +68,10 @@ def regret_matching(values, strategy, tables, first, last, iteration, parameters
     """RM. See `Minimizer` for the arguments and what is modified in place."""
     value, total = expected_value(values, strategy, first, last), 0.0
     for slot in range(first, last):
-        regret = tables[REGRET, slot] + values[slot] - value
-        tables[REGRET, slot] = regret
-        strategy[slot] = max(regret, 0.0)
-        total += strategy[slot]
+        regret = tables[REGRET, at(slot)] + values[at(slot)] - value
+        tables[REGRET, at(slot)] = regret
+        strategy[at(slot)] = max(regret, 0.0)
+        total += strategy[at(slot)]
     play_in_proportion(strategy, first, last, total)
     return value
 
@@ -80,9 +81,9 @@ def regret_matching_plus(values, strategy, tables, first, last, iteration, param
     """RM+. See `Minimizer`."""
     value, total = expected_value(values, strategy, first, last), 0.0
     for slot in range(first, last):
-        regret = max(tables[REGRET, slot] + values[slot] - value, 0.0)
-        tables[REGRET, slot] = regret
-        strategy[slot] = regret
+        regret = max(tables[REGRET, at(slot)] + values[at(slot)] - value, 0.0)
+        tables[REGRET, at(slot)] = regret
+        strategy[at(slot)] = regret
         total += regret
     play_in_proportion(strategy, first, last, total)
     return value
@@ -93,10 +94,10 @@ def predictive(values, strategy, tables, first, last, iteration, parameters):
     """Predictive RM: the last value vector counts twice in the next strategy. See `Minimizer`."""
     value, total = expected_value(values, strategy, first, last), 0.0
     for slot in range(first, last):
-        instant = values[slot] - value
-        tables[REGRET, slot] += instant
-        strategy[slot] = max(tables[REGRET, slot] + instant, 0.0)
-        total += strategy[slot]
+        instant = values[at(slot)] - value
+        tables[REGRET, at(slot)] += instant
+        strategy[at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
+        total += strategy[at(slot)]
     play_in_proportion(strategy, first, last, total)
     return value
 
@@ -106,10 +107,10 @@ def predictive_plus(values, strategy, tables, first, last, iteration, parameters
     """Predictive RM+. See `Minimizer`."""
     value, total = expected_value(values, strategy, first, last), 0.0
     for slot in range(first, last):
-        instant = values[slot] - value
-        tables[REGRET, slot] = max(tables[REGRET, slot] + instant, 0.0)
-        strategy[slot] = max(tables[REGRET, slot] + instant, 0.0)
-        total += strategy[slot]
+        instant = values[at(slot)] - value
+        tables[REGRET, at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
+        strategy[at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
+        total += strategy[at(slot)]
     play_in_proportion(strategy, first, last, total)
     return value
 
@@ -132,13 +133,13 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     tables[SEEN_NEGATIVE, first] = parameters[AFTER_NEGATIVE]
     value, total = expected_value(values, strategy, first, last), 0.0
     for slot in range(first, last):
-        regret = tables[REGRET, slot]
+        regret = tables[REGRET, at(slot)]
         regret *= missed_positive if regret > 0.0 else missed_negative
-        regret += values[slot] - value
+        regret += values[at(slot)] - value
         regret *= positive if regret > 0.0 else negative
-        tables[REGRET, slot] = regret
-        strategy[slot] = max(regret, 0.0)
-        total += strategy[slot]
+        tables[REGRET, at(slot)] = regret
+        strategy[at(slot)] = max(regret, 0.0)
+        total += strategy[at(slot)]
     play_in_proportion(strategy, first, last, total)
     return value
 

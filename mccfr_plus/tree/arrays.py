@@ -16,34 +16,43 @@ import numpy as np
 CHANCE = -1
 TERMINAL = -2
 
-# Columns of `nodes`: one 16-byte record per node, so that a visit costs one cache line.
-KIND = 0
-NUM_CHILDREN = 1
-FIRST_CHILD = 2  # children are contiguous
-PAYLOAD = 3  # decision: its infoset's first slot; chance: first row of `chance`; terminal: row of `payoffs`
+# One 16-byte record per node, so that a visit costs one cache line. Parents come before children.
+NODE = np.dtype(
+    [
+        ("kind", np.int32),  # CHANCE, TERMINAL, or the player to move
+        ("num_children", np.int32),
+        ("first_child", np.int32),  # children are contiguous
+        ("payload", np.int32),  # decision: its infoset's first slot; chance: first of `chance`; terminal: of `payoffs`
+    ]
+)
 
-# Columns of `infosets`.
-FIRST_SLOT = 0
-NUM_ACTIONS = 1
-PARENT_SLOT = 2  # the player's last slot before the infoset; `num_slots + player` where there is none
-PLAYER = 3
+INFOSET = np.dtype(
+    [
+        ("first_slot", np.int32),
+        ("num_actions", np.int32),
+        ("parent_slot", np.int32),  # the player's last slot before it; `num_slots + player` where there is none
+        ("player", np.int32),
+    ]
+)
 
-# Columns of `chance`: Vose's alias table, so that drawing an outcome costs the same for 2 and for 2000.
-PROBABILITY = 0
-ACCEPT = 1
-ALIAS = 2
+# Vose's alias table, so that drawing an outcome costs the same for 2 and for 2000.
+OUTCOME = np.dtype([("probability", np.float64), ("accept", np.float64), ("alias", np.int64)])
+
+# Rows of the leaf tables that are summed side by side.
+BLOCK = 4
 
 
 class TreeArrays(NamedTuple):
     """Every array a kernel reads of a tree. Never written after the tree is built."""
 
-    nodes: np.ndarray  # [num_nodes, 4] int32, columns above; parents before children
+    nodes: np.ndarray  # [num_nodes] NODE
     payoffs: np.ndarray  # [num_distinct_payoffs, num_players] float64
-    chance: np.ndarray  # [num_outcomes, 3] float64, columns above
-    infosets: np.ndarray  # [num_infosets, 4] int32, columns above
-    infoset_of_slot: np.ndarray  # [num_slots] int32
+    chance: np.ndarray  # [num_outcomes] OUTCOME
+    infosets: np.ndarray  # [num_infosets] INFOSET
     infoset_range: np.ndarray  # [num_players + 1] int64: infosets of player p are range[p] .. range[p+1] - 1
     slot_range: np.ndarray  # [num_players + 1] int64, the same for slots
-    leaf_start: np.ndarray  # [num_slots + num_players + 1] int64: leaves whose last slot of the row's player it is
-    leaf_others: np.ndarray  # [num_players * num_leaves, num_players - 1] int32: last slots of the other players
-    leaf_value: np.ndarray  # [num_players * num_leaves] float64: chance's probability x the row's player's payoff
+    leaf_range: np.ndarray  # [num_players + 1] int64, the same for blocks of the leaf tables; see `leaves`
+    leaf_start: np.ndarray  # [num_blocks + 1] int64: entries of block b are start[b] .. start[b+1] - 1
+    leaf_row: np.ndarray  # [BLOCK * num_blocks] int32: the slots that a block sums for
+    leaf_others: np.ndarray  # [num_entries * (num_players - 1)] int32: last slots of the other players
+    leaf_value: np.ndarray  # [num_entries] float64: chance's probability x payoff

@@ -11,7 +11,7 @@ import pyspiel
 
 from mccfr_plus.errors import GameError
 from mccfr_plus.tree import layout, leaves
-from mccfr_plus.tree.arrays import FIRST_SLOT, NUM_ACTIONS, TreeArrays
+from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.recorder import record
 from mccfr_plus.tree.recording import Recording
@@ -59,7 +59,12 @@ class GameTree:
     @property
     def num_slots(self) -> int:
         """Number of (infoset, action) pairs of all players together."""
-        return len(self.arrays.infoset_of_slot)
+        return int(self.arrays.slot_range[-1])
+
+    @cached_property
+    def infoset_of_slot(self) -> np.ndarray:
+        """The infoset of each slot, ``[num_slots]`` int32."""
+        return np.repeat(np.arange(self.num_infosets, dtype=np.int32), self.arrays.infosets["num_actions"])
 
     @property
     def perfect_recall(self) -> bool:
@@ -90,8 +95,9 @@ class GameTree:
 
     def slots(self, infoset: int) -> slice:
         """Returns the slots of an infoset, in the order of its legal actions."""
-        first = int(self.arrays.infosets[infoset, FIRST_SLOT])
-        return slice(first, first + int(self.arrays.infosets[infoset, NUM_ACTIONS]))
+        record = self.arrays.infosets[infoset]
+        first = int(record["first_slot"])
+        return slice(first, first + int(record["num_actions"]))
 
     def legal_actions(self, infoset: int) -> list[int]:
         """Returns OpenSpiel's legal actions at an infoset."""
@@ -99,7 +105,7 @@ class GameTree:
 
     def uniform_strategy(self) -> np.ndarray:
         """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
-        counts = self.arrays.infosets[:, NUM_ACTIONS]
+        counts = self.arrays.infosets["num_actions"]
         return np.repeat(1.0 / counts, counts)
 
     @cached_property
@@ -137,7 +143,7 @@ class GameTree:
             data = text.encode()
             digest.update(len(data).to_bytes(8, "little"))
             digest.update(data)
-        digest.update(self.arrays.infosets[:, NUM_ACTIONS].astype("<i4").tobytes())
+        digest.update(self.arrays.infosets["num_actions"].astype("<i4").tobytes())
         digest.update(self.slot_action.astype("<i8").tobytes())
         return digest.hexdigest()
 

@@ -8,21 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus._jit import kernel
-from mccfr_plus.tree.arrays import (
-    ACCEPT,
-    ALIAS,
-    FIRST_CHILD,
-    FIRST_SLOT,
-    KIND,
-    NUM_ACTIONS,
-    NUM_CHILDREN,
-    PARENT_SLOT,
-    PAYLOAD,
-    PLAYER,
-    PROBABILITY,
-    TERMINAL,
-    TreeArrays,
-)
+from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TERMINAL, TreeArrays
 from mccfr_plus.tree.recording import Recording
 
 _UNSEEN = -1
@@ -45,14 +31,14 @@ def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
     players = np.asarray(recording.infoset_player, np.int32)
     order = np.argsort(players, kind="stable")  # first-visit order is kept within a player
     num_infosets = len(order)
-    infosets = np.zeros((num_infosets, 4), np.int32)
-    infosets[:, NUM_ACTIONS] = [len(recording.infoset_actions[i]) for i in order]
-    infosets[:, FIRST_SLOT] = np.cumsum(infosets[:, NUM_ACTIONS]) - infosets[:, NUM_ACTIONS]
-    infosets[:, PARENT_SLOT] = _UNSEEN
-    infosets[:, PLAYER] = players[order]
-    num_slots = int(infosets[:, NUM_ACTIONS].sum(dtype=np.int64))
+    infosets = np.zeros(num_infosets, INFOSET)
+    infosets["num_actions"] = [len(recording.infoset_actions[i]) for i in order]
+    infosets["first_slot"] = np.cumsum(infosets["num_actions"]) - infosets["num_actions"]
+    infosets["parent_slot"] = _UNSEEN
+    infosets["player"] = players[order]
+    num_slots = int(infosets["num_actions"].sum(dtype=np.int64))
     infoset_range = np.searchsorted(players[order], np.arange(num_players + 1)).astype(np.int64)
-    slot_range = np.append(infosets[:, FIRST_SLOT], num_slots).astype(np.int64)[infoset_range]
+    slot_range = np.append(infosets["first_slot"], num_slots).astype(np.int64)[infoset_range]
     renumbered = np.empty(num_infosets, np.int32)
     renumbered[order] = np.arange(num_infosets, dtype=np.int32)
 
@@ -60,7 +46,7 @@ def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
     chance_first = (np.cumsum(chance_count) - chance_count).astype(np.int32)
     tables = [alias_table(np.array([p for _, p in d])) for d in recording.distributions]
 
-    nodes = np.empty((len(recording.kinds), 4), np.int32)
+    nodes = np.empty(len(recording.kinds), NODE)
     max_depth, max_stack, perfect_recall = _link(
         np.frombuffer(recording.kinds, np.int8),
         np.frombuffer(recording.payloads, np.int32),
@@ -75,13 +61,14 @@ def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
     arrays = TreeArrays(
         nodes=nodes,
         payoffs=np.array(recording.payoffs, np.float64).reshape(-1, num_players),
-        chance=np.concatenate(tables) if tables else np.zeros((0, 3)),
+        chance=np.concatenate(tables) if tables else np.zeros(0, OUTCOME),
         infosets=infosets,
-        infoset_of_slot=np.repeat(np.arange(num_infosets, dtype=np.int32), infosets[:, NUM_ACTIONS]),
         infoset_range=infoset_range,
         slot_range=slot_range,
+        leaf_range=np.zeros(num_players + 1, np.int64),
         leaf_start=np.zeros(1, np.int64),
-        leaf_others=np.zeros((0, num_players - 1), np.int32),
+        leaf_row=np.zeros(0, np.int32),
+        leaf_others=np.zeros(0, np.int32),
         leaf_value=np.zeros(0),
     )
     return arrays, order, Shape(int(max_depth), int(max_stack), bool(perfect_recall))
@@ -94,22 +81,22 @@ def chance_actions(recording: Recording) -> np.ndarray:
 
 
 def alias_table(probabilities: np.ndarray) -> np.ndarray:
-    """Returns the rows of `TreeArrays.chance` for one distribution, ``[num_outcomes, 3]`` float64.
+    """Returns the rows of `TreeArrays.chance` for one distribution, ``[num_outcomes]`` OUTCOME.
 
     Reference: Vose 1991, "A linear algorithm for generating random numbers with a given distribution".
     """
     count = len(probabilities)
-    table = np.empty((count, 3))
-    table[:, PROBABILITY] = probabilities / probabilities.sum()
-    table[:, ACCEPT] = 1.0
-    table[:, ALIAS] = np.arange(count)
-    scaled = table[:, PROBABILITY] * count
+    table = np.empty(count, OUTCOME)
+    table["probability"] = probabilities / probabilities.sum()
+    table["accept"] = 1.0
+    table["alias"] = np.arange(count)
+    scaled = table["probability"] * count
     small = [i for i in range(count) if scaled[i] < 1.0]
     large = [i for i in range(count) if scaled[i] >= 1.0]
     while small and large:
         low, high = small.pop(), large.pop()
-        table[low, ACCEPT] = scaled[low]
-        table[low, ALIAS] = high
+        table["accept"][low] = scaled[low]
+        table["alias"][low] = high
         scaled[high] -= 1.0 - scaled[low]
         (small if scaled[high] < 1.0 else large).append(high)
     return table  # what is left over on either side is 1 up to rounding
@@ -137,11 +124,11 @@ def _link(kinds, payloads, renumbered, chance_first, chance_count, num_players, 
     node = 0
     for position in range(len(kinds)):
         kind, payload = kinds[position], payloads[position]
-        nodes[node, KIND] = kind
+        nodes[node]["kind"] = kind
         if kind == TERMINAL:
-            nodes[node, NUM_CHILDREN] = 0
-            nodes[node, FIRST_CHILD] = 0
-            nodes[node, PAYLOAD] = payload
+            nodes[node]["num_children"] = 0
+            nodes[node]["first_child"] = 0
+            nodes[node]["payload"] = payload
             while depth > 0 and next_child[depth - 1] > last_child[depth - 1]:
                 depth -= 1
                 if mover[depth] >= 0:
@@ -152,19 +139,19 @@ def _link(kinds, payloads, renumbered, chance_first, chance_count, num_players, 
             slot = -1
             if kind >= 0:
                 infoset = renumbered[payload]
-                count = infosets[infoset, NUM_ACTIONS]
-                slot = infosets[infoset, FIRST_SLOT]
+                count = infosets[infoset]["num_actions"]
+                slot = infosets[infoset]["first_slot"]
                 payload = slot
-                if infosets[infoset, PARENT_SLOT] == _UNSEEN:
-                    infosets[infoset, PARENT_SLOT] = last_slot[kind]
-                elif infosets[infoset, PARENT_SLOT] != last_slot[kind]:
+                if infosets[infoset]["parent_slot"] == _UNSEEN:
+                    infosets[infoset]["parent_slot"] = last_slot[kind]
+                elif infosets[infoset]["parent_slot"] != last_slot[kind]:
                     perfect_recall = False
             else:
                 count = chance_count[payload]
                 payload = chance_first[payload]
-            nodes[node, NUM_CHILDREN] = count
-            nodes[node, FIRST_CHILD] = free
-            nodes[node, PAYLOAD] = payload
+            nodes[node]["num_children"] = count
+            nodes[node]["first_child"] = free
+            nodes[node]["payload"] = payload
             if depth == depth_limit:
                 depth_limit *= 2
                 begin_child = np.append(begin_child, begin_child)

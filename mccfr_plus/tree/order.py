@@ -11,7 +11,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus._jit import kernel
-from mccfr_plus.tree.arrays import CHANCE, FIRST_CHILD, FIRST_SLOT, KIND, NUM_ACTIONS, NUM_CHILDREN, PAYLOAD, TERMINAL
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
 
@@ -30,8 +30,8 @@ def representative_states(tree: GameTree, order: np.ndarray | None = None) -> li
         actions: list[int] = []
         while node:
             above = int(parent[node])
-            label = int(nodes[above, PAYLOAD]) + node - int(nodes[above, FIRST_CHILD])
-            actions.append(int((tree.outcome_action if nodes[above, KIND] == CHANCE else tree.slot_action)[label]))
+            label = int(nodes[above]["payload"]) + node - int(nodes[above]["first_child"])
+            actions.append(int((tree.outcome_action if nodes[above]["kind"] == CHANCE else tree.slot_action)[label]))
             node = above
         state = tree.game.new_initial_state()
         for action in reversed(actions):
@@ -42,13 +42,13 @@ def representative_states(tree: GameTree, order: np.ndarray | None = None) -> li
 
 def _order_and_nodes(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     arrays = tree.arrays
-    slot_rank = _ranks(tree.slot_action, arrays.infosets[:, FIRST_SLOT], arrays.infosets[:, NUM_ACTIONS])
-    is_chance = arrays.nodes[:, KIND] == CHANCE
-    firsts, index = np.unique(arrays.nodes[is_chance, PAYLOAD], return_index=True)
-    counts = arrays.nodes[is_chance, NUM_CHILDREN][index]
+    slot_rank = _ranks(tree.slot_action, arrays.infosets["first_slot"], arrays.infosets["num_actions"])
+    is_chance = arrays.nodes["kind"] == CHANCE
+    firsts, index = np.unique(arrays.nodes["payload"][is_chance], return_index=True)
+    counts = arrays.nodes["num_children"][is_chance][index]
     outcome_rank = _ranks(tree.outcome_action, firsts, counts)
-    visited, first_node, parent = _walk_in_text_order(arrays, slot_rank, outcome_rank, tree.shape.max_stack)
-    player = arrays.infosets[visited, 3]
+    visited, first_node, parent = _walk_in_text_order(arrays, tree.infoset_of_slot, slot_rank, outcome_rank, tree.shape.max_stack)
+    player = arrays.infosets["player"][visited]
     return visited[np.argsort(player, kind="stable")], first_node, parent
 
 
@@ -62,7 +62,7 @@ def _ranks(actions: np.ndarray, firsts: np.ndarray, counts: np.ndarray) -> np.nd
 
 
 @kernel
-def _walk_in_text_order(tree, slot_rank, outcome_rank, max_stack):
+def _walk_in_text_order(tree, infoset_of_slot, slot_rank, outcome_rank, max_stack):
     """Returns the infosets in the order of first visit, the first node of each, and each node's parent."""
     nodes = tree.nodes
     parent = np.zeros(len(nodes), np.int32)
@@ -75,16 +75,16 @@ def _walk_in_text_order(tree, slot_rank, outcome_rank, max_stack):
     while pending > 0:
         pending -= 1
         node = stack[pending]
-        kind, child, payload = nodes[node, KIND], nodes[node, FIRST_CHILD], nodes[node, PAYLOAD]
+        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
         if kind == TERMINAL:
             continue
         if kind != CHANCE:
-            infoset = tree.infoset_of_slot[payload]
+            infoset = infoset_of_slot[payload]
             if first_node[infoset] < 0:
                 first_node[infoset] = node
                 visited[num_visited] = infoset
                 num_visited += 1
-        count = nodes[node, NUM_CHILDREN]
+        count = nodes[node]["num_children"]
         for position in range(count - 1, -1, -1):
             rank = outcome_rank[payload + position] if kind == CHANCE else slot_rank[payload + position]
             parent[child + rank] = node

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from mccfr_plus.tree.arrays import CHANCE, KIND, PARENT_SLOT, TERMINAL, TreeArrays
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 from mccfr_plus.tree.layout import Shape
 
 
@@ -22,7 +22,7 @@ class Statistics:
     sequences: list[int]  # the empty sequence included
     max_actions: list[int]  # most actions at one infoset
     max_history_length: int  # in actions of players and chance
-    m_values: list[float]  # M_i of Lanctot 2009, section 4; None values do not occur
+    m_values: list[float]  # M_i of Lanctot 2009, section 4
     perfect_recall: bool
     tree_bytes: int  # nodes, chance and payoffs
     infoset_bytes: int  # arrays per infoset and slot, without the texts
@@ -35,9 +35,9 @@ class Statistics:
 def statistics_of(arrays: TreeArrays, slot_action: np.ndarray, shape: Shape) -> Statistics:
     """Returns the statistics of a tree; `slot_action` is ``[num_slots]``, the action of each slot."""
     num_players = len(arrays.slot_range) - 1
-    kinds = np.bincount(arrays.nodes[:, KIND] - TERMINAL, minlength=num_players - TERMINAL)
+    kinds = np.bincount(arrays.nodes["kind"] - TERMINAL, minlength=num_players - TERMINAL)
     max_actions = [
-        int(arrays.infosets[a:b, 1].max(initial=0))
+        int(arrays.infosets["num_actions"][a:b].max(initial=0))
         for a, b in zip(arrays.infoset_range[:-1], arrays.infoset_range[1:], strict=True)
     ]
     return Statistics(
@@ -52,7 +52,7 @@ def statistics_of(arrays: TreeArrays, slot_action: np.ndarray, shape: Shape) -> 
         m_values=[_m_value(arrays, slot_action, player) for player in range(num_players)],
         perfect_recall=shape.perfect_recall,
         tree_bytes=arrays.nodes.nbytes + arrays.chance.nbytes + arrays.payoffs.nbytes,
-        infoset_bytes=arrays.infosets.nbytes + arrays.infoset_of_slot.nbytes,
+        infoset_bytes=arrays.infosets.nbytes + slot_action.nbytes,
     )
 
 
@@ -63,10 +63,12 @@ def _m_value(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> float:
     were taken at, so that infosets that differ in what others did share one.
     """
     first, last = arrays.infoset_range[player], arrays.infoset_range[player + 1]
-    parents = arrays.infosets[first:last, PARENT_SLOT].astype(np.int64)
+    parents = arrays.infosets["parent_slot"][first:last].astype(np.int64)
     has_parent = parents < len(slot_action)
-    parent_infoset = np.where(has_parent, arrays.infoset_of_slot[np.where(has_parent, parents, 0)] - first, -1)
-    parent_action = np.where(has_parent, slot_action[np.where(has_parent, parents, 0)], -1)
+    above_slot = np.where(has_parent, parents, 0)
+    parent_infoset = np.searchsorted(arrays.infosets["first_slot"][first:last], above_slot, side="right") - 1
+    parent_infoset[~has_parent] = -1
+    parent_action = np.where(has_parent, slot_action[above_slot], -1)
     sequence = np.full(last - first, -1, np.int64)  # a number for each infoset's action sequence
     level = np.flatnonzero(~has_parent)
     total, used = 0.0, 0
