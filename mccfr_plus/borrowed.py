@@ -9,30 +9,31 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from mccfr_plus._jit import kernel
-
-
-@intrinsic
-def _without_owner(typing_context, array):
-    def build(context, builder, signature, arguments):
-        view = context.make_array(array)(context, builder, arguments[0])
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)
-        return view._getvalue()
-
-    return array(array), build
-
 
 def borrow(bundle):
     """Returns an array, or a NamedTuple of arrays, without reference counts. Python runs it as the identity."""
     return bundle
 
 
-@overload(borrow, inline="always")
+@overload(borrow)
 def _borrow_in_kernel(bundle):
-    if isinstance(bundle, types.Array):
-        return lambda bundle: _without_owner(bundle)
-    kind = bundle.instance_class
-    fields = ", ".join(f"_without_owner(bundle.{name})" for name in kind._fields)
-    scope = {"_without_owner": _without_owner, "kind": kind}
-    exec(f"def build(bundle):\n    return kind({fields})", scope)
-    return scope["build"]
+    return lambda bundle: _without_owner(bundle)  # type: ignore[call-arg]
+
+
+@intrinsic
+def _without_owner(typing_context, bundle):
+    def without_owner(context, builder, array_type, value):
+        view = context.make_array(array_type)(context, builder, value)
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        return view._getvalue()
+
+    def build(context, builder, signature, arguments):
+        if isinstance(bundle, types.Array):
+            return without_owner(context, builder, bundle, arguments[0])
+        members = [
+            without_owner(context, builder, member, builder.extract_value(arguments[0], index))
+            for index, member in enumerate(bundle.types)
+        ]
+        return context.make_tuple(builder, bundle, members)
+
+    return bundle(bundle), build

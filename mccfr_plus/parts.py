@@ -64,7 +64,7 @@ def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAv
     return averaging.uniform()
 
 
-def _part(what: str, spec: Part | str, table: Mapping[str, Callable[..., Part]], kind: type) -> Part:
+def _part(what: str, spec: Part | str, table: Mapping[str, Callable[..., Part]], kind: type[Part]) -> Part:
     if isinstance(spec, kind):
         return spec
     allowed = ", ".join(table)

@@ -52,9 +52,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     def strategy(self) -> np.ndarray:
         """Returns a copy of the probabilities, ``[num_slots]`` float64."""
         if "action_probability_array" in self.__dict__:
-            return self.action_probability_array[
-                self._row_of[self.tree.infoset_of_slot], self.tree.slot_action
-            ]
+            return self.action_probability_array[self._row_of[self.tree.infoset_of_slot], self.tree.slot_action]
         return self._strategy.copy()
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:

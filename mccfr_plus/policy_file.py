@@ -96,7 +96,15 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             fields = {key: archive[key] for key in archive.files} if hasattr(archive, "files") else {}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError) as e:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        NotImplementedError,
+    ) as e:
         raise PolicyFileError(f"{foreign}, or is truncated ({type(e).__name__}). Write it again.") from None
     except Exception as e:  # zlib.error and what else a damaged archive may raise
         raise PolicyFileError(f"{path} is damaged ({type(e).__name__}). Write it again.") from None
@@ -104,7 +112,12 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     if missing or str(fields["format"]) != FORMAT:
         raise PolicyFileError(f"{foreign}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     version = fields["version"]
-    if version.shape != () or not np.issubdtype(version.dtype, np.integer) or int(version) > VERSION or int(version) < 1:
+    if (
+        version.shape != ()
+        or not np.issubdtype(version.dtype, np.integer)
+        or int(version) > VERSION
+        or int(version) < 1
+    ):
         raise PolicyFileError(
             f"{path} has version {version} of the policy format; this mccfr_plus reads up to {VERSION}. Update it."
         )

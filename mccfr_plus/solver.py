@@ -329,4 +329,3 @@ def _next_chunk(chunk: int, seconds: float, wanted: float) -> int:
     """Returns how many iterations take about the wanted time, given what the last chunk took."""
     estimate = chunk * wanted / max(seconds, 1e-7)
     return max(1, int(min(estimate, chunk * 8, 1 << 40)))
-

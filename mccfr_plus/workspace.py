@@ -31,9 +31,10 @@ _LAST_STAMP = 2**31 - 2  # `mark` is int32 to stay small; the stamps start again
 class Workspace(NamedTuple):
     """Scratch memory of the kernels, allocated once per solver.
 
-    After an estimator has run for player p, ``gradient`` holds an unbiased estimate of p's utility gradient at the
-    slots of the touched infosets (it is 0 at all others, whatever stands there), and ``touched[infoset_range[p]:][:num_touched[p]]`` lists p's touched infosets in
-    the order of first visit, so that parents come before children.
+    After an estimator has run for player p, ``touched[infoset_range[p]:][:num_touched[p]]`` lists the infosets of p
+    that it entered, in the order of first visit, so that parents come before children, and ``gradient`` holds an
+    unbiased estimate of p's utility gradient at their slots. At all other slots the estimate is 0, whatever stands
+    there.
     """
 
     gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences and a dump

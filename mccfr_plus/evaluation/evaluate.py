@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyspiel
@@ -14,7 +14,7 @@ from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 
-AnyGame = pyspiel.Game | str | GameTree
+AnyGame: TypeAlias = pyspiel.Game | str | GameTree
 
 
 class Evaluation(NamedTuple):
@@ -156,4 +156,3 @@ def _tree_values(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
     values = np.empty((tree.num_nodes, tree.num_players))
     kernels.node_values(tree.arrays, strategy, values)
     return values[0].copy()
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyspiel
@@ -14,8 +14,8 @@ from mccfr_plus.policies import TreePolicy
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import representative_states
 
-Probabilities = Mapping[int, float] | Sequence[tuple[int, float]]
-AnyPolicy = openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities]
+Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
+AnyPolicy: TypeAlias = openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities]
 
 _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
 

@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 
 
-
 class Rule(IntEnum):
     """The number by which the built-in kernel tells the rules apart; 0 is a kernel of somebody else's."""
 

@@ -74,9 +74,7 @@ class GameTree:
     @cached_property
     def _lookup(self) -> list[dict[str, int]]:
         ranges = self.arrays.infoset_range
-        return [
-            {self.info_states[i]: int(i) for i in range(ranges[p], ranges[p + 1])} for p in range(self.num_players)
-        ]
+        return [{self.info_states[i]: int(i) for i in range(ranges[p], ranges[p + 1])} for p in range(self.num_players)]
 
     def infoset(self, info_state: str, player: int | None = None) -> int | None:
         """Returns the number of the infoset with this information state string, or None where there is none.

@@ -38,16 +38,16 @@ def with_leaves(arrays: TreeArrays, shape: Shape) -> TreeArrays:
         others.append(blocks[2])
         values.append(blocks[3])
         leaf_range[player + 1] = leaf_range[player] + len(blocks[0])
-    tables = {
-        "leaf_range": leaf_range,
-        "leaf_start": np.concatenate(starts),
-        "leaf_row": np.concatenate(rows).astype(np.int32),
-        "leaf_others": np.concatenate(others).reshape(-1),
-        "leaf_value": np.concatenate(values),
-    }
-    for table in tables.values():
-        table.flags.writeable = False
-    return arrays._replace(**tables)
+    with_tables = arrays._replace(
+        leaf_range=leaf_range,
+        leaf_start=np.concatenate(starts),
+        leaf_row=np.concatenate(rows).astype(np.int32),
+        leaf_others=np.concatenate(others).reshape(-1),
+        leaf_value=np.concatenate(values),
+    )
+    for array in with_tables:
+        array.flags.writeable = False
+    return with_tables
 
 
 def _entries_of(arrays, player, last_slots, chance, payoff):

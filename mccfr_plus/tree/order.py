@@ -47,7 +47,9 @@ def _order_and_nodes(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray
     firsts, index = np.unique(arrays.nodes["payload"][is_chance], return_index=True)
     counts = arrays.nodes["num_children"][is_chance][index]
     outcome_rank = _ranks(tree.outcome_action, firsts, counts)
-    visited, first_node, parent = _walk_in_text_order(arrays, tree.infoset_of_slot, slot_rank, outcome_rank, tree.shape.max_stack)
+    visited, first_node, parent = _walk_in_text_order(
+        arrays, tree.infoset_of_slot, slot_rank, outcome_rank, tree.shape.max_stack
+    )
     player = arrays.infosets["player"][visited]
     return visited[np.argsort(player, kind="stable")], first_node, parent
 

@@ -49,7 +49,9 @@ class _Recorder:
         self._estimate: float | None = None  # log10 of the number of nodes
         self._begin = time.monotonic()
         disable = None if progress is None else not progress
-        self._bar = tqdm(desc="compiling the tree", unit=" nodes", unit_scale=True, delay=1.0, disable=disable, leave=False)
+        self._bar = tqdm(
+            desc="compiling the tree", unit=" nodes", unit_scale=True, delay=1.0, disable=disable, leave=False
+        )
 
     def run(self) -> Recording:
         with self._bar:

@@ -29,7 +29,9 @@ def estimate_num_nodes(game: pyspiel.Game, seconds: float, seed: int = 0) -> flo
         state = game.new_initial_state()
         product, logged = 0.0, [0.0]  # log10, because the numbers of chess do not fit a float
         while not state.is_terminal():
-            actions = [a for a, p in state.chance_outcomes() if p > 0] if state.is_chance_node() else state.legal_actions()
+            actions = (
+                [a for a, p in state.chance_outcomes() if p > 0] if state.is_chance_node() else state.legal_actions()
+            )
             product += math.log10(len(actions))
             logged.append(product)
             state.apply_action(rng.choice(actions))

@@ -1,0 +1,38 @@
+"""Installs mccfr_plus: pure Python, compiled by Numba on first use."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+
+setup(
+    name="mccfr_plus",
+    version="0.1.0",
+    description="Monte Carlo counterfactual regret minimization for any OpenSpiel game",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    packages=find_packages(include=["mccfr_plus", "mccfr_plus.*"]),
+    package_data={"mccfr_plus": ["py.typed"]},
+    python_requires=">=3.11",
+    install_requires=[
+        "open_spiel>=2.0",
+        "numpy>=1.26",
+        "absl-py>=2.0",
+        "numba>=0.60",
+        "tqdm>=4.60",
+    ],
+    extras_require={
+        "test": ["pytest>=8", "hypothesis>=6", "ruff>=0.9", "mypy>=1.10"],
+        "plot": ["matplotlib>=3.8"],
+    },
+    entry_points={"console_scripts": ["mccfr-plus=mccfr_plus.cli.main:main"]},
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+)
