@@ -10,6 +10,7 @@ import contextlib
 import logging
 import threading
 import types
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,8 @@ kernel = numba.njit(cache=True, error_model="numpy", nogil=True)
 # references with atomic operations, which was measured to cost ten times as much as the work itself.
 inline_kernel = numba.njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 
+_rebound: weakref.WeakSet = weakref.WeakSet()
+
 _NOTICE_AFTER = 1.0  # seconds; loading from the disk cache takes less
 
 
@@ -33,7 +36,8 @@ def announce_compilation(function: Any) -> Iterator[None]:
     if getattr(function, "signatures", True):  # compiled or loaded already in this process, or not compiled at all
         yield
         return
-    text = "compiling the kernels: this happens once on a machine and takes up to a minute"
+    how_often = "in every process, because of your own parts" if function in _rebound else "once on a machine"
+    text = f"compiling the kernels: this happens {how_often} and takes up to a minute"
     timer = threading.Timer(_NOTICE_AFTER, logger.warning, [text])
     timer.daemon = True
     timer.start()
@@ -59,4 +63,6 @@ def rebind(function: Any, **replacements: Any) -> Any:
     if unknown:
         raise ValueError(f"{source.__name__} does not use {', '.join(sorted(unknown))}")
     twin = types.FunctionType(source.__code__, {**source.__globals__, **replacements}, source.__name__)
-    return numba.njit(error_model="numpy", nogil=True)(twin)
+    rebound = numba.njit(error_model="numpy", nogil=True)(twin)
+    _rebound.add(rebound)
+    return rebound

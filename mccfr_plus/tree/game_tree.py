@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +40,18 @@ class GameTree:
     info_states: list[str] = field(repr=False)
     slot_action: np.ndarray = field(repr=False)
     outcome_action: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (*self.arrays, self.slot_action, self.outcome_action):
+            array.flags.writeable = False
+
+    def __getstate__(self) -> dict:
+        # What can be derived is left out. Whether an array is read-only is not kept either: see __setstate__.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # kernels would be compiled again for writable arrays
 
     @property
     def num_players(self) -> int:
@@ -198,15 +210,11 @@ def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
     """Returns the tree of a recording, whoever made it."""
     arrays, order, shape = layout.lay_out(recording)
     actions = [action for i in order for action in recording.infoset_actions[i]]
-    for array in arrays:
-        array.flags.writeable = False
-    slot_action = np.array(actions, np.int64)
-    outcome_action = layout.chance_actions(recording)
     return GameTree(
         game=game,
         arrays=arrays,
         shape=shape,
         info_states=[recording.infoset_key[i] for i in order],
-        slot_action=slot_action,
-        outcome_action=outcome_action,
+        slot_action=np.array(actions, np.int64),
+        outcome_action=layout.chance_actions(recording),
     )
