@@ -13,7 +13,7 @@ from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.recording import Recording
 from mccfr_plus.tree.size_estimate import as_text, estimate_num_nodes
 
-_CHECK_EVERY = 8192  # nodes between looks at the clock and the budget
+_CHECK_EVERY = 1024  # nodes between looks at the clock and the budget
 _PROBE_AFTER = 0.5  # seconds; smaller games are done before an estimate would be
 _HOPELESS = 20.0  # an estimate this many times over the budget ends the walk at once
 _BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording

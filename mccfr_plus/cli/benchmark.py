@@ -1,0 +1,72 @@
+"""`mccfr-plus benchmark`: speed beside OpenSpiel's C++ solvers."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from absl import flags
+
+from mccfr_plus import benchmark
+from mccfr_plus.cli import output, trees
+from mccfr_plus.cli.command import Command
+from mccfr_plus.cli.flag_kinds import Count, Names, Positive
+
+_UNIT = "iterations per second"
+
+
+class BenchmarkCommand(Command):
+    """Prints how many times as fast as OpenSpiel's solvers ours are."""
+
+    name = "benchmark"
+    summary = "Compare speed with OpenSpiel's C++ solvers."
+    notes = (
+        trees.GAME_NOTE
+        + """
+Both sides run in one process, on one thread, in turn. The ratio is the median over rounds of ours / OpenSpiel's in
+neighbouring measurements; lowest and highest show how quiet the machine was.
+
+algorithms, ours and OpenSpiel's
+  external         external + rm     ExternalSamplingMCCFRSolver.run_iteration
+  outcome          outcome + rm      OutcomeSamplingMCCFRSolver.run_iteration
+  cfr              full + rm         CFRSolver.evaluate_and_update_policy
+  cfr+             full + rm+        CFRPlusSolver.evaluate_and_update_policy
+  exploitability   Solver.exploitability of the average policy; pyspiel.exploitability (pyspiel.nash_conv, which is
+                   the same work, where the game is not two-player constant-sum); evaluations per second
+"""
+    )
+
+    def define_flags(self, values: flags.FlagValues) -> None:
+        flags.DEFINE(Names("GAME,..."), "games", list(benchmark.GAMES), "Games, separated by commas.", values)
+        names = tuple(benchmark.ALGORITHMS)
+        flags.DEFINE(Names("NAME,...", names), "algorithms", list(names), "Algorithms, separated by commas.", values)
+        flags.DEFINE(Count(), "rounds", 5, "How often each side is measured.", values)
+        flags.DEFINE(Positive("SECONDS"), "seconds", 0.5, "About how long a measurement takes.", values)
+        keys = (
+            "unit, and rows: a list with game, algorithm, ours, openspiel (both in the unit), ratio, ratio_min, "
+            "ratio_max, rounds"
+        )
+        output.define_json(values, keys)
+
+    def run(self, arguments: list[str], values: Any) -> None:
+        rows = []
+        found = benchmark.compare(values.games, values.algorithms, rounds=values.rounds, seconds=values.seconds)
+        output.show_notes()
+        for row in found:
+            rows.append(row)
+            print(f"{row.game} {row.algorithm}: {_ratio(row.ratio)}", file=sys.stderr)
+        heading = ["ratio", "lowest", "highest", "ours", "OpenSpiel", "algorithm", "game"]
+        table = [[*_numbers(row), row.algorithm, row.game] for row in rows]
+        output.print_table([heading, *table], texts=(5, 6))
+        print(f"\nratio: ours / OpenSpiel, median of {values.rounds} rounds; rates in {_UNIT}")
+        if values.json:
+            output.print_json({"unit": _UNIT, "rows": [row.as_dict() for row in rows]})
+
+
+def _numbers(row: benchmark.Row) -> list[str]:
+    ratios = [_ratio(r) for r in (row.ratio, row.ratio_min, row.ratio_max)]
+    return [*ratios, output.rate(row.ours), output.rate(row.openspiel)]
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.0f}x" if value >= 10 else f"{value:.2g}x"

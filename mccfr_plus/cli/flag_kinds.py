@@ -1,0 +1,125 @@
+"""Kinds of flag values, which say in plain words what they allow."""
+
+from __future__ import annotations
+
+import math
+
+from absl import flags
+
+
+class Text(flags.ArgumentParser):
+    """Any text.
+
+    Args:
+        metavar: What the help shows after the equals sign.
+    """
+
+    def __init__(self, metavar: str):
+        super().__init__()
+        self.metavar = metavar
+
+    def parse(self, argument: str) -> str:
+        if not argument.strip():
+            raise ValueError("must not be empty")
+        return argument
+
+
+class Count(flags.ArgumentParser):
+    """A whole number; ``1e6`` and ``1_000_000`` are read as such too.
+
+    Args:
+        lowest: The smallest number allowed.
+    """
+
+    metavar = "N"
+
+    def __init__(self, lowest: int = 1):
+        super().__init__()
+        self.lowest = lowest
+
+    def parse(self, argument: str | int) -> int:
+        problem = ValueError(f"must be a whole number, at least {self.lowest}")
+        try:
+            number = int(argument)
+        except ValueError:
+            try:
+                number = int(float(argument))
+            except (ValueError, OverflowError):
+                raise problem from None
+            if number != float(argument):
+                raise problem from None
+        if number < self.lowest:
+            raise problem
+        return number
+
+
+class Positive(flags.ArgumentParser):
+    """A finite number above 0.
+
+    Args:
+        metavar: What the help shows after the equals sign.
+    """
+
+    def __init__(self, metavar: str):
+        super().__init__()
+        self.metavar = metavar
+
+    def parse(self, argument: str | float) -> float:
+        try:
+            number = float(argument)
+        except ValueError:
+            number = math.nan
+        if not 0 < number < math.inf:
+            raise ValueError("must be a positive number")
+        return number
+
+
+class Names(flags.ArgumentParser):
+    """Several names from a list, separated by commas; a comma between parentheses belongs to the name.
+
+    Args:
+        metavar: What the help shows after the equals sign.
+        allowed: The names to accept; None: any.
+    """
+
+    def __init__(self, metavar: str, allowed: tuple[str, ...] | None = None):
+        super().__init__()
+        self.metavar = metavar
+        self.allowed = allowed
+
+    def parse(self, argument: str | list[str]) -> list[str]:
+        names = _split(argument) if isinstance(argument, str) else argument
+        if not all(names):
+            raise ValueError("must be names separated by commas")
+        for name in names:
+            if self.allowed is not None and name not in self.allowed:
+                raise ValueError(f"{name!r} is none of {', '.join(self.allowed)}")
+        return names
+
+
+def define_switch(
+    values: flags.FlagValues, name: str, default: bool, meaning: str, short_name: str | None = None
+) -> None:
+    """Defines a flag that is on (``--name``) or off (``--noname``)."""
+    switch = flags.BooleanFlag(name, default, meaning, short_name)
+    switch.parser = _OnOff()
+    flags.DEFINE_flag(switch, values)
+
+
+class _OnOff(flags.BooleanParser):
+    def parse(self, argument: str | int) -> bool:
+        try:
+            return super().parse(argument)
+        except (ValueError, TypeError):
+            raise ValueError("must be true or false") from None
+
+
+def _split(text: str) -> list[str]:
+    names, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += character
+    return [name.strip() for name in names]

@@ -1,0 +1,145 @@
+"""The entry point: finds the command, runs it, and turns errors into one line and an exit code.
+
+Exit codes: 0 done (also a run that Ctrl-C ended with a result), 2 bad input, 130 interrupted without a result, 141
+the reader of a pipe went away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib.metadata
+import logging
+import logging.handlers
+import os
+import sys
+from collections.abc import Iterator
+
+from mccfr_plus.cli.benchmark import BenchmarkCommand
+from mccfr_plus.cli.command import PROGRAM, Command, UsageError
+from mccfr_plus.cli.evaluate import EvaluateCommand
+from mccfr_plus.cli.solve import SolveCommand
+from mccfr_plus.cli.stats import StatsCommand
+from mccfr_plus.errors import MccfrPlusError
+
+COMMANDS: dict[str, Command] = {
+    command.name: command for command in (SolveCommand(), StatsCommand(), EvaluateCommand(), BenchmarkCommand())
+}
+
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+
+_MAX_NOTES = 1000
+
+_HELP = ("--help", "-h", "-help", "help")
+_VERSION = ("--version", "-version")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command line and returns its exit code.
+
+    Args:
+        argv: The arguments after the program's name; None: those of the process.
+    """
+    with _logging_to_stderr():
+        try:
+            _dispatch(sys.argv[1:] if argv is None else argv)
+            sys.stdout.flush()
+            return 0
+        except MccfrPlusError as error:
+            print(f"{PROGRAM}: error: {' '.join(str(error).split())}", file=sys.stderr)
+            return BAD_INPUT
+        except KeyboardInterrupt:
+            print(f"{PROGRAM}: interrupted", file=sys.stderr)
+            return INTERRUPTED
+        except BrokenPipeError:
+            # What is still buffered would raise again when Python flushes it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return BROKEN_PIPE
+
+
+def _dispatch(argv: list[str]) -> None:
+    if not argv or argv[0] in _HELP:
+        print(_overview())
+        return
+    if argv[0] in _VERSION:
+        print(f"{PROGRAM} {importlib.metadata.version('mccfr_plus')}")
+        return
+    position = _position_of_command(argv)
+    command = COMMANDS[argv[position]]
+    arguments, values = command.parse(argv[:position] + argv[position + 1 :])
+    if values["help"].value:
+        print(command.help())
+    else:
+        command.run(arguments, values)
+
+
+def _position_of_command(argv: list[str]) -> int:
+    """Returns where the command's name stands: first, or after flags."""
+    if argv[0] in COMMANDS:
+        return 0
+    see = f"See {PROGRAM} --help."
+    if argv[0].startswith("-"):
+        for position, argument in enumerate(argv):
+            if argument in COMMANDS:
+                return position
+        raise UsageError(f"no command given: put one of {', '.join(COMMANDS)} first. {see}")
+    near = difflib.get_close_matches(argv[0], COMMANDS, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UsageError(f"{argv[0]!r} is no command.{hint} Give one of {', '.join(COMMANDS)}. {see}")
+
+
+def _overview() -> str:
+    width = max(len(name) for name in COMMANDS)
+    return "\n".join(
+        [
+            "Monte Carlo counterfactual regret minimization for any OpenSpiel game.",
+            "",
+            f"usage: {PROGRAM} COMMAND [ARGUMENTS] [--flags]",
+            "",
+            "commands:",
+            *(f"  {name.ljust(width)}  {command.summary}" for name, command in COMMANDS.items()),
+            "",
+            f"{PROGRAM} COMMAND --help explains a command; {PROGRAM} --version prints the version.",
+            "",
+            "examples:",
+            f"  {PROGRAM} solve leduc_poker",
+            f"  {PROGRAM} solve kuhn_poker --estimator=external --minimizer=rm --iterations=1e6 --policy_out=kuhn.npz",
+            f"  {PROGRAM} evaluate kuhn_poker kuhn.npz",
+            f'  {PROGRAM} stats "goofspiel(num_cards=4,imp_info=True)"',
+        ]
+    )
+
+
+class _Once(logging.Filter):
+    """Lets a message pass once: that kernels are being compiled is news only the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        is_new = text not in self._passed
+        self._passed.add(text)
+        return is_new
+
+
+@contextlib.contextmanager
+def _logging_to_stderr() -> Iterator[None]:
+    """Shows what the package logs as plain lines on standard error: warnings at once, notes at `output.show_notes`."""
+    logger = logging.getLogger("mccfr_plus")
+    handler = logging.handlers.MemoryHandler(
+        _MAX_NOTES, flushLevel=logging.WARNING, target=logging.StreamHandler(), flushOnClose=False
+    )
+    handler.addFilter(_Once())
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False  # the root logger may have a handler that would print the line again
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+        logger.setLevel(before[0])
+        logger.propagate = before[1]

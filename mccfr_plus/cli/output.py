@@ -1,0 +1,71 @@
+"""How commands write: aligned tables, numbers people can read, one line of JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from absl import flags
+
+from mccfr_plus.cli.flag_kinds import define_switch
+
+
+def define_json(values: flags.FlagValues, what: str) -> None:
+    """Defines ``--json``; `what` lists the keys for the help."""
+    text = f"Also print one JSON object, as the last line of standard output: {what}."
+    define_switch(values, "json", False, text)
+
+
+def show_notes() -> None:
+    """Shows the package's notes that were held back until the input has proved good: an error is one line alone."""
+    for handler in logging.getLogger("mccfr_plus").handlers:
+        handler.flush()
+
+
+def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -> None:
+    """Prints rows with their columns aligned: those of `texts` to the left, numbers to the right."""
+    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(max(len(row) for row in rows))]
+    for row in rows:
+        cells = [cell.ljust(widths[i]) if i in texts else cell.rjust(widths[i]) for i, cell in enumerate(row)]
+        print("  ".join(cells).rstrip())
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """Prints one line of JSON. Not-a-number, which JSON does not have, is refused: pass None."""
+    print(json.dumps(values, allow_nan=False))
+
+
+def number(value: float | None, digits: int = 6) -> str:
+    """Returns a value with so many significant digits; ``n/a`` for None."""
+    return "n/a" if value is None else f"{value:.{digits}g}"
+
+
+def count(value: float) -> str:
+    """Returns a whole number with thousands separated."""
+    return f"{value:,.0f}"
+
+
+def short(value: float) -> str:
+    """Returns a number of at most five characters: three digits and k, M, G or T for the thousands."""
+    for unit in ("", "k", "M", "G"):
+        if value < 999.5:
+            digits = f"{value:.0f}" if not unit or value >= 99.5 else f"{value:.3g}"
+            return digits + unit
+        value /= 1000
+    return f"{value:.3g}T"
+
+
+def rate(value: float) -> str:
+    """Returns a number per second: whole from 100 on, three significant digits below."""
+    return count(value) if value >= 100 else number(value, 3)
+
+
+def size(num_bytes: float) -> str:
+    """Returns a size in memory with its unit."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if num_bytes < 1024:
+            return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1024
+    return f"{num_bytes:.1f} GiB"

@@ -1,0 +1,68 @@
+"""`mccfr-plus stats`: how large a game's tree is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from absl import flags
+
+from mccfr_plus.cli import output, trees
+from mccfr_plus.cli.command import Command
+
+
+class StatsCommand(Command):
+    """Prints the sizes of a game's tree."""
+
+    name = "stats"
+    summary = "Count a game's histories, information sets, sequences and M-values."
+    positionals = ("GAME",)
+    notes = (
+        trees.GAME_NOTE
+        + """
+What is counted:
+  histories          all nodes of the tree: decisions, chance nodes and ends of the game
+  information sets   what a player can tell apart when it is to move
+  sequences          (information set, action) pairs and the empty sequence
+  M-value            sum over a player's own action sequences of sqrt(number of information sets reached by it),
+                     which bounds the regret of CFR (Lanctot et al. 2009, section 4)
+"""
+    )
+
+    def define_flags(self, values: flags.FlagValues) -> None:
+        trees.define_budget(values)
+        keys = (
+            "game, players, histories, chance_nodes, terminal_nodes, max_history_length, perfect_recall, tree_bytes, "
+            "infoset_bytes, bytes, and lists per player: decision_nodes, infosets, sequences, max_actions, m_values"
+        )
+        output.define_json(values, keys)
+
+    def run(self, arguments: list[str], values: Any) -> None:
+        (game,) = arguments
+        tree = trees.compile_within_budget(game, values)
+        statistics = tree.statistics()
+        num_bytes = statistics.tree_bytes + statistics.infoset_bytes
+        print(tree.game)
+        print()
+        players = [f"player {player}" for player in range(tree.num_players)]
+        per_player = {
+            "decision nodes": statistics.decision_nodes,
+            "information sets": statistics.infosets,
+            "sequences": statistics.sequences,
+        }
+        output.print_table(
+            [
+                ["", "total", *players],
+                ["histories", output.count(statistics.histories)],
+                ["chance nodes", output.count(statistics.chance_nodes)],
+                ["terminal nodes", output.count(statistics.terminal_nodes)],
+                *([name, output.count(sum(c)), *map(output.count, c)] for name, c in per_player.items()),
+                ["most actions", output.count(max(statistics.max_actions)), *map(output.count, statistics.max_actions)],
+                ["M-value", "", *(f"{m:,.2f}" for m in statistics.m_values)],
+                ["longest history", output.count(statistics.max_history_length)],
+                ["perfect recall", "yes" if statistics.perfect_recall else "no"],
+                ["memory", output.size(num_bytes)],
+            ]
+        )
+        if values.json:
+            own = {"game": game, "players": tree.num_players}
+            output.print_json({**own, **statistics.as_dict(), "bytes": num_bytes})

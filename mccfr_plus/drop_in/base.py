@@ -1,0 +1,36 @@
+"""What all drop-in classes share: the methods of OpenSpiel's solvers on top of `Solver`'s."""
+
+from __future__ import annotations
+
+import pyspiel
+
+from mccfr_plus.solver import Solver
+
+
+class DropInSolver(Solver):
+    """A `Solver` that also answers to the method names of OpenSpiel's Python and C++ solvers.
+
+    A class of this family only chooses the parts. Being a `Solver`, it also has `run`, which takes thousands of
+    iterations in one call and is the fast way, `exploitability`, `regrets` and so on. All take one argument more than
+    OpenSpiel's, ``seed``: an integer for a repeatable run, a numpy generator, or None for entropy.
+
+    Differs from OpenSpiel's classes in that
+
+    * policies are snapshots: iterations that follow do not change a policy that was asked for earlier;
+    * numpy's global random state is neither read nor changed;
+    * a pickled solver goes on bit for bit where it was;
+    * simultaneous games are accepted, through OpenSpiel's own conversion to turn-based ones;
+    * a game is walked once, when the solver is built, and must be small enough for that.
+    """
+
+    # Aliases and not wrappers: a call costs what `iteration` costs.
+    run_iteration = Solver.iteration
+    evaluate_and_update_policy = Solver.iteration
+
+    def tabular_average_policy(self) -> pyspiel.TabularPolicy:
+        """Returns the average policy as a C++ policy. It owns its numbers."""
+        return Solver.average_policy(self).to_pyspiel()
+
+    def tabular_current_policy(self) -> pyspiel.TabularPolicy:
+        """Returns the policy that the next iteration will play as a C++ policy. It owns its numbers."""
+        return Solver.current_policy(self).to_pyspiel()

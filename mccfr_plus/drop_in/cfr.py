@@ -1,0 +1,74 @@
+"""Stands in for `open_spiel.python.algorithms.cfr`: CFR and CFR+ with the same policies after every iteration.
+
+Example:
+    >>> import pyspiel
+    >>> from mccfr_plus.drop_in import cfr
+    >>> solver = cfr.CFRSolver(pyspiel.load_game("kuhn_poker"))
+    >>> for _ in range(100):
+    ...     solver.evaluate_and_update_policy()
+    >>> pyspiel.exploitability(pyspiel.load_game("kuhn_poker"), solver.average_policy()) < 0.05
+    True
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyspiel
+
+# For programs that reach for these two; they concern OpenSpiel's dictionaries, not this package's arrays.
+from open_spiel.python.algorithms.cfr import _InfoStateNode as _InfoStateNode
+from open_spiel.python.algorithms.cfr import _update_current_policy as _update_current_policy
+
+from mccfr_plus.averaging import linear, uniform
+from mccfr_plus.drop_in.base import DropInSolver
+from mccfr_plus.estimators import Full
+from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
+
+
+class _CFRSolver(DropInSolver):
+    """CFR with the choices that OpenSpiel's class of this name offers.
+
+    Args:
+        game: A `pyspiel.Game`.
+        alternating_updates: Whether each player is updated before the next one's regrets are computed.
+        linear_averaging: Whether iteration t has weight t in the average policy, instead of 1.
+        regret_matching_plus: Whether cumulative regrets are cut at 0 after every update.
+        seed: Taken as by all solvers of this package; nothing is drawn in a full traversal.
+
+    Raises:
+        GameError: If the game cannot be compiled, or players forget (imperfect recall).
+
+    Reference: Zinkevich et al. 2007; Tammelin et al. 2015.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        alternating_updates: bool,
+        linear_averaging: bool,
+        regret_matching_plus: bool,
+        *,
+        seed: int | np.random.Generator | None = None,
+    ):
+        super().__init__(
+            game,
+            Full(),
+            RegretMatchingPlus() if regret_matching_plus else RegretMatching(),
+            linear() if linear_averaging else uniform(),
+            alternating=alternating_updates,
+            seed=seed,
+        )
+
+
+class CFRSolver(_CFRSolver):
+    """CFR (Zinkevich et al. 2007) with alternating updates, as OpenSpiel's. See `_CFRSolver` for the arguments."""
+
+    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
+        super().__init__(game, True, False, False, seed=seed)
+
+
+class CFRPlusSolver(_CFRSolver):
+    """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `_CFRSolver` for the arguments."""
+
+    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
+        super().__init__(game, True, True, True, seed=seed)

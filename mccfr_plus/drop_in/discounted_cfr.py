@@ -1,0 +1,94 @@
+"""Stands in for `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies.
+
+Example:
+    >>> import pyspiel
+    >>> from mccfr_plus.drop_in import discounted_cfr
+    >>> solver = discounted_cfr.DCFRSolver(pyspiel.load_game("kuhn_poker"))
+    >>> for _ in range(100):
+    ...     solver.evaluate_and_update_policy()
+    >>> pyspiel.exploitability(pyspiel.load_game("kuhn_poker"), solver.average_policy()) < 0.01
+    True
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.drop_in.base import DropInSolver
+from mccfr_plus.estimators import Full
+from mccfr_plus.minimizers import Discounted
+
+logger = logging.getLogger("mccfr_plus")
+
+
+class _DCFRSolver(DropInSolver):
+    """Discounted CFR with the choices that OpenSpiel's class of this name offers.
+
+    Differs from it in that simultaneous updates are done when they are asked for; OpenSpiel's does nothing then and
+    stays at the uniform policy.
+
+    Args:
+        game: A `pyspiel.Game`.
+        alternating_updates: Whether each player is updated before the next one's regrets are computed.
+        linear_averaging: Whether iteration t has weight t^gamma in the average policy, instead of 1.
+        regret_matching_plus: Has no effect, as in OpenSpiel; a line is logged if it is True.
+        alpha: Positive regrets are multiplied by t^alpha / (t^alpha + 1) after iteration t; finite.
+        beta: The same for negative ones; finite.
+        gamma: See `linear_averaging`; finite and at least 0.
+        seed: Taken as by all solvers of this package; nothing is drawn in a full traversal.
+
+    Raises:
+        GameError: If the game cannot be compiled, or players forget (imperfect recall).
+        ConfigError: If alpha, beta or gamma is out of range.
+
+    Reference: Brown, Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        alternating_updates: bool,
+        linear_averaging: bool,
+        regret_matching_plus: bool,
+        alpha: float,
+        beta: float,
+        gamma: float,
+        *,
+        seed: int | np.random.Generator | None = None,
+    ):
+        if regret_matching_plus:
+            logger.warning("regret_matching_plus=True has no effect on discounted CFR, as in OpenSpiel.")
+        super().__init__(
+            game,
+            Full(),
+            Discounted(alpha, beta),
+            PowerAverage(gamma if linear_averaging else 0.0),
+            alternating=alternating_updates,
+            seed=seed,
+        )
+
+
+class DCFRSolver(_DCFRSolver):
+    """DCFR (Brown, Sandholm 2019) with the paper's parameters as defaults. See `_DCFRSolver` for the arguments."""
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        alpha: float = 3 / 2,
+        beta: float = 0,
+        gamma: float = 2,
+        *,
+        seed: int | np.random.Generator | None = None,
+    ):
+        super().__init__(game, True, True, False, alpha, beta, gamma, seed=seed)
+
+
+class LCFRSolver(_DCFRSolver):
+    """Linear CFR (Brown, Sandholm 2019): alpha = beta = gamma = 1. See `_DCFRSolver` for the arguments."""
+
+    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
+        super().__init__(game, True, True, False, 1, 1, 1, seed=seed)

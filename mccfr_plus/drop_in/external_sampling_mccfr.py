@@ -1,0 +1,58 @@
+"""Stands in for `open_spiel.python.algorithms.external_sampling_mccfr`.
+
+Example:
+    >>> import pyspiel
+    >>> from mccfr_plus.drop_in import external_sampling_mccfr
+    >>> solver = external_sampling_mccfr.ExternalSamplingSolver(pyspiel.load_game("kuhn_poker"), seed=1)
+    >>> for _ in range(10_000):
+    ...     solver.iteration()
+    >>> pyspiel.exploitability(pyspiel.load_game("kuhn_poker"), solver.average_policy()) < 0.1
+    True
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyspiel
+
+# OpenSpiel's own enumeration, so that a program may take it from either place.
+from open_spiel.python.algorithms.external_sampling_mccfr import AverageType as AverageType
+
+from mccfr_plus.averaging import uniform
+from mccfr_plus.drop_in.base import DropInSolver
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators import ExternalSampling
+from mccfr_plus.minimizers import RegretMatching
+
+
+class ExternalSamplingSolver(DropInSolver):
+    """External sampling MCCFR (Lanctot et al. 2009, section 3.2).
+
+    Differs from OpenSpiel's in that SIMPLE is right for any number of players. There it averages player i + 1's
+    policy on player i's walks, which is biased for more than two players: how often such a walk comes by depends on
+    the third player's changing policy. Here more than two players get a walk of their own for the average.
+
+    Args:
+        game: A `pyspiel.Game`.
+        average_type: SIMPLE adds up the policy where a sampled walk comes by; FULL adds up the whole policy in every
+            iteration, which costs O(all infosets) and has the least variance. FULL adds up the policies that
+            iterations 1 .. t played, the first of them uniform; OpenSpiel's leaves that one out and takes the one
+            that comes out of iteration t.
+        seed: An integer for a repeatable run, a numpy generator, or None for entropy.
+
+    Raises:
+        GameError: If the game cannot be compiled, or players forget (imperfect recall).
+        ConfigError: If `average_type` or `seed` is something else.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        average_type: AverageType = AverageType.SIMPLE,
+        *,
+        seed: int | np.random.Generator | None = None,
+    ):
+        if not isinstance(average_type, AverageType):
+            raise ConfigError(f"average_type={average_type!r}: give AverageType.SIMPLE or AverageType.FULL.")
+        average = uniform(exact=average_type is AverageType.FULL)
+        super().__init__(game, ExternalSampling(), RegretMatching(), average, seed=seed)

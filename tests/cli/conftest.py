@@ -1,0 +1,61 @@
+"""How the tests call the command: in this process where that will do, as a process where it will not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mccfr_plus.cli.main import main
+
+
+@dataclass
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return json.loads(self.out.splitlines()[-1])
+
+    def assert_one_line_error(self, *parts: str) -> None:
+        assert self.code == 2, self.err
+        assert self.out == ""
+        assert len(self.err.splitlines()) == 1, self.err
+        for part in ("mccfr-plus: error: ", *parts):
+            assert part in self.err
+
+
+@pytest.fixture
+def command(capsys):
+    def call(*arguments: str) -> Outcome:
+        code = main(list(arguments))
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def start():
+    processes = []
+
+    def call(*arguments: str) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mccfr_plus", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield call
+    for process in processes:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,70 @@
+"""`mccfr-plus evaluate`."""
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_plus
+
+
+@pytest.fixture
+def kuhn_policy(tmp_path):
+    path = tmp_path / "kuhn.npz"
+    mccfr_plus.save_policy(mccfr_plus.Solver("kuhn_poker", "full", "rm+").run(100).average_policy(), path)
+    return path
+
+
+def test_uniform_policy(command):
+    result = command("evaluate", "leduc_poker", "uniform", "--json").json
+    game = pyspiel.load_game("leduc_poker")
+    uniform = pyspiel.UniformRandomPolicy(game)
+    assert result["nash_conv"] == pytest.approx(pyspiel.nash_conv(game, uniform), abs=1e-10)
+    assert result["exploitability"] == pytest.approx(pyspiel.exploitability(game, uniform), abs=1e-10)
+    gains = np.subtract(result["best_response_values"], result["values"])
+    assert gains.sum() == pytest.approx(result["nash_conv"])
+
+
+def test_saved_policy(command, kuhn_policy):
+    result = command("evaluate", "kuhn_poker", str(kuhn_policy), "--json").json
+    policy = mccfr_plus.load_policy(kuhn_policy)
+    assert result["exploitability"] == mccfr_plus.exploitability("kuhn_poker", policy)
+
+
+def test_openspiel_agrees(command, kuhn_policy):
+    outcome = command("evaluate", "kuhn_poker", str(kuhn_policy), "--use_openspiel", "--json")
+    ours, theirs = outcome.json, outcome.json["openspiel"]
+    assert theirs["nash_conv"] == pytest.approx(ours["nash_conv"], abs=1e-10)
+    assert theirs["exploitability"] == pytest.approx(ours["exploitability"], abs=1e-10)
+    assert theirs["values"] == pytest.approx(ours["values"], abs=1e-10)
+    assert "OpenSpiel" in outcome.out
+
+
+def test_three_players(command):
+    outcome = command("evaluate", "kuhn_poker(players=3)", "uniform", "--use_openspiel", "--json")
+    assert outcome.json["openspiel"]["nash_conv"] == pytest.approx(outcome.json["nash_conv"], abs=1e-10)
+
+
+def test_imperfect_recall(command):
+    outcome = command("evaluate", "liars_dice_ir", "uniform", "--json")
+    assert outcome.json["nash_conv"] is None
+    assert "n/a" in outcome.out
+    assert sum(outcome.json["values"]) == pytest.approx(0)
+
+
+def test_missing_file(command, tmp_path):
+    command("evaluate", "chess", f"{tmp_path}/none.npz").assert_one_line_error("there is no file")
+
+
+def test_truncated_file(command, kuhn_policy):
+    kuhn_policy.write_bytes(kuhn_policy.read_bytes()[:300])
+    command("evaluate", "kuhn_poker", str(kuhn_policy)).assert_one_line_error("truncated")
+
+
+def test_foreign_file(command, tmp_path):
+    path = tmp_path / "foreign.npz"
+    np.savez(path, weights=np.ones(3))
+    command("evaluate", "kuhn_poker", str(path)).assert_one_line_error("no policy file of mccfr_plus")
+
+
+def test_policy_of_another_game(command, kuhn_policy):
+    command("evaluate", "leduc_poker", str(kuhn_policy)).assert_one_line_error("kuhn_poker", "leduc_poker")

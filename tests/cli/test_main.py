@@ -1,0 +1,142 @@
+"""Finding the command, its help, its exit codes."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+from absl import flags
+
+import mccfr_plus
+from mccfr_plus.cli import output
+from mccfr_plus.cli.flag_kinds import Count, Names
+from mccfr_plus.cli.main import COMMANDS, main
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
+def test_overview_lists_the_commands(command, arguments):
+    outcome = command(*arguments)
+    assert outcome.code == 0
+    assert all(name in outcome.out for name in ("solve", "stats", "evaluate", "benchmark"))
+
+
+def test_version(command):
+    assert command("--version").out.startswith("mccfr-plus 0.")
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_of_a_command(command, name, flag):
+    outcome = command(name, flag)
+    assert outcome.code == 0
+    assert f"usage: mccfr-plus {name}" in outcome.out
+    values = flags.FlagValues()
+    COMMANDS[name].define_flags(values)
+    for defined in values:
+        assert f"{defined}" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["sovle", "kuhn_poker"], ["Did you mean 'solve'"]),
+        (["frobnicate"], ["'frobnicate' is no command"]),
+        (["--json"], ["no command given"]),
+        (["solve", "kuhn_poker", "--foo=1"], ["'foo'"]),
+        (["solve", "kuhn_poker", "--iteration=1"], ["Did you mean: iterations"]),
+        (["solve", "kuhn_poker", "another"], ["unexpected argument 'another'"]),
+        (["solve", "kuhn_poker", "--flagfile=/no/such/file"], ["/no/such/file"]),
+        (["benchmark", "--algorithms=cfr,fast"], ["'fast'"]),
+        (["benchmark", "--games=nope_game"], ["nope_game"]),
+        (["benchmark", "--games=liars_dice_ir"], ["imperfect recall"]),
+    ],
+)
+def test_bad_input_is_one_line(command, arguments, expected):
+    command(*arguments).assert_one_line_error(*expected)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["solve", "kuhn_poker", "--iterations", "7", "--json"],
+        ["solve", "--iterations=7", "--json", "kuhn_poker"],
+        ["--iterations=7", "solve", "kuhn_poker", "--json"],
+    ],
+)
+def test_flags_may_stand_anywhere(command, arguments):
+    assert command(*arguments).json["iterations"] == 7
+
+
+def test_defines_no_global_flags(command):
+    before = set(flags.FLAGS)
+    command("solve", "kuhn_poker", "--iterations=1")
+    assert set(flags.FLAGS) == before
+
+
+def test_a_bug_is_not_hidden(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(COMMANDS["stats"], "run", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        main(["stats", "kuhn_poker"])
+
+
+def test_errors_of_several_lines_become_one(monkeypatch, command):
+    def fail(*_):
+        raise mccfr_plus.GameError("first\nsecond")
+
+    monkeypatch.setattr(COMMANDS["stats"], "run", fail)
+    command("stats", "kuhn_poker").assert_one_line_error("first second")
+
+
+def test_a_note_is_shown_once_and_only_with_a_result(monkeypatch, command):
+    def run(arguments, _):
+        logger = logging.getLogger("mccfr_plus")
+        logger.info("a note")
+        logger.info("a note")
+        if arguments == ["bad"]:
+            raise mccfr_plus.GameError("an error")
+        output.show_notes()
+
+    monkeypatch.setattr(COMMANDS["stats"], "run", run)
+    assert command("stats", "good").err == "a note\n"
+    assert command("stats", "bad").err == "mccfr-plus: error: an error\n"
+
+
+def test_warnings_are_shown_at_once(monkeypatch, command):
+    monkeypatch.setattr(COMMANDS["stats"], "run", lambda *_: logging.getLogger("mccfr_plus").warning("careful"))
+    assert command("stats", "kuhn_poker").err == "careful\n"
+
+
+def test_runs_as_a_module():
+    arguments = [sys.executable, "-m", "mccfr_plus", "stats", "kuhn_poker", "--json"]
+    found = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert '"histories": 58' in found.stdout.splitlines()[-1]
+    assert found.stderr == ""
+
+
+def test_a_closed_pipe_is_no_traceback(start):
+    process = start("solve", "--help")
+    process.stdout.close()  # before the command has imported anything, let alone printed
+    _, errors = process.communicate(timeout=60)
+    assert errors == ""
+    assert process.returncode == 141
+
+
+def test_counts_read_as_people_write_them():
+    assert [Count().parse(text) for text in ("12", "1e6", "1_000")] == [12, 1_000_000, 1000]
+
+
+def test_commas_between_parentheses_belong_to_the_name():
+    names = Names("GAME,...").parse("kuhn_poker, goofspiel(num_cards=4,imp_info=True),leduc_poker")
+    assert names == ["kuhn_poker", "goofspiel(num_cards=4,imp_info=True)", "leduc_poker"]
+
+
+def test_short_numbers_have_three_digits():
+    numbers = (7, 999, 1000, 23_456, 999_999, 1.23e9, 4.5e13)
+    assert [output.short(n) for n in numbers] == ["7", "999", "1k", "23.5k", "1M", "1.23G", "45T"]
+
+
+def test_sizes_have_units():
+    assert [output.size(n) for n in (100, 2048, 3 << 20, 5 << 30)] == ["100 bytes", "2.0 KiB", "3.0 MiB", "5.0 GiB"]

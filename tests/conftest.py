@@ -1,0 +1,21 @@
+"""Settings of all tests: kernels are compiled into a directory of their own, so that a stale one never hides a bug.
+
+Numba's cache does not notice an edit in another file. Set NUMBA_CACHE_DIR to keep kernels between runs, and delete
+what it holds after an edit.
+"""
+
+import os
+import shutil
+import tempfile
+
+import pytest
+
+_own_cache = None
+if "NUMBA_CACHE_DIR" not in os.environ:  # before numba is imported: it reads the variable once
+    _own_cache = os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mccfr_plus_tests_")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    if _own_cache:
+        shutil.rmtree(_own_cache, ignore_errors=True)

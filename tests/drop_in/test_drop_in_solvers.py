@@ -1,0 +1,261 @@
+"""What every drop-in class has: OpenSpiel's method names, snapshots, seeds, pickling, memory kept in bounds."""
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import timeit
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_external_sampling_mccfr
+
+from mccfr_plus import ConfigError, Solver, TreePolicy, drop_in
+from mccfr_plus.drop_in import cfr, discounted_cfr, external_sampling_mccfr, outcome_sampling_mccfr
+from mccfr_plus.drop_in import pyspiel as our_pyspiel
+
+_FULL = drop_in.AverageType.FULL
+_CPP_FULL = pyspiel.MCCFRAverageType.FULL
+
+_PYTHON = {
+    "cfr.CFRSolver": lambda game, **seed: cfr.CFRSolver(game, **seed),
+    "cfr.CFRPlusSolver": lambda game, **seed: cfr.CFRPlusSolver(game, **seed),
+    "cfr._CFRSolver": lambda game, **seed: cfr._CFRSolver(game, False, True, False, **seed),
+    "discounted_cfr.DCFRSolver": lambda game, **seed: discounted_cfr.DCFRSolver(game, **seed),
+    "discounted_cfr.LCFRSolver": lambda game, **seed: discounted_cfr.LCFRSolver(game, **seed),
+    "ExternalSamplingSolver": lambda game, **seed: external_sampling_mccfr.ExternalSamplingSolver(game, **seed),
+    "ExternalSamplingSolver(FULL)": lambda game, **seed: drop_in.ExternalSamplingSolver(game, _FULL, **seed),
+    "OutcomeSamplingSolver": lambda game, **seed: outcome_sampling_mccfr.OutcomeSamplingSolver(game, **seed),
+}
+_CPP = {
+    "pyspiel.CFRSolver": lambda game, **seed: our_pyspiel.CFRSolver(game, **seed),
+    "pyspiel.CFRPlusSolver": lambda game, **seed: our_pyspiel.CFRPlusSolver(game, **seed),
+    "pyspiel.External": lambda game, **seed: our_pyspiel.ExternalSamplingMCCFRSolver(game, **seed),
+    "pyspiel.External(FULL)": lambda game, **seed: our_pyspiel.ExternalSamplingMCCFRSolver(
+        game, avg_type=_CPP_FULL, **seed
+    ),
+    "pyspiel.Outcome": lambda game, **seed: our_pyspiel.OutcomeSamplingMCCFRSolver(game, **seed),
+}
+_ALL = _PYTHON | _CPP
+_SAMPLING = {name: make for name, make in _ALL.items() if "CFRSolver" not in name and "CFRPlus" not in name}
+
+_KUHN_GAMES = ["kuhn_poker", "kuhn_poker(players=3)"]
+
+
+def _all(makers):
+    return pytest.mark.parametrize("make", makers.values(), ids=makers.keys())
+
+
+def _strategies(solver):
+    return solver.average_strategy(), solver.current_strategy()
+
+
+@_all(_ALL)
+def test_iterations_have_three_names(make):
+    game = pyspiel.load_game("kuhn_poker")
+    solver, twin = make(game, seed=1), make(game, seed=1)
+    assert solver.iteration() is None
+    assert solver.run_iteration() is None
+    assert solver.evaluate_and_update_policy() is None
+    assert solver.iterations == 3
+    twin.run(3)
+    np.testing.assert_array_equal(_strategies(solver), _strategies(twin))
+
+
+@_all(_PYTHON)
+def test_policies_are_python_ones(make):
+    solver = make(pyspiel.load_game("kuhn_poker"), seed=1)
+    solver.run(10)
+    average, current = _strategies(solver)
+    for policy, tabular, expected in (
+        (solver.average_policy(), solver.tabular_average_policy(), average),
+        (solver.current_policy(), solver.tabular_current_policy(), current),
+    ):
+        assert isinstance(policy, TreePolicy)
+        assert isinstance(tabular, pyspiel.TabularPolicy)
+        np.testing.assert_array_equal(policy.strategy(), expected)
+        assert tabular.policy_table() == policy.to_pyspiel().policy_table()
+    assert np.abs(average - current).max() > 0.01
+
+
+@_all(_CPP)
+def test_policies_are_cpp_ones(make):
+    solver = make(pyspiel.load_game("kuhn_poker"), seed=1)
+    solver.run(10)
+    average, current = _strategies(solver)
+    for policy, tabular, expected in (
+        (solver.average_policy(), solver.tabular_average_policy(), average),
+        (solver.current_policy(), solver.tabular_current_policy(), current),
+    ):
+        assert type(policy) is pyspiel.TabularPolicy
+        table = policy.policy_table()
+        assert table == tabular.policy_table()
+        assert table == TreePolicy(solver.tree, expected).to_pyspiel().policy_table()
+    assert np.abs(average - current).max() > 0.01
+
+
+@_all(_ALL)
+@pytest.mark.parametrize("game", _KUHN_GAMES)
+def test_pickled_solver_goes_on_bit_for_bit(make, game):
+    solver = make(pyspiel.load_game(game), seed=1)
+    solver.run(7)
+    restored = pickle.loads(pickle.dumps(solver))
+    assert type(restored) is type(solver)
+    np.testing.assert_array_equal(_strategies(restored), _strategies(solver))
+    for _ in range(7):
+        solver.iteration()
+        restored.iteration()
+    assert restored.iterations == solver.iterations == 14
+    assert restored.nodes_touched == solver.nodes_touched
+    np.testing.assert_array_equal(_strategies(restored), _strategies(solver))
+
+
+@_all(_SAMPLING)
+def test_seed_repeats_a_run_and_none_does_not(make):
+    game = pyspiel.load_game("leduc_poker")
+    runs = [_strategies(make(game, seed=seed).run(100)) for seed in (3, 3, 4, None, None)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    for one, other in ((0, 2), (2, 3), (3, 4)):
+        assert not np.array_equal(runs[one], runs[other])
+
+
+@_all(_ALL)
+def test_numpys_global_random_state_is_neither_read_nor_changed(make):
+    game = pyspiel.load_game("kuhn_poker")
+    np.random.seed(1)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    first = _strategies(make(game, seed=5).run(20))
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.random.seed(2)  # noqa: NPY002
+    np.testing.assert_array_equal(_strategies(make(game, seed=5).run(20)), first)
+
+
+def test_cpp_solvers_repeat_themselves_without_a_seed_as_openspiels_do():
+    game = pyspiel.load_game("leduc_poker")
+    for name in ("ExternalSamplingMCCFRSolver", "OutcomeSamplingMCCFRSolver"):
+        for module in (pyspiel, our_pyspiel):
+            tables = []
+            for _ in range(2):
+                solver = getattr(module, name)(game)
+                for _ in range(10):
+                    solver.run_iteration()
+                policy = solver.average_policy()
+                tables.append(pyspiel.nash_conv(game, policy, True))
+            assert tables[0] == tables[1]
+
+
+def test_negative_seeds_mean_what_they_mean_in_cpp():
+    game = pyspiel.load_game("leduc_poker")
+
+    def outcome(seed):
+        return our_pyspiel.OutcomeSamplingMCCFRSolver(game, 0.6, seed).run(100).average_strategy()
+
+    def external(seed):
+        return our_pyspiel.ExternalSamplingMCCFRSolver(game, seed).run(10).average_strategy()
+
+    np.testing.assert_array_equal(outcome(-1), outcome(-2))
+    assert not np.array_equal(outcome(-1), outcome(0))
+    np.testing.assert_array_equal(external(-1), external(2**32 - 1))
+    assert not np.array_equal(external(-1), external(-2))
+
+
+def test_parts_are_what_the_arguments_say():
+    game = pyspiel.load_game("kuhn_poker")
+    assert our_pyspiel.OutcomeSamplingMCCFRSolver(game, 0.3).estimator.epsilon == 0.3
+    assert our_pyspiel.OutcomeSamplingMCCFRSolver(game).estimator.epsilon == 0.6
+    assert outcome_sampling_mccfr.OutcomeSamplingSolver(game).estimator.epsilon == 0.6
+    assert not our_pyspiel.ExternalSamplingMCCFRSolver(game).averaging.exact
+    assert our_pyspiel.ExternalSamplingMCCFRSolver(game, 0, _CPP_FULL).averaging.exact
+    assert not drop_in.ExternalSamplingSolver(game).averaging.exact
+    assert drop_in.ExternalSamplingSolver(game, _FULL).averaging.exact
+
+
+def test_wrong_average_types_are_refused():
+    game = pyspiel.load_game("kuhn_poker")
+    with pytest.raises(ConfigError, match=r"average_type='full': give AverageType\.SIMPLE"):
+        drop_in.ExternalSamplingSolver(game, "full")
+    with pytest.raises(ConfigError, match=r"avg_type=<AverageType.FULL: 1>: give pyspiel\.MCCFRAverageType\.SIMPLE"):
+        our_pyspiel.ExternalSamplingMCCFRSolver(game, avg_type=_FULL)
+
+
+def test_average_type_is_openspiels():
+    assert external_sampling_mccfr.AverageType is openspiel_external_sampling_mccfr.AverageType
+
+
+def test_discounted_cfr_says_that_regret_matching_plus_has_no_effect(caplog):
+    game = pyspiel.load_game("kuhn_poker")
+    with caplog.at_level(logging.WARNING, "mccfr_plus"):
+        discounted_cfr._DCFRSolver(game, True, True, False, 1.5, 0, 2)
+        assert not caplog.records
+        discounted_cfr._DCFRSolver(game, True, True, True, 1.5, 0, 2)
+    assert "regret_matching_plus=True has no effect" in caplog.text
+
+
+def test_simultaneous_games_are_accepted():
+    game = pyspiel.load_game("matrix_rps")
+    for make in (*_PYTHON.values(), *_CPP.values()):
+        make(game, seed=1).run(10)
+    solver = cfr.CFRSolver(game)
+    solver.run(10)
+    assert solver.average_policy().action_probabilities(game.new_initial_state(), 1).keys() == {0, 1, 2}
+
+
+def test_pyspiel_module_forwards_everything_else():
+    replaced = {"CFRSolver", "CFRPlusSolver", "ExternalSamplingMCCFRSolver", "OutcomeSamplingMCCFRSolver"}
+    assert set(dir(pyspiel)) <= set(dir(our_pyspiel))
+    for name in dir(pyspiel):
+        if not name.startswith("__"):
+            assert (getattr(our_pyspiel, name) is getattr(pyspiel, name)) == (name not in replaced)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        our_pyspiel.no_such_name  # noqa: B018
+
+
+def test_package_has_the_names_of_its_modules():
+    for module, names in (
+        (cfr, ("CFRSolver", "CFRPlusSolver", "_CFRSolver", "_InfoStateNode", "_update_current_policy")),
+        (discounted_cfr, ("DCFRSolver", "LCFRSolver", "_DCFRSolver")),
+        (external_sampling_mccfr, ("ExternalSamplingSolver", "AverageType")),
+        (outcome_sampling_mccfr, ("OutcomeSamplingSolver",)),
+        (our_pyspiel, ("ExternalSamplingMCCFRSolver", "OutcomeSamplingMCCFRSolver")),
+    ):
+        for name in names:
+            assert getattr(drop_in, name) is getattr(module, name)
+
+
+def test_iteration_costs_what_the_solvers_costs():
+    game = pyspiel.load_game("kuhn_poker")
+    solver, ours = Solver(game, "external", "rm", seed=1), drop_in.ExternalSamplingSolver(game, seed=1)
+    for name in ("iteration", "run_iteration", "evaluate_and_update_policy"):
+        # The same function, so that no clock is needed.
+        assert getattr(type(ours), name) is Solver.iteration
+    assert min(timeit.repeat(ours.iteration, number=1000, repeat=5)) < 2 * min(
+        timeit.repeat(solver.iteration, number=1000, repeat=5)
+    )
+
+
+_UNCOMPILED = """
+import pyspiel
+from mccfr_plus import drop_in
+
+for game in ("kuhn_poker", "kuhn_poker(players=3)"):
+    game = pyspiel.load_game(game)
+    for average_type in drop_in.AverageType:
+        drop_in.ExternalSamplingSolver(game, average_type, seed=1).run(20)
+    for make in (drop_in.CFRPlusSolver, drop_in.DCFRSolver, drop_in.OutcomeSamplingSolver):
+        make(game, seed=1).run(20)
+print("in bounds")
+"""
+
+
+def test_no_array_is_written_out_of_bounds():
+    # Compiled kernels do not check indices; the same code run by Python does.
+    done = subprocess.run(
+        [sys.executable, "-c", _UNCOMPILED],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "in bounds\n", done.stderr

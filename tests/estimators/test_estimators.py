@@ -1,0 +1,167 @@
+"""Every estimator: the kernel equals a naive twin draw by draw, the twin is unbiased exactly, samples agree on Leduc."""
+
+import math
+
+import naive
+import numpy as np
+import pytest
+from sampling import Sampler
+from scipy import stats
+
+import mccfr_plus
+from mccfr_plus import ConfigError, OutcomeSampling, parts
+
+SCHEMES = tuple(parts.ESTIMATORS)
+SAMPLED = tuple(name for name in SCHEMES if name != "full")
+TWIN_GAMES = (
+    "kuhn_poker",
+    "kuhn_poker(players=3)",
+    "tiny_hanabi",
+    "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))",
+    *naive.RANDOM_GAMES,
+)
+# Few enough outcomes of the draws to go through them all.
+TINY_GAMES = ("kuhn_poker", "random:2:2", "random:2:6", "random:2:28", "random:3:2", "random:3:12", "random:3:28")
+
+
+def assert_is_exact_gradient(tree, root, player, strategy, gradient):
+    exact = naive.exact_gradient(root, player, naive.to_dict(tree, strategy))
+    np.testing.assert_allclose(gradient, naive.sequences_to_array(tree, exact, player), atol=1e-12)
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.4])
+@pytest.mark.parametrize("game", [*TWIN_GAMES, "leduc_poker"])
+def test_full_is_the_exact_gradient(game, zeros):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    sampler = Sampler(tree, "full")
+    sampler.use(naive.random_strategy(tree, seed=1, zeros=zeros))
+    for player in range(tree.num_players):
+        assert_is_exact_gradient(tree, root, player, sampler.strategy, sampler.sum(player)[0])
+    # A strategy that changes is noticed.
+    sampler.use(naive.random_strategy(tree, seed=2, zeros=zeros))
+    for player in range(tree.num_players):
+        assert_is_exact_gradient(tree, root, player, sampler.strategy, sampler.sum(player)[0])
+
+
+@pytest.mark.parametrize("game", [*TWIN_GAMES, "leduc_poker"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_kernel_equals_naive_twin_with_the_same_draws(scheme, game):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    sampler = Sampler(tree, scheme, state=99)
+    draws = naive.SplitMix(99)
+    repeats = 2 if game == "leduc_poker" else 12
+    for repeat in range(repeats):
+        # Zeros come with the second half: then some infosets cannot be reached, and some draws are forced.
+        sampler.use(naive.random_strategy(tree, seed=repeat, zeros=0.0 if 2 * repeat < repeats else 0.4))
+        table = naive.to_dict(tree, sampler.strategy)
+        for player in range(tree.num_players):
+            nodes_before = sampler.nodes_touched
+            gradient, _, _ = sampler.sum(player)
+            twin = naive.sample_gradient(root, player, table, scheme, draws)
+            assert int(sampler.workspace.rng[0]) == draws.state
+            assert sampler.nodes_touched - nodes_before == twin.nodes
+            np.testing.assert_allclose(
+                gradient, naive.sequences_to_array(tree, twin.gradient, player), rtol=1e-12, atol=1e-12
+            )
+            touched = sampler.touched(player)
+            expected = [tree.infoset(text, owner) for owner, text in twin.touched]
+            assert tree.infoset_of_slot[touched["first_slot"]].tolist() == expected
+            records = tree.arrays.infosets[expected]
+            for field in ("first_slot", "num_actions", "parent_slot"):
+                assert touched[field].tolist() == records[field].tolist()
+            if tree.num_players == 2 and scheme in ("external", "opponent", "outcome"):
+                visits = sampler.visits()
+                assert [tree.infoset_of_slot[v] for v in visits["first_slot"]] == [
+                    tree.infoset(text, owner) for (owner, text), _ in twin.visits
+                ]
+                np.testing.assert_allclose(visits["weight"], [w for _, w in twin.visits], rtol=1e-12)
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.4])
+@pytest.mark.parametrize("game", TINY_GAMES)
+@pytest.mark.parametrize("scheme", SAMPLED)
+def test_mean_over_all_outcomes_is_the_exact_gradient(scheme, game, zeros):
+    # The twin that the test above ties to the kernel, over every outcome of its draws with its probability.
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    table = naive.to_dict(tree, naive.random_strategy(tree, seed=5, zeros=zeros))
+    for player in range(tree.num_players):
+        mean, mass = np.zeros(tree.num_slots + 1), 0.0
+        for outcome, (probability, found) in enumerate(
+            naive.all_outcomes(lambda draws, p=player: naive.sample_gradient(root, p, table, scheme, draws))
+        ):
+            mass += probability
+            mean += probability * naive.sequences_to_array(tree, found.gradient, player)
+            assert outcome < 30_000, "the game is too large to enumerate"
+        assert mass == pytest.approx(1.0, abs=1e-12)
+        exact = naive.sequences_to_array(tree, naive.exact_gradient(root, player, table), player)
+        np.testing.assert_allclose(mean, exact, atol=1e-11)
+
+
+def z_limit(comparisons: int, false_alarm: float = 1e-6) -> float:
+    """Returns Bonferroni's limit: one false alarm in a million runs of the whole test."""
+    return float(stats.norm.isf(false_alarm / (2 * comparisons)))
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.4])
+@pytest.mark.parametrize("scheme", SAMPLED)
+def test_mean_of_samples_on_leduc(scheme, zeros):
+    tree = naive.tree_of("leduc_poker")
+    strategy = naive.random_strategy(tree, seed=3, zeros=zeros)
+    exact, sampler = Sampler(tree, "full"), Sampler(tree, scheme, state=11)
+    exact.use(strategy)
+    sampler.use(strategy)
+    count = {"chance": 30_000, "opponent": 4_000, "external": 100_000, "outcome": 300_000}[scheme]
+    enough = 200  # a normal limit says something where there were so many non-zero samples
+    for player in range(2):
+        target = exact.sum(player)[0]
+        total, squares, hits = sampler.sum(player, count)
+        mean = total / count
+        error = np.sqrt(np.maximum(squares / count - mean**2, 0.0) / count)
+        seen = (hits >= enough) & (error > 0)
+        assert seen.sum() >= 20  # or this test says nothing
+        assert np.abs(mean - target)[seen].max() > 0  # sampled, not computed
+        assert (np.abs(mean - target)[seen] / error[seen]).max() < z_limit(int(seen.sum()))
+        # Where nothing varies, the samples are exact.
+        constant = (squares * count <= total**2 * (1 + 1e-12)) & (hits == count)
+        np.testing.assert_allclose(mean[constant], target[constant], atol=1e-9)
+        # Rare slots: all of them together, with random signs, so that no bias hides in what is seldom seen.
+        signs = np.random.default_rng(player).choice([-1.0, 1.0], (tree.num_slots + 1, 16))
+        total, squares = sampler.project(player, count, signs)
+        error = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0) / count)
+        assert np.abs(total / count - target @ signs).max() > 0
+        assert (np.abs(total / count - target @ signs) / error).max() < z_limit(32)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_same_seed_same_bits_other_seed_other_bits(scheme):
+    def run(seed):
+        solver = mccfr_plus.Solver(naive.tree_of("leduc_poker"), scheme, "rm", seed=seed).run(20)
+        return solver.average_strategy().tobytes() + solver.current_strategy().tobytes()
+
+    assert run(7) == run(7)
+    if scheme == "full":
+        assert run(7) == run(8)
+    else:
+        assert run(7) != run(8)
+
+
+def test_stamps_start_again_when_they_run_out():
+    tree = naive.tree_of("kuhn_poker")
+    worn, fresh = Sampler(tree, "external", state=5), Sampler(tree, "external", state=5)
+    worn.workspace.counts[0] = 2**31 - 5
+    worn.workspace.mark[:] = np.arange(tree.num_slots) % 4 + 1  # left by walks of long ago
+    for _ in range(12):
+        for player in range(2):
+            np.testing.assert_array_equal(worn.sum(player)[0], fresh.sum(player)[0])
+
+
+@pytest.mark.parametrize("epsilon", [0, -0.1, 1.5, math.nan, math.inf, "0.6", True, None])
+def test_outcome_refuses_a_bad_epsilon(epsilon):
+    with pytest.raises(ConfigError, match="epsilon="):
+        OutcomeSampling(epsilon)
+
+
+def test_descriptions_evaluate_back():
+    names = vars(mccfr_plus)
+    for part in [*parts.ESTIMATORS.values(), *parts.MINIMIZERS.values(), *parts.AVERAGES.values()]:
+        assert eval(repr(part()), dict(names)) == part()

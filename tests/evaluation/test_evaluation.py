@@ -1,0 +1,203 @@
+"""Values, best responses and NashConv against naive twins and OpenSpiel, for every kind of policy and game."""
+
+import naive
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score, exploitability
+
+import mccfr_plus
+from mccfr_plus import GameError, PolicyError, TreePolicy
+
+GAMES = (
+    "kuhn_poker",
+    "kuhn_poker(players=3)",
+    "tiny_hanabi",
+    "matrix_bos",
+    "matrix_rps",
+    "goofspiel(imp_info=True,num_cards=3,points_order=descending)",
+    "python_kuhn_poker",
+    *naive.RANDOM_GAMES,
+)
+ZERO_SUM = ("kuhn_poker", "leduc_poker", "matrix_rps", "random:2:0")
+
+
+def table_of(tree, strategy):
+    """Returns OpenSpiel's own tabular policy with these probabilities."""
+    table = openspiel_policy.TabularPolicy(tree.game)
+    table.action_probability_array[:] = 0.0
+    for infoset in range(tree.num_infosets):
+        row = table.state_lookup[tree.info_states[infoset]]
+        table.action_probability_array[row, tree.legal_actions(infoset)] = strategy[tree.slots(infoset)]
+    return table
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.5, 1.0])  # 1: deterministic
+@pytest.mark.parametrize("game", GAMES)
+def test_values_equal_the_naive_twins(game, zeros):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    strategy = naive.random_strategy(tree, seed=3, zeros=zeros)
+    table = naive.to_dict(tree, strategy)
+    values = naive.expected_values(root, table)
+    best = [naive.best_response_value(root, p, table) for p in range(tree.num_players)]
+    policy = TreePolicy(tree, strategy)
+    found = mccfr_plus.evaluate(tree, policy)
+    np.testing.assert_allclose(found.values, values, atol=1e-11)
+    np.testing.assert_allclose(found.best_response_values, best, atol=1e-11)
+    np.testing.assert_allclose(mccfr_plus.expected_values(tree, policy), values, atol=1e-11)
+    assert mccfr_plus.nash_conv(tree, policy) == pytest.approx(sum(best) - sum(values), abs=1e-10)
+    assert mccfr_plus.exploitability(tree, policy) == pytest.approx((sum(best) - sum(values)) / len(best), abs=1e-10)
+    for player in range(tree.num_players):
+        response = mccfr_plus.best_response(tree, policy, player)
+        assert response.value == pytest.approx(best[player], abs=1e-11)
+        # Whoever plays it gets that value, and nobody else's part has changed.
+        replaced = naive.to_dict(tree, response.policy.strategy())
+        assert naive.expected_values(root, replaced)[player] == pytest.approx(best[player], abs=1e-11)
+        assert {k: v for k, v in replaced.items() if k[0] != player} == {k: v for k, v in table.items() if k[0] != player}
+        assert set(response.actions) == {text for owner, text in table if owner == player}
+        for text, action in response.actions.items():
+            assert dict(response.policy[text])[action] == 1.0
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.5])
+@pytest.mark.parametrize("game", [*GAMES, "leduc_poker"])
+def test_equals_openspiel(game, zeros):
+    tree = naive.tree_of(game)
+    table = table_of(tree, naive.random_strategy(tree, seed=4, zeros=zeros))
+    expected = exploitability.nash_conv(tree.game, table, return_only_nash_conv=True, use_cpp_br=False)
+    assert mccfr_plus.nash_conv(tree, table) == pytest.approx(expected, abs=1e-10)
+    values = expected_game_score.policy_value(tree.game.new_initial_state(), [table] * tree.num_players)
+    np.testing.assert_allclose(mccfr_plus.expected_values(tree, table), values, atol=1e-10)
+    np.testing.assert_allclose(mccfr_plus.expected_values(tree, table, use_openspiel=True), values, atol=1e-10)
+    assert mccfr_plus.nash_conv(tree, table, use_openspiel=True) == pytest.approx(expected, abs=1e-10)
+    for player in range(tree.num_players):
+        ours = mccfr_plus.best_response(tree, table, player)
+        theirs = mccfr_plus.best_response(tree, table, player, use_openspiel=True)
+        assert ours.value == pytest.approx(theirs.value, abs=1e-10)
+
+
+@pytest.mark.parametrize("game", ZERO_SUM)
+def test_exploitability_equals_openspiel(game):
+    tree = naive.tree_of(game)
+    table = table_of(tree, naive.random_strategy(tree, seed=6, zeros=0.3))
+    ours = mccfr_plus.exploitability(tree, table)
+    cpp = TreePolicy(tree, naive.random_strategy(tree, seed=6, zeros=0.3)).to_pyspiel()
+    assert ours == pytest.approx(pyspiel.exploitability(tree.game, cpp), abs=1e-10)
+    assert ours == pytest.approx(exploitability.exploitability(tree.game, table), abs=1e-10)
+    assert ours == pytest.approx(mccfr_plus.exploitability(tree, table, use_openspiel=True), abs=1e-10)
+    assert ours > 0
+
+
+def policies_of(tree, strategy):
+    """Yields (kind, policy) for every way in which somebody may write down the same strategy."""
+    table = table_of(tree, strategy)
+    ranges = tree.arrays.infoset_range
+    rows = {
+        text: list(zip(tree.legal_actions(i), strategy[tree.slots(i)].tolist(), strict=True))
+        for i, text in enumerate(tree.info_states)
+    }
+    yield "TreePolicy", TreePolicy(tree, strategy)
+    yield "TabularPolicy", table
+    yield "pyspiel.TabularPolicy", pyspiel.TabularPolicy(rows)
+    yield "dictionary of lists", rows
+    yield "dictionary of dictionaries", {text: dict(row) for text, row in rows.items()}
+    yield "python callable", openspiel_policy.tabular_policy_from_callable(tree.game, table.action_probabilities)
+    yield "Policy", _Wrapped(tree.game, table)
+    yield "list of policies", [table] * tree.num_players
+    yield "list of partial dictionaries", [
+        {text: rows[text] for text in tree.info_states[ranges[p] : ranges[p + 1]]} for p in range(tree.num_players)
+    ]
+
+
+class _Wrapped(openspiel_policy.Policy):
+    """A policy that is no table, such as a network."""
+
+    def __init__(self, game, table):
+        super().__init__(game, list(range(game.num_players())))
+        self._table = table
+
+    def action_probabilities(self, state, player_id=None):
+        return self._table.action_probabilities(state, player_id)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "matrix_bos", "random:2:1"])
+def test_every_kind_of_policy(game):
+    tree = naive.tree_of(game)
+    strategy = naive.random_strategy(tree, seed=8, zeros=0.3)
+    expected = mccfr_plus.nash_conv(tree, TreePolicy(tree, strategy))
+    for kind, policy in policies_of(tree, strategy):
+        assert mccfr_plus.nash_conv(tree, policy) == pytest.approx(expected, abs=1e-12), kind
+
+
+def test_uniform_policies():
+    tree = naive.tree_of("kuhn_poker")
+    expected = mccfr_plus.nash_conv(tree, TreePolicy(tree, tree.uniform_strategy()))
+    for policy in (
+        openspiel_policy.UniformRandomPolicy(tree.game),
+        pyspiel.UniformRandomPolicy(tree.game),
+        openspiel_policy.TabularPolicy(tree.game),
+        pyspiel.CFRSolver(tree.game).average_policy(),
+    ):
+        assert mccfr_plus.nash_conv(tree, policy) == pytest.approx(expected, abs=1e-12)
+    mixed = [openspiel_policy.FirstActionPolicy(tree.game), pyspiel.UniformRandomPolicy(tree.game)]
+    swapped = list(reversed(mixed))
+    assert mccfr_plus.expected_values(tree, mixed)[0] != pytest.approx(mccfr_plus.expected_values(tree, swapped)[0])
+
+
+def with_row(row):
+    tree = naive.tree_of("kuhn_poker")
+    table = {text: [(0, 0.5), (1, 0.5)] for text in tree.info_states}
+    return {**table, tree.info_states[3]: row}
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        with_row([(0, 0.5), (1, 0.6)]),
+        with_row([(0, -0.5), (1, 1.5)]),
+        with_row([(0, float("nan")), (1, 1.0)]),
+        with_row([(2, 1.0)]),
+        with_row([]),
+        with_row(None),
+        {},
+        {"0": [(0, 1.0)]},
+        7,
+        "uniform",
+        None,
+        [{}],
+        [],
+        openspiel_policy.TabularPolicy(pyspiel.load_game("leduc_poker")),
+        TreePolicy(naive.tree_of("leduc_poker"), naive.tree_of("leduc_poker").uniform_strategy()),
+        pyspiel.TabularPolicy(pyspiel.load_game("leduc_poker")),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_wrong_policies(policy):
+    for question in (mccfr_plus.nash_conv, mccfr_plus.exploitability, mccfr_plus.expected_values, mccfr_plus.evaluate):
+        with pytest.raises(PolicyError):
+            question("kuhn_poker", policy)
+    with pytest.raises(PolicyError):
+        mccfr_plus.best_response("kuhn_poker", policy, 0)
+
+
+@pytest.mark.parametrize("player", [-1, 2, True, "0", None, 0.0])
+def test_wrong_players(player):
+    with pytest.raises(PolicyError, match="player="):
+        mccfr_plus.best_response("kuhn_poker", pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker")), player)
+
+
+def test_openspiel_has_no_exploitability_for_three_players():
+    tree = naive.tree_of("kuhn_poker(players=3)")
+    with pytest.raises(GameError, match="two-player"):
+        mccfr_plus.exploitability(tree, TreePolicy(tree, tree.uniform_strategy()), use_openspiel=True)
+
+
+def test_a_nash_equilibrium_of_kuhn():
+    # Kuhn 1950, with alpha = 1/5: player 0 bets a jack with alpha, a king with 3 alpha, calls a queen with alpha + 1/3.
+    alpha = 0.2
+    bet = {"0": alpha, "1": 0, "2": 3 * alpha, "0pb": 0, "1pb": alpha + 1 / 3, "2pb": 1}
+    bet |= {"0p": 1 / 3, "0b": 0, "1p": 0, "1b": 1 / 3, "2p": 1, "2b": 1}
+    policy = {text: [(0, 1 - p), (1, p)] for text, p in bet.items()}
+    assert mccfr_plus.nash_conv("kuhn_poker", policy) == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(mccfr_plus.expected_values("kuhn_poker", policy), [-1 / 18, 1 / 18], atol=1e-12)

@@ -1,0 +1,233 @@
+"""The regret matching family: one step by hand, whole runs against naive twins, the papers' special cases."""
+
+import math
+
+import naive
+import numpy as np
+import pyspiel
+import pytest
+
+from mccfr_plus import ConfigError, Discounted, PowerAverage, Solver, parts
+from mccfr_plus.evaluation.evaluate import evaluate_strategy
+from mccfr_plus.minimizers.fold import update_infoset
+from mccfr_plus.rng import new_state
+
+MINIMIZERS = tuple(parts.MINIMIZERS)
+SCHEMES = tuple(parts.ESTIMATORS)
+
+
+def test_every_minimizer_has_a_naive_twin():
+    assert set(naive.RULES) == set(MINIMIZERS)
+
+
+class OneInfoset:
+    """One infoset with three actions, among slots of others that nobody may write to."""
+
+    def __init__(self, short_name):
+        self.minimizer = parts.minimizer_of(short_name)
+        self.parameters = self.minimizer.parameters()
+        self.tables = np.zeros((self.minimizer.num_tables, 7))
+        self.strategy = np.array([9.0, 9.0, 1 / 3, 1 / 3, 1 / 3, 9.0, 9.0])
+        self.iteration = 0
+
+    def update(self, *values):
+        self.iteration += 1
+        row = np.array([7.0, 7.0, *values, 7.0, 7.0])
+        value = update_infoset(row, self.strategy, self.tables, 2, 5, self.iteration, self.parameters)
+        assert self.strategy[[0, 1, 5, 6]].tolist() == [9.0] * 4
+        assert not self.tables[:, [0, 1, 5, 6]].any()
+        return value
+
+    def regrets(self):
+        return self.minimizer.cumulative_regrets(self.tables, self.parameters, slice(2, 5))
+
+
+# By hand, for values (3, 0, 0), then (0, 0, 6): the instantaneous regrets are first (2, -1, -1); the value is 1.
+# Then they depend on the strategy that the rule made of them.
+BY_HAND = {
+    # R = (2, -1, -1), x = (1, 0, 0); value 0; R = (2, -1, 5)
+    "rm": [([2, -1, -1], [1, 0, 0], 1), ([2, -1, 5], [2 / 7, 0, 5 / 7], 0)],
+    # R = (2, 0, 0), x = (1, 0, 0); value 0; R = (2, 0, 6)
+    "rm+": [([2, 0, 0], [1, 0, 0], 1), ([2, 0, 6], [1 / 4, 0, 3 / 4], 0)],
+    # all x 1/2: R = (1, -1/2, -1/2), x = (1, 0, 0); R = (1, -1/2, 11/2) x 2/3
+    "linear": [([1, -0.5, -0.5], [1, 0, 0], 1), ([2 / 3, -1 / 3, 11 / 3], [2 / 13, 0, 11 / 13], 0)],
+    # t = 1: both factors 1/2. t = 2: positive 2^1.5 / (2^1.5 + 1), negative 1/2
+    "dcfr": [
+        ([1, -0.5, -0.5], [1, 0, 0], 1),
+        ([2**1.5 / (2**1.5 + 1), -0.25, 5.5 * 2**1.5 / (2**1.5 + 1)], [2 / 13, 0, 11 / 13], 0),
+    ],
+    # plays [R + r]+ = (4, -2, -2)+; then R = (2, -1, 5), r = (0, 0, 6): (2, 0, 11)
+    "prm": [([2, -1, -1], [1, 0, 0], 1), ([2, -1, 5], [2 / 13, 0, 11 / 13], 0)],
+    # R = (2, 0, 0), plays (4, 0, 0); then R = (2, 0, 6), r = (0, 0, 6): (2, 0, 12)
+    "prm+": [([2, 0, 0], [1, 0, 0], 1), ([2, 0, 6], [1 / 7, 0, 6 / 7], 0)],
+}
+
+
+@pytest.mark.parametrize("short_name", MINIMIZERS)
+def test_two_steps_by_hand(short_name):
+    infoset = OneInfoset(short_name)
+    for values, (regrets, strategy, value) in zip([(3, 0, 0), (0, 0, 6)], BY_HAND[short_name], strict=True):
+        assert infoset.update(*values) == pytest.approx(value)
+        np.testing.assert_allclose(infoset.regrets(), regrets, atol=1e-15)
+        np.testing.assert_allclose(infoset.strategy[2:5], strategy, atol=1e-15)
+
+
+@pytest.mark.parametrize("short_name", MINIMIZERS)
+def test_plays_uniformly_where_no_regret_is_positive(short_name):
+    infoset = OneInfoset(short_name)
+    infoset.strategy[2:5] = [0, 1, 0]
+    infoset.update(1, 5, 2)  # nothing beats what was played
+    np.testing.assert_allclose(infoset.strategy[2:5], 1 / 3)
+    assert infoset.strategy[2:5].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:1", "random:3:1"])
+@pytest.mark.parametrize("short_name", MINIMIZERS)
+def test_full_traversal_equals_textbook_cfr(short_name, game, alternating):
+    tree = naive.tree_of(game)
+    averaging = PowerAverage(naive.DEFAULT_GAMMA[short_name])
+    solver = Solver(tree, "full", short_name, averaging, alternating=alternating)
+    twin = naive.Cfr(
+        naive.root_of(game), tree.num_players, naive.RULES[short_name], averaging.gamma, alternating=alternating
+    )
+    for _ in range(25):
+        solver.iteration()
+        twin.iteration()
+    assert_equal(solver, twin)
+
+
+def assert_equal(solver, twin, tolerance=1e-12):
+    tree = solver.tree
+    assert solver.iterations == twin.t
+    np.testing.assert_allclose(solver.average_strategy(), naive.to_array(tree, twin.average()), atol=tolerance)
+    np.testing.assert_allclose(solver.current_strategy(), naive.to_array(tree, twin.strategy), atol=tolerance)
+    for (player, text), regrets in twin.regrets.items():
+        mine = list(solver.regrets(text, player).values())
+        np.testing.assert_allclose(mine, regrets, rtol=1e-10, atol=tolerance)
+
+
+@pytest.mark.parametrize("short_name", MINIMIZERS)
+def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
+    tree = naive.tree_of("leduc_poker")
+    gamma = naive.DEFAULT_GAMMA[short_name]
+    solver = Solver(tree, "full", short_name, PowerAverage(gamma)).run(4)
+    twin = naive.Cfr(naive.root_of("leduc_poker"), 2, naive.RULES[short_name], gamma)
+    for _ in range(4):
+        twin.iteration()
+    assert_equal(solver, twin)
+
+
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:3", "random:3:0"])
+@pytest.mark.parametrize("short_name", MINIMIZERS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_sampled_run_equals_naive_dense_rules(scheme, short_name, game, alternating):
+    # The twin goes through every infoset in every iteration, so discounts that an infoset missed must be made up for.
+    tree, gamma = naive.tree_of(game), naive.DEFAULT_GAMMA[short_name]
+    solver = Solver(tree, scheme, short_name, PowerAverage(gamma), alternating=alternating, seed=3)
+    twin = naive.SampledCfr(
+        naive.root_of(game),
+        tree.num_players,
+        scheme,
+        naive.RULES[short_name],
+        gamma,
+        alternating,
+        state=int(new_state(3)[0]),
+    )
+    for _ in range(8):
+        solver.iteration()
+        twin.iteration()
+    assert solver.nodes_touched == twin.nodes
+    assert_equal(solver, twin, tolerance=1e-11)
+
+
+# Chance may end this game before anybody moves.
+EARLY_END = """EFG 2 R "early end" { "P0" "P1" }
+c "" 1 "deal" { "end" 0.75 "go" 0.25 } 0
+t "" 1 "o1" { 1.0 -1.0 }
+p "" 1 1 "I1" { "a" "b" } 0
+t "" 2 "o2" { 3.0 -3.0 }
+p "" 2 1 "J1" { "a" "b" } 0
+t "" 3 "o3" { -4.0 4.0 }
+t "" 4 "o4" { 5.0 -5.0 }
+"""
+
+
+@pytest.mark.parametrize("short_name", MINIMIZERS)
+@pytest.mark.parametrize("scheme", ["chance", "external", "outcome"])
+def test_iterations_that_touch_no_infoset_count(scheme, short_name):
+    game = pyspiel.load_efg_game(EARLY_END)
+    solver = Solver(game, scheme, short_name, PowerAverage(1.0), seed=1)
+    twin = naive.SampledCfr(
+        naive.build(game.new_initial_state()), 2, scheme, naive.RULES[short_name], 1.0, state=int(new_state(1)[0])
+    )
+    for _ in range(30):
+        solver.iteration()
+        twin.iteration()
+        assert_equal(solver, twin)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 17])
+def test_dcfr_1_1_weights_iterations_linearly(iterations):
+    # R_T (T + 1) = sum of t r_t, with r_t from the strategies that the solver itself plays.
+    tree, root = naive.tree_of("kuhn_poker"), naive.root_of("kuhn_poker")
+    solver = Solver(tree, "full", Discounted(1.0, 1.0), alternating=False)
+    total = {key: np.zeros(2) for key in naive.infosets_of(root)}
+    for t in range(1, iterations + 1):
+        strategy = naive.to_dict(tree, solver.current_strategy())
+        for player in range(2):
+            found = naive.sample_gradient(root, player, strategy, "full", None)
+            for key, instant in naive.regrets_of(found, strategy, player, root).items():
+                total[key] += t * instant
+        solver.iteration()
+    for (player, text), weighted in total.items():
+        mine = np.array(list(solver.regrets(text, player).values()))
+        np.testing.assert_allclose(mine * (iterations + 1), weighted, atol=1e-11)
+
+
+def test_linear_is_dcfr_1_1():
+    assert parts.minimizer_of("linear") == Discounted(1.0, 1.0) == parts.minimizer_of("dcfr(alpha=1.0, beta=1.0)")
+
+
+@pytest.mark.parametrize("short_name", ["rm", "rm+"])
+def test_regret_is_below_its_bound(short_name):
+    # Zinkevich et al. 2007, theorem 4: R_T <= sum over infosets of Delta sqrt(A T). Long enough that playing at
+    # random, which a minimizer that does nothing does, is above it.
+    game = "kuhn_poker"
+    tree, root, iterations = naive.tree_of(game), naive.root_of(game), 12_000
+    bounds = [
+        sum(tree.payoff_range[p] * math.sqrt(n) for (owner, _), n in naive.infosets_of(root).items() if owner == p)
+        * math.sqrt(iterations)
+        for p in range(2)
+    ]
+    uniform = naive.to_dict(tree, tree.uniform_strategy())
+    for player in range(2):
+        gain = naive.best_response_value(root, player, uniform) - naive.expected_values(root, uniform)[player]
+        assert gain * iterations > bounds[player]
+    # The sum of strategies in sequence form is what a best response answers to in the sum of all iterations.
+    solver = Solver(tree, "full", short_name, PowerAverage(0.0), alternating=False)
+    earned = np.zeros(2)
+    for _ in range(iterations):
+        earned += evaluate_strategy(tree, solver.current_strategy()).values
+        solver.iteration()
+    average = naive.to_dict(tree, solver.average_strategy())
+    for player in range(2):
+        regret = iterations * naive.best_response_value(root, player, average) - earned[player]
+        assert -1e-6 < regret <= bounds[player]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, "1", True, None])
+def test_discounted_refuses_bad_exponents(bad):
+    with pytest.raises(ConfigError, match="alpha="):
+        Discounted(alpha=bad)
+    with pytest.raises(ConfigError, match="beta="):
+        Discounted(beta=bad)
+
+
+@pytest.mark.parametrize("alpha", [-400.0, 0.0, 400.0])
+def test_extreme_discounts_stay_finite(alpha):
+    solver = Solver(naive.tree_of("kuhn_poker"), "external", Discounted(alpha, -alpha), seed=1).run(200)
+    strategy = solver.average_strategy()
+    assert np.isfinite(strategy).all()
+    assert np.isfinite(list(solver.regrets(solver.tree.info_states[0]).values())).all()
