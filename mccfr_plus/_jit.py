@@ -26,6 +26,7 @@ kernel = numba.njit(cache=True, error_model="numpy", nogil=True)
 inline_kernel = numba.njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 
 _rebound: weakref.WeakSet = weakref.WeakSet()
+_announced: set[str] = set()
 
 _NOTICE_AFTER = 1.0  # seconds; loading from the disk cache takes less
 
@@ -33,18 +34,25 @@ _NOTICE_AFTER = 1.0  # seconds; loading from the disk cache takes less
 @contextlib.contextmanager
 def announce_compilation(function: Any) -> Iterator[None]:
     """Logs a line if what runs inside takes so long that the function must be compiling for the first time."""
-    if getattr(function, "signatures", True):  # compiled or loaded already in this process, or not compiled at all
+    # What is compiled or loaded already in this process; a plain function where compilation is switched off.
+    if getattr(function, "overloads", True):
         yield
         return
     how_often = "in every process, because of your own parts" if function in _rebound else "once on a machine"
     text = f"compiling the kernels: this happens {how_often} and takes up to a minute"
-    timer = threading.Timer(_NOTICE_AFTER, logger.warning, [text])
+    timer = threading.Timer(_NOTICE_AFTER, _log_once, [text])
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+def _log_once(text: str) -> None:
+    if text not in _announced:
+        _announced.add(text)
+        logger.warning(text)
 
 
 def rebind(function: Any, **replacements: Any) -> Any:

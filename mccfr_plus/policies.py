@@ -171,16 +171,3 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
 
     def __setstate__(self, state: dict) -> None:
         self.__init__(state["tree"], state["strategy"])  # type: ignore[misc]
-
-
-def normalized(tree: GameTree, sums: np.ndarray) -> np.ndarray:
-    """Returns sums of a strategy divided by their total at each infoset, ``[num_slots]``; uniform where that is 0."""
-    infosets = tree.arrays.infosets
-    counts = infosets["num_actions"]
-    totals = np.add.reduceat(sums, infosets["first_slot"])
-    empty = totals <= 0.0
-    if not empty.any():
-        return sums / np.repeat(totals, counts)
-    totals[empty] = 1.0
-    strategy = sums / np.repeat(totals, counts)
-    return np.where(np.repeat(empty, counts), tree.uniform_strategy(), strategy)

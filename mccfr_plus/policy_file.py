@@ -94,8 +94,9 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         raise PolicyFileError(f"there is no file {path}.")
     foreign = f"{path} is no policy file of mccfr_plus"
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            fields = {key: archive[key] for key in archive.files} if hasattr(archive, "files") else {}
+        # The file is opened here because np.load leaves it open when the archive is damaged.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            fields = {key: archive[key] for key in archive.files}
     except (
         OSError,
         ValueError,

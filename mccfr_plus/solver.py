@@ -18,8 +18,9 @@ from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Average, Estimator
 from mccfr_plus.evaluation.evaluate import Evaluation, evaluate_strategy
+from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.policies import TreePolicy, normalized
+from mccfr_plus.policies import TreePolicy
 from mccfr_plus.rng import new_state
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, new_workspace
@@ -235,7 +236,9 @@ class Solver:
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
-        return normalized(self.tree, self._average)
+        strategy = np.empty_like(self._average)
+        normalize(self._average, self.tree.arrays.infosets, strategy)
+        return strategy
 
     def current_strategy(self) -> np.ndarray:
         """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""

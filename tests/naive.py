@@ -183,9 +183,7 @@ def infosets_of(root: Node) -> dict[tuple[int, str], int]:
 def to_dict(tree, array: np.ndarray) -> dict:
     """Returns the strategy dictionary of a strategy array."""
     players = tree.arrays.infosets["player"]
-    return {
-        (int(players[i]), tree.info_states[i]): array[tree.slots(i)].tolist() for i in range(tree.num_infosets)
-    }
+    return {(int(players[i]), tree.info_states[i]): array[tree.slots(i)].tolist() for i in range(tree.num_infosets)}
 
 
 def to_array(tree, table: dict) -> np.ndarray:

@@ -104,7 +104,6 @@ class Command(ABC):
 
     def _flags(self) -> flags.FlagValues:
         values = flags.FlagValues()
-        values.set_gnu_getopt(True)
         self.define_flags(values)
         define_switch(values, "help", False, "Print this and exit.", short_name="h")
         return values

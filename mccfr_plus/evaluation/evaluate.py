@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyspiel
 
+from mccfr_plus._jit import announce_compilation
 from mccfr_plus.errors import GameError, PolicyError
 from mccfr_plus.evaluation import kernels
 from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
@@ -26,7 +27,7 @@ class Evaluation(NamedTuple):
     @property
     def nash_conv(self) -> float:
         """Sum over players of what a best response would gain."""
-        return float((self.best_response_values - self.values).sum())
+        return float(sum((self.best_response_values - self.values).tolist()))
 
     @property
     def exploitability(self) -> float:
@@ -45,10 +46,9 @@ class BestResponse(NamedTuple):
 def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
     """Returns the evaluation of a strategy array, ``[num_slots]``."""
     arrays = tree.arrays_with_leaves
-    players, size = tree.num_players, tree.num_slots + tree.num_players
-    reach, gradient, best = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
-    result = Evaluation(np.empty(players), np.empty(players))
-    kernels.evaluate(arrays, strategy, reach, gradient, best, result.best_response_values, result.values)
+    result = Evaluation(np.empty(tree.num_players), np.empty(tree.num_players))
+    with announce_compilation(kernels.evaluate):
+        kernels.evaluate(strategy, result.best_response_values, result.values, *arrays)
     return result
 
 

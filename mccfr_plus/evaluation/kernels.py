@@ -1,8 +1,11 @@
 """Best responses and expected values on the arrays, for any number of players and any payoffs."""
 
+import numpy as np
+
 from mccfr_plus._jit import kernel
+from mccfr_plus.borrowed import borrow
 from mccfr_plus.estimators.full import exact_gradient
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 
 
 @kernel
@@ -51,15 +54,35 @@ def best_response_value(tree, reach, player, gradient, best):
 
 
 @kernel
-def evaluate(tree, strategy, reach, gradient, best, best_values, values):
+def evaluate(strategy, best_values, values, *flat):
     """Writes the best-response and on-policy value of every player.
 
-    The last five are outputs or scratch: `reach` and `gradient` as in `Workspace`, ``[num_infosets]`` int32, and
-    ``[num_players]`` twice.
+    Args:
+        strategy: ``[num_slots]``.
+        best_values: ``[num_players]``, an output.
+        values: ``[num_players]``, an output.
+        *flat: The fields of `TreeArrays`, one by one, which Numba unpacks in half the time.
     """
+    tree, strategy = borrow(TreeArrays(*flat)), borrow(strategy)
+    num_players = len(values)
+    reach = np.empty(tree.slot_range[num_players] + num_players)
+    gradient = np.empty(len(reach) + 1)
+    best = np.empty(len(tree.infosets), np.int32)
     own_reach(tree, strategy, reach)
-    for player in range(len(values)):
+    for player in range(num_players):
         best_values[player], values[player] = best_response_value(tree, reach, player, gradient, best)
+
+
+@kernel
+def normalize(sums, infosets, strategy):
+    """Writes sums divided by their total at each infoset, uniform where that is 0; `strategy` is an output."""
+    for infoset in infosets:
+        first, count = infoset["first_slot"], infoset["num_actions"]
+        total = 0.0
+        for slot in range(first, first + count):
+            total += sums[slot]
+        for slot in range(first, first + count):
+            strategy[slot] = sums[slot] / total if total > 0.0 else 1.0 / count
 
 
 @kernel

@@ -7,6 +7,7 @@ import difflib
 import importlib
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator
 
@@ -74,7 +75,7 @@ def _from_string(text: str) -> pyspiel.Game:
         with quiet_openspiel():
             return pyspiel.load_game(text)
     except Exception as error:  # pyspiel raises RuntimeError, SpielError and ValueError here
-        reason = " ".join(str(error).split())
+        reason = re.sub(r"\S+\.(cc|h):\d+ ", "", " ".join(str(error).split()))  # where in OpenSpiel's source it is
         raise GameError(f"OpenSpiel does not accept the game string {text!r}: {reason}") from None
 
 

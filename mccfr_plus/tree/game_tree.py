@@ -133,8 +133,8 @@ class GameTree:
         if not self.perfect_recall:
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions); {what} would be wrong on it. Use estimator='outcome', which still plays "
-                "such games, without its guarantees."
+                f"different own actions), and {what} needs perfect recall. Only estimator='outcome' runs on such "
+                "games, without guarantees and without an exploitability."
             )
 
     def statistics(self) -> Statistics:

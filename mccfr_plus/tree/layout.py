@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus._jit import announce_compilation, kernel
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TERMINAL, TreeArrays
 from mccfr_plus.tree.recording import Recording
 
@@ -47,17 +47,18 @@ def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
     tables = [alias_table(np.array([p for _, p in d])) for d in recording.distributions]
 
     nodes = np.empty(len(recording.kinds), NODE)
-    max_depth, max_stack, perfect_recall = _link(
-        np.frombuffer(recording.kinds, np.int8),
-        np.frombuffer(recording.payloads, np.int32),
-        renumbered,
-        chance_first,
-        chance_count,
-        num_players,
-        num_slots,
-        infosets,
-        nodes,
-    )
+    with announce_compilation(_link):  # the first kernel that a process needs
+        max_depth, max_stack, perfect_recall = _link(
+            np.frombuffer(recording.kinds, np.int8),
+            np.frombuffer(recording.payloads, np.int32),
+            renumbered,
+            chance_first,
+            chance_count,
+            num_players,
+            num_slots,
+            infosets,
+            nodes,
+        )
     arrays = TreeArrays(
         nodes=nodes,
         payoffs=np.array(recording.payoffs, np.float64).reshape(-1, num_players),

@@ -1,4 +1,4 @@
-"""Every estimator: the kernel equals a naive twin draw by draw, the twin is unbiased exactly, samples agree on Leduc."""
+"""Every estimator: the kernel equals a naive twin draw by draw, which is unbiased exactly; samples agree on Leduc."""
 
 import math
 

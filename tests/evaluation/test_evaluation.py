@@ -54,7 +54,9 @@ def test_values_equal_the_naive_twins(game, zeros):
         # Whoever plays it gets that value, and nobody else's part has changed.
         replaced = naive.to_dict(tree, response.policy.strategy())
         assert naive.expected_values(root, replaced)[player] == pytest.approx(best[player], abs=1e-11)
-        assert {k: v for k, v in replaced.items() if k[0] != player} == {k: v for k, v in table.items() if k[0] != player}
+        assert {k: v for k, v in replaced.items() if k[0] != player} == {
+            k: v for k, v in table.items() if k[0] != player
+        }
         assert set(response.actions) == {text for owner, text in table if owner == player}
         for text, action in response.actions.items():
             assert dict(response.policy[text])[action] == 1.0
@@ -105,9 +107,10 @@ def policies_of(tree, strategy):
     yield "python callable", openspiel_policy.tabular_policy_from_callable(tree.game, table.action_probabilities)
     yield "Policy", _Wrapped(tree.game, table)
     yield "list of policies", [table] * tree.num_players
-    yield "list of partial dictionaries", [
-        {text: rows[text] for text in tree.info_states[ranges[p] : ranges[p + 1]]} for p in range(tree.num_players)
-    ]
+    yield (
+        "list of partial dictionaries",
+        [{text: rows[text] for text in tree.info_states[ranges[p] : ranges[p + 1]]} for p in range(tree.num_players)],
+    )
 
 
 class _Wrapped(openspiel_policy.Policy):
@@ -137,7 +140,6 @@ def test_uniform_policies():
         openspiel_policy.UniformRandomPolicy(tree.game),
         pyspiel.UniformRandomPolicy(tree.game),
         openspiel_policy.TabularPolicy(tree.game),
-        pyspiel.CFRSolver(tree.game).average_policy(),
     ):
         assert mccfr_plus.nash_conv(tree, policy) == pytest.approx(expected, abs=1e-12)
     mixed = [openspiel_policy.FirstActionPolicy(tree.game), pyspiel.UniformRandomPolicy(tree.game)]
@@ -169,7 +171,8 @@ def with_row(row):
         [],
         openspiel_policy.TabularPolicy(pyspiel.load_game("leduc_poker")),
         TreePolicy(naive.tree_of("leduc_poker"), naive.tree_of("leduc_poker").uniform_strategy()),
-        pyspiel.TabularPolicy(pyspiel.load_game("leduc_poker")),
+        pyspiel.UniformRandomPolicy,
+        pyspiel.TabularPolicy({"0": [(0, 1.0)]}),
     ],
     ids=lambda policy: type(policy).__name__,
 )
@@ -179,6 +182,13 @@ def test_wrong_policies(policy):
             question("kuhn_poker", policy)
     with pytest.raises(PolicyError):
         mccfr_plus.best_response("kuhn_poker", policy, 0)
+
+
+def test_a_compiled_policy_of_another_game():
+    solver = pyspiel.CFRSolver(pyspiel.load_game("leduc_poker"))
+    solver.evaluate_and_update_policy()
+    with pytest.raises(PolicyError):  # and not pyspiel.SpielError
+        mccfr_plus.nash_conv("kuhn_poker", solver.average_policy())
 
 
 @pytest.mark.parametrize("player", [-1, 2, True, "0", None, 0.0])

@@ -104,12 +104,16 @@ def test_layout(game):
     for player in range(tree.num_players):
         begin, end = arrays.infoset_range[player : player + 2]
         assert set(arrays.infosets["player"][begin:end].tolist()) <= {player}
-        assert arrays.slot_range[player] == (arrays.infosets["first_slot"][begin] if begin < len(expected) else ends[-1])
+        assert arrays.slot_range[player] == (
+            arrays.infosets["first_slot"][begin] if begin < len(expected) else ends[-1]
+        )
     parents = naive.parent_sequences(root)
     for infoset in range(tree.num_infosets):
         player = int(arrays.infosets["player"][infoset])
         above = parents[player, tree.info_states[infoset]]
-        slot = tree.num_slots + player if above is None else tree.slots(tree.infoset(above[0][1], player)).start + above[1]
+        slot = (
+            tree.num_slots + player if above is None else tree.slots(tree.infoset(above[0][1], player)).start + above[1]
+        )
         assert arrays.infosets["parent_slot"][infoset] == slot
 
 
@@ -139,7 +143,9 @@ def test_liars_dice_counts():
 
 @pytest.mark.slow
 def test_battleship_counts():
-    game = "battleship(board_width=2,board_height=2,ship_sizes=[1],ship_values=[1],num_shots=3,allow_repeated_shots=false)"
+    game = (
+        "battleship(board_width=2,board_height=2,ship_sizes=[1],ship_values=[1],num_shots=3,allow_repeated_shots=false)"
+    )
     statistics = compile_game(game).statistics()
     assert statistics.histories == 732_607
     assert statistics.sequences == [73_130, 253_940]

@@ -1,0 +1,167 @@
+"""Imports point one way, public names are a fixed list with docstrings, and importing has no side effects."""
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mccfr_plus
+
+ROOT = Path(mccfr_plus.__file__).parent
+
+# Data flows downwards, imports point upwards. A name stands for a module or for a package with all that is in it;
+# what stands on one line may not import one another, except within one package.
+LAYERS = [
+    {"errors"},
+    {"_jit", "borrowed"},
+    {"rng"},
+    {"tree"},
+    {"workspace"},
+    {"estimators"},
+    {"minimizers"},
+    {"averaging"},
+    {"loop", "parts"},
+    {"policies"},
+    {"policy_file"},
+    {"evaluation"},
+    {"solver"},
+    {"drop_in", "benchmark"},
+    {"cli"},
+    {"__main__"},
+]
+WITHIN_TREE = [
+    "arrays",
+    "recording",
+    "layout",
+    "leaves",
+    "statistics",
+    "size_estimate",
+    "game",
+    "recorder",
+    "game_tree",
+]
+LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
+
+PUBLIC = {
+    "BestResponse", "BudgetError", "ChanceSampling", "ConfigError", "Discounted", "Estimator", "Evaluation",
+    "ExternalSampling", "Full", "GameError", "GameTree", "MccfrPlusError", "Minimizer", "OpponentSampling",
+    "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage", "PredictiveRegretMatching",
+    "PredictiveRegretMatchingPlus", "Progress", "RegretMatching", "RegretMatchingPlus", "Solver", "Statistics",
+    "TreePolicy", "best_response", "compile_game", "evaluate", "expected_values", "exploitability", "load_game",
+    "load_policy", "nash_conv", "save_policy",
+}  # fmt: skip
+
+# Classes with OpenSpiel's names, from `mccfr_plus.drop_in`.
+DROP_IN = {
+    "CFRBRSolver", "CFRPlusSolver", "CFRSolver", "DCFRSolver", "ExternalSamplingMCCFRSolver", "ExternalSamplingSolver",
+    "LinearCFRSolver", "LCFRSolver", "OutcomeSamplingMCCFRSolver", "OutcomeSamplingSolver", "AverageType",
+    "MCCFRSolver", "MCCFRSolverBase",
+}  # fmt: skip
+
+
+def modules():
+    return sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def imports_of(path):
+    """Yields the dotted names of the package's modules that a file imports, `mccfr_plus.` taken off."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [node.module]
+            if node.module == "mccfr_plus":
+                names = [f"mccfr_plus.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (name.removeprefix("mccfr_plus.") for name in names if name.split(".")[0] == "mccfr_plus")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts == ("__init__",):
+        return
+    assert parts[0] in LAYER_OF, f"{parts[0]} has no place in the order of modules: add it to LAYERS"
+    for name in imports_of(path):
+        top = name.split(".")[0]
+        if top not in LAYER_OF and top in PUBLIC | DROP_IN | {"mccfr_plus", "__version__"}:
+            top = "solver"  # a public name, taken from the package itself
+        if top != parts[0]:
+            assert LAYER_OF[top] < LAYER_OF[parts[0]], f"{'.'.join(parts)} imports {name}, which comes later"
+
+
+@pytest.mark.parametrize("package", sorted(p.parent.name for p in ROOT.glob("*/__init__.py")))
+def test_no_circles_within_a_package(package):
+    uses = {}
+    for path in (ROOT / package).glob("*.py"):
+        if path.stem != "__init__":
+            uses[path.stem] = {n.split(".")[1] for n in imports_of(path) if n.startswith(package + ".")} - {path.stem}
+    while uses:
+        free = {name for name, others in uses.items() if not others & set(uses)}
+        assert free, f"modules of {package} import one another in a circle: {uses}"
+        uses = {name: others for name, others in uses.items() if name not in free}
+
+
+def public_names():
+    return {
+        name for name, value in vars(mccfr_plus).items() if not name.startswith("_") and not inspect.ismodule(value)
+    }
+
+
+def test_public_names():
+    assert public_names() - DROP_IN == PUBLIC
+
+
+def test_public_names_have_docstrings():
+    for name in public_names():
+        value = getattr(mccfr_plus, name)
+        assert (value.__doc__ or "").strip(), name
+        if inspect.isclass(value):
+            for method, function in vars(value).items():
+                if method.startswith("_") or not (inspect.isfunction(function) or isinstance(function, property)):
+                    continue
+                assert inspect.getdoc(getattr(value, method)), f"{name}.{method}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_have_docstrings(path):
+    tree = ast.parse(path.read_text())
+    assert not tree.body or ast.get_docstring(tree)
+
+
+def test_only_one_module_owns_the_compilers_options():
+    for path in modules():
+        if path.name != "_jit.py":
+            assert "njit" not in path.read_text().replace("numba.njit`", ""), path
+
+
+def test_importing_has_no_side_effects():
+    names = [
+        ".".join(("mccfr_plus", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+        for path in modules()
+        if path.stem != "__main__" and "cli" not in path.relative_to(ROOT).parts
+    ]
+    code = f"""
+import importlib, json, random, sys
+import numpy as np
+from absl import flags
+import open_spiel.python.policy, pyspiel
+before = set(flags.FLAGS)
+games = len(pyspiel.registered_names())
+random.seed(1); np.random.seed(1)
+states = random.getstate(), np.random.get_state()[1].tolist()
+for name in {names!r}:
+    importlib.import_module(name)
+same = states == (random.getstate(), np.random.get_state()[1].tolist())
+heavy = sorted({{"torch", "matplotlib", "pandas", "ray"}} & set(sys.modules))
+print(json.dumps([sorted(set(flags.FLAGS) - before), same, heavy, len(pyspiel.registered_names()) - games]))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(result.stdout) == [[], True, [], 0]
+    assert result.stderr == ""
