@@ -44,6 +44,7 @@ def run(code, **environment):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_indices_stay_within_bounds(tmp_path):
     # Compiled anew: Numba's cache does not tell kernels with and without checks apart.
     code = "print(json.dumps([digest(g, 3) for g in ('kuhn_poker', 'kuhn_poker(players=3)', 'leduc_poker')]))"

@@ -352,12 +352,11 @@ class UsersOutcome(Estimator):
 
 
 def test_a_users_minimizer_gives_the_same_bits():
-    for scheme in ("external", "full"):
-        mine = Solver("kuhn_poker", scheme, UsersRegretMatching(), seed=3).run(100)
-        built_in = Solver(mine.tree, scheme, "rm", seed=3).run(100)
-        np.testing.assert_array_equal(mine.average_strategy(), built_in.average_strategy())
-        np.testing.assert_array_equal(mine.current_strategy(), built_in.current_strategy())
-        assert np.abs(mine.average_strategy() - 0.5).max() > 0.1
+    mine = Solver("kuhn_poker", "external", UsersRegretMatching(), seed=3).run(100)
+    built_in = Solver(mine.tree, "external", "rm", seed=3).run(100)
+    np.testing.assert_array_equal(mine.average_strategy(), built_in.average_strategy())
+    np.testing.assert_array_equal(mine.current_strategy(), built_in.current_strategy())
+    assert np.abs(mine.average_strategy() - 0.5).max() > 0.1
 
 
 def test_a_users_estimator_gives_the_same_bits():
@@ -406,13 +405,11 @@ class UsersFull(Estimator):
 
 
 def test_an_estimator_written_from_the_contract():
-    for game in ("leduc_poker", "random:3:3"):
-        tree = naive.tree_of(game)
-        averaging = PowerAverage(1.0, exact=True)
-        mine = Solver(tree, UsersFull(), "rm+", averaging).run(6)
-        built_in = Solver(tree, "full", "rm+", averaging).run(6)
-        np.testing.assert_allclose(mine.average_strategy(), built_in.average_strategy(), atol=1e-10)
-        assert mine.nodes_touched == built_in.nodes_touched
+    tree, averaging = naive.tree_of("random:3:3"), PowerAverage(1.0, exact=True)
+    mine = Solver(tree, UsersFull(), "rm+", averaging).run(10)
+    built_in = Solver(tree, "full", "rm+", averaging).run(10)
+    np.testing.assert_allclose(mine.average_strategy(), built_in.average_strategy(), atol=1e-10)
+    assert mine.nodes_touched == built_in.nodes_touched
 
 
 # --- imperfect recall ---

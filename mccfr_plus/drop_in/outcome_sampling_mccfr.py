@@ -26,7 +26,7 @@ class OutcomeSamplingSolver(DropInSolver):
 
     Differs from OpenSpiel's in where the average is taken: at opponents' infosets of the sampled history (two
     players) or by a walk of its own (more), both on-policy; OpenSpiel weights by reach over sampling probability
-    at the updating player's infosets. Both are right in expectation, ours has less variance.
+    at the updating player's infosets. Both are right in expectation.
 
     Args:
         game: A `pyspiel.Game`.

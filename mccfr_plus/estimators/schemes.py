@@ -117,11 +117,12 @@ class OutcomeSampling(Estimator):
 def estimate(parameters, tree, strategy, workspace, player):
     """Runs the built-in scheme whose number is ``parameters[0]``. `workspace` is modified in place."""
     scheme = int(parameters[0])
-    two_players = len(tree.slot_range) == 3
+    # There is room for visits if an average is made of them; with more than two players it would be a wrong one.
+    list_visits = len(tree.slot_range) == 3 and len(workspace.visits) > 0
     if scheme == _FULL:
         full_gradient(tree, strategy, workspace, player)
     elif scheme <= _EXTERNAL:
         all_opponents = scheme == _CHANCE
-        walk(tree, strategy, workspace, player, scheme == _OPPONENT, all_opponents, two_players and not all_opponents)
+        walk(tree, strategy, workspace, player, scheme == _OPPONENT, all_opponents, list_visits and not all_opponents)
     else:
-        outcome_walk(tree, strategy, workspace, player, parameters[1], two_players)
+        outcome_walk(tree, strategy, workspace, player, parameters[1], list_visits)

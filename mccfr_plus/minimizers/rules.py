@@ -37,8 +37,8 @@ class Discounted(Minimizer):
     misses are discounted when they are next touched, exactly.
 
     Args:
-        alpha: Exponent of the discount of positive regrets, t^alpha / (t^alpha + 1); finite.
-        beta: The same for negative regrets; finite.
+        alpha: Exponent of the discount of positive regrets, t^alpha / (t^alpha + 1); infinity keeps them whole.
+        beta: The same for negative regrets; minus infinity forgets them, from the second iteration on.
     """
 
     alpha: float = 1.5
@@ -49,8 +49,8 @@ class Discounted(Minimizer):
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ConfigError(f"{name}={value!r}: must be a finite number; the paper uses alpha=1.5, beta=0.")
+            if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+                raise ConfigError(f"{name}={value!r}: must be a number or +-inf; the paper uses alpha=1.5, beta=0.")
 
     def parameters(self) -> np.ndarray:
         parameters = np.zeros(kernels.NUM_DISCOUNTED)
