@@ -14,6 +14,15 @@ Example:
 """
 
 from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.drop_in import (
+    AverageType,
+    CFRPlusSolver,
+    CFRSolver,
+    DCFRSolver,
+    ExternalSamplingSolver,
+    LCFRSolver,
+    OutcomeSamplingSolver,
+)
 from mccfr_plus.errors import (
     BudgetError,
     ConfigError,

@@ -121,6 +121,8 @@ def test_public_names():
 def test_public_names_have_docstrings():
     for name in public_names():
         value = getattr(mccfr_plus, name)
+        if not value.__module__.startswith("mccfr_plus"):
+            continue  # OpenSpiel's own AverageType
         assert (value.__doc__ or "").strip(), name
         if inspect.isclass(value):
             for method, function in vars(value).items():

@@ -231,3 +231,24 @@ def test_extreme_discounts_stay_finite(alpha):
     strategy = solver.average_strategy()
     assert np.isfinite(strategy).all()
     assert np.isfinite(list(solver.regrets(solver.tree.info_states[0]).values())).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("players", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(100, 125))
+def test_more_random_games(players, seed):
+    game = f"random:{players}:{seed}"
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    for scheme in SCHEMES:
+        for short_name in MINIMIZERS:
+            solver = Solver(tree, scheme, short_name, PowerAverage(1.0), seed=seed)
+            twin = naive.SampledCfr(root, players, scheme, naive.RULES[short_name], 1.0, state=int(new_state(seed)[0]))
+            for _ in range(4):
+                solver.iteration()
+                twin.iteration()
+            assert_equal(solver, twin, tolerance=1e-11)
+    table = naive.to_dict(tree, naive.random_strategy(tree, seed, zeros=0.3))
+    found = evaluate_strategy(tree, naive.to_array(tree, table))
+    np.testing.assert_allclose(found.values, naive.expected_values(root, table), atol=1e-11)
+    best = [naive.best_response_value(root, p, table) for p in range(players)]
+    np.testing.assert_allclose(found.best_response_values, best, atol=1e-11)

@@ -143,9 +143,9 @@ def test_liars_dice_counts():
 
 @pytest.mark.slow
 def test_battleship_counts():
-    game = (
-        "battleship(board_width=2,board_height=2,ship_sizes=[1],ship_values=[1],num_shots=3,allow_repeated_shots=false)"
-    )
+    # Farina, Kroer, Sandholm 2020, table 1.
+    game = "battleship(board_width=2,board_height=3,ship_sizes=[2],ship_values=[1.0],num_shots=3,"
+    game += "allow_repeated_shots=False,loss_multiplier=1.0)"
     statistics = compile_game(game).statistics()
     assert statistics.histories == 732_607
     assert statistics.sequences == [73_130, 253_940]
