@@ -19,3 +19,12 @@ if "NUMBA_CACHE_DIR" not in os.environ:  # before numba is imported: it reads th
 def pytest_unconfigure():
     if _own_cache:
         shutil.rmtree(_own_cache, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_kernels():
+    """Compiles the kernels before the first test, so that neither a test nor a process that it starts waits for it."""
+    import mccfr_plus
+
+    solver = mccfr_plus.Solver("kuhn_poker", "full").run(1)
+    solver.exploitability()
