@@ -217,7 +217,7 @@ def test_regret_is_below_its_bound(short_name):
         assert -1e-6 < regret <= bounds[player]
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, "1", True, None])
+@pytest.mark.parametrize("bad", [math.nan, "1", True, None])
 def test_discounted_refuses_bad_exponents(bad):
     with pytest.raises(ConfigError, match="alpha="):
         Discounted(alpha=bad)
@@ -225,12 +225,24 @@ def test_discounted_refuses_bad_exponents(bad):
         Discounted(beta=bad)
 
 
-@pytest.mark.parametrize("alpha", [-400.0, 0.0, 400.0])
+@pytest.mark.parametrize("alpha", [-math.inf, -400.0, 0.0, 400.0, math.inf])
 def test_extreme_discounts_stay_finite(alpha):
     solver = Solver(naive.tree_of("kuhn_poker"), "external", Discounted(alpha, -alpha), seed=1).run(200)
     strategy = solver.average_strategy()
     assert np.isfinite(strategy).all()
     assert np.isfinite(list(solver.regrets(solver.tree.info_states[0]).values())).all()
+
+
+def test_infinite_exponents_by_hand():
+    # t = 1: both factors 1/2 whatever the exponents. From then on positive regrets stay, negative ones are forgotten.
+    infoset = OneInfoset(Discounted(math.inf, -math.inf))
+    infoset.update(3, 0, 0)
+    np.testing.assert_allclose(infoset.regrets(), [1, -0.5, -0.5])
+    infoset.update(0, 0, 6)
+    np.testing.assert_allclose(infoset.regrets(), [1, 0, 5.5], atol=1e-200)
+    np.testing.assert_allclose(infoset.strategy[2:5], [2 / 13, 0, 11 / 13])
+    infoset.update(0, 13, 0)  # value 0
+    np.testing.assert_allclose(infoset.regrets(), [1, 13, 5.5])
 
 
 @pytest.mark.slow

@@ -168,6 +168,27 @@ def test_order_and_states_are_those_of_a_tabular_policy(game):
     assert [s.history_str() for s in states] == [s.history_str() for s in table.states]
 
 
+def test_order_of_more_than_ten_actions():
+    # By text, as in OpenSpiel: 10 and 11 come before 2. The same for outcomes of chance.
+    lines = ['EFG 2 R "many" { "A" "B" }', "c 0"]
+    labels = " ".join(f'"a{i}"' for i in range(12))
+    lines[1] = 'c "" 1 "" { ' + " ".join(f'"c{i}" {0.0625 if i else 0.3125}' for i in range(12)) + " } 0"
+    ends = iter(range(1, 1000))
+    for deal in range(12):
+        lines.append(f'p "" 1 {deal + 1} "I{deal}" {{ {labels} }} 0')
+        for bid in range(12):
+            lines.append(f'p "" 2 {bid + 1} "J{bid}" {{ "x" "y" }} 0')
+            lines += [f't "" {next(ends)} "" {{ {bid}.0 {deal}.0 }}' for _ in range(2)]
+    tree = compile_game(pyspiel.load_efg_game("\n".join(lines) + "\n"))
+    table = openspiel_policy.TabularPolicy(tree.game)
+    texts = [tree.info_states[i] for i in openspiel_order(tree)]
+    assert texts == [text for player in table.states_per_player for text in player]
+    assert texts != tree.info_states
+    assert [s.history_str() for s in representative_states(tree, openspiel_order(tree))] == [
+        s.history_str() for s in table.states
+    ]
+
+
 @pytest.mark.parametrize(
     "probabilities", [[1.0], [0.5, 0.5], [0.9, 0.1], [1 / 3] * 3, [1e-12, 1 - 1e-12], list(range(1, 40)), [0.0, 1.0]]
 )
