@@ -316,7 +316,8 @@ class _EvaluationClock:
         self._due = time.perf_counter() + (_FIRST_EVALUATION if every is None else every)
 
     def due_in(self) -> float:
-        return max(self._due - time.perf_counter(), 0.0) if self._wanted else math.inf
+        bounds_chunks = self._wanted and self._every != 0
+        return max(self._due - time.perf_counter(), 0.0) if bounds_chunks else math.inf
 
     def maybe_evaluate(self, solver: Solver, now: float, at_end: bool) -> Evaluation | None:
         if not self._wanted or (now < self._due and not at_end):
@@ -324,7 +325,10 @@ class _EvaluationClock:
         evaluation = solver.evaluate()
         end = time.perf_counter()
         pause = (end - now) / _EVALUATION_SHARE
-        self._due = end + (max(pause, _FIRST_EVALUATION) if self._every is None else max(self._every, pause))
+        if self._every == 0:
+            self._due = end
+        else:
+            self._due = end + max(pause, _FIRST_EVALUATION if self._every is None else self._every)
         return evaluation
 
 

@@ -9,10 +9,17 @@ import shutil
 import tempfile
 
 import pytest
+from numba.core import config
+
+# Processes that tests start are to import the package that is being tested, and not what lies in the current folder,
+# which has other paths and so other kernels.
+os.environ["PYTHONSAFEPATH"] = "1"
 
 _own_cache = None
-if "NUMBA_CACHE_DIR" not in os.environ:  # before numba is imported: it reads the variable once
-    _own_cache = os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mccfr_plus_tests_")
+if "NUMBA_CACHE_DIR" not in os.environ:
+    _own_cache = os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mccfr_plus_tests_")  # for processes of tests
+    # For this process: pytest has imported numba to read `filterwarnings`, and numba has read the variable then.
+    config.CACHE_DIR = _own_cache
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import naive
 import pytest
@@ -68,6 +69,10 @@ print(json.dumps([[sum(s.cache_hits.values()), sum(s.cache_misses.values())] for
     for hits, misses in run(code):
         assert hits > 0
         assert misses == 0
+
+
+def test_kernels_of_the_tests_are_kept_where_no_stale_one_is():
+    assert Path(loop.run.stats.cache_path).is_relative_to(os.environ["NUMBA_CACHE_DIR"])
 
 
 def test_a_second_solver_compiles_nothing():

@@ -11,6 +11,7 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies import TreePolicy
+from mccfr_plus.tree.game import quiet_openspiel
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import representative_states
 
@@ -71,7 +72,15 @@ def _answers(tree: GameTree, policy: AnyPolicy) -> Callable[[int], Any]:
         return lambda infoset: table.get(tree.info_states[infoset])
     states = representative_states(tree)
     if isinstance(policy, pyspiel.Policy):
-        return lambda infoset: policy.get_state_policy(states[infoset])
+
+        def from_cpp(infoset: int) -> Probabilities | None:
+            try:
+                with quiet_openspiel():
+                    return policy.get_state_policy(states[infoset])
+            except (RuntimeError, pyspiel.SpielError):  # it has no such state
+                return None
+
+        return from_cpp
     if isinstance(policy, openspiel_policy.Policy):
         return lambda infoset: policy.action_probabilities(states[infoset], states[infoset].current_player())
     raise PolicyError(

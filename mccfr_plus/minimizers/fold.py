@@ -3,7 +3,9 @@
 from mccfr_plus._jit import inline_kernel
 from mccfr_plus.minimizers.base import Rule
 from mccfr_plus.minimizers.regret_matching import (
+    AT,
     discounted,
+    next_discount,
     predictive,
     predictive_plus,
     regret_matching,
@@ -39,6 +41,8 @@ def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
     means nothing. `strategy`, `tables` and `workspace` are modified in place.
     """
     gradient, touched = workspace.gradient, workspace.touched
+    if int(parameters[0]) == _DISCOUNTED and parameters[AT] != iteration:  # even if nothing was touched
+        next_discount(parameters, iteration)
     begin = tree.infoset_range[player]
     for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
         infoset = touched[at(position)]

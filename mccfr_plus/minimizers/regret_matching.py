@@ -40,6 +40,7 @@ SEEN_POSITIVE = 1  # AFTER_POSITIVE when the infoset was last touched
 SEEN_NEGATIVE = 2
 
 _SMALLEST_FACTOR = 1e-300  # keeps logarithms finite
+_SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
 
 @inline_kernel
@@ -54,7 +55,7 @@ def expected_value(values, strategy, first, last):
 @inline_kernel
 def play_in_proportion(strategy, first, last, total):
     """Scales the strategy's entries to sum to 1, or makes them uniform if that is 0. Modified in place."""
-    if total > 0.0:
+    if total > _SMALLEST_TOTAL:
         scale = 1.0 / total
         for slot in range(first, last):
             strategy[at(slot)] *= scale
@@ -123,7 +124,7 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     is touched again, in O(touched): the factors are kept as sums of logarithms.
     """
     if parameters[AT] != iteration:
-        _next_discount(parameters, iteration)
+        next_discount(parameters, iteration)
     positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
     missed_positive, missed_negative = 1.0, 1.0
     if tables[SEEN_POSITIVE, first] != parameters[BEFORE_POSITIVE]:
@@ -145,12 +146,13 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
 
 
 @kernel
-def _next_discount(parameters, iteration):
-    """Moves the discounts on to an iteration, which is one after the last. `parameters` is modified in place."""
-    parameters[AT] = iteration
-    parameters[BEFORE_POSITIVE] = parameters[AFTER_POSITIVE]
-    parameters[BEFORE_NEGATIVE] = parameters[AFTER_NEGATIVE]
-    parameters[POSITIVE] = max(1.0 / (1.0 + iteration ** -parameters[ALPHA]), _SMALLEST_FACTOR)
-    parameters[NEGATIVE] = max(1.0 / (1.0 + iteration ** -parameters[BETA]), _SMALLEST_FACTOR)
-    parameters[AFTER_POSITIVE] += math.log(parameters[POSITIVE])
-    parameters[AFTER_NEGATIVE] += math.log(parameters[NEGATIVE])
+def next_discount(parameters, iteration):
+    """Moves the discounts on to an iteration, over any that updated nothing. `parameters` is modified in place."""
+    while parameters[AT] < iteration:
+        parameters[AT] += 1.0
+        parameters[BEFORE_POSITIVE] = parameters[AFTER_POSITIVE]
+        parameters[BEFORE_NEGATIVE] = parameters[AFTER_NEGATIVE]
+        parameters[POSITIVE] = max(1.0 / (1.0 + parameters[AT] ** -parameters[ALPHA]), _SMALLEST_FACTOR)
+        parameters[NEGATIVE] = max(1.0 / (1.0 + parameters[AT] ** -parameters[BETA]), _SMALLEST_FACTOR)
+        parameters[AFTER_POSITIVE] += math.log(parameters[POSITIVE])
+        parameters[AFTER_NEGATIVE] += math.log(parameters[NEGATIVE])

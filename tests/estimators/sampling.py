@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from mccfr_plus.borrowed import borrow
 from mccfr_plus.estimators.schemes import estimate
 from mccfr_plus.loop import max_visits
 from mccfr_plus.parts import estimator_of
@@ -14,6 +15,7 @@ from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, Workspace, new_works
 @numba.njit(error_model="numpy")
 def _sample(count, parameters, tree, strategy, workspace, player, total, squares, hits):
     """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else."""
+    tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
     empty = tree.slot_range[-1] + player
     for _ in range(count):
         estimate(parameters, tree, strategy, workspace, player)
@@ -32,6 +34,7 @@ def _sample(count, parameters, tree, strategy, workspace, player, total, squares
 @numba.njit(error_model="numpy")
 def _project(count, parameters, tree, strategy, workspace, player, signs, total, squares):
     """Adds up values and squares of `count` sampled gradients times the columns of `signs`."""
+    tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
     empty = tree.slot_range[-1] + player
     sums = np.zeros(signs.shape[1])
     for _ in range(count):
@@ -41,7 +44,8 @@ def _project(count, parameters, tree, strategy, workspace, player, signs, total,
         for position in range(begin, begin + workspace.num_touched[player]):
             first = workspace.touched[position]["first_slot"]
             for slot in range(first, first + workspace.touched[position]["num_actions"]):
-                sums += workspace.gradient[slot] * signs[slot]
+                for column in range(len(sums)):
+                    sums[column] += workspace.gradient[slot] * signs[slot, column]
         total += sums
         squares += sums**2
 
