@@ -72,6 +72,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     Raises:
         PolicyFileError: If there is no such file, it is damaged or no policy of this package, or it belongs to a game
             with other information states or actions.
+        GameError: If the game that it names cannot be loaded or compiled.
     """
     path = Path(path)
     fields = _read(path)

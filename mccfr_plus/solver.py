@@ -136,11 +136,13 @@ class Solver:
     def _max_visits(self, way: Average) -> int:
         if way not in (Average.VISITS, Average.OWN_WALK):
             return 0
-        own = way == Average.OWN_WALK
-        all_chance = self.estimator.walks_all_chance and not own
-        all_own = self.estimator.walks_all_own
-        nodes = self.tree.arrays.nodes
-        return max(int(loop.max_visits(nodes, p, own, all_chance, all_own)) for p in range(self.tree.num_players))
+        nodes, players, all_own = self.tree.arrays.nodes, range(self.tree.num_players), self.estimator.walks_all_own
+        bounds = []
+        if way == Average.OWN_WALK:
+            bounds += [loop.max_visits(nodes, p, True, False, all_own) for p in players]
+        if way == Average.VISITS or len(players) == 2:  # a two-player walk lists them wherever there is room
+            bounds += [loop.max_visits(nodes, p, False, self.estimator.walks_all_chance, all_own) for p in players]
+        return int(max(bounds))
 
     # --- running ---
 
