@@ -15,6 +15,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_list("games", ["kuhn_poker", "leduc_poker"], "Games")
 flags.DEFINE_list("iterations", ["1000", "10000", "100000"], "Numbers of iterations to look at")
 flags.DEFINE_integer("seeds", 8, "How many runs")
+flags.DEFINE_integer("first_seed", 0, "Seed of the first run; the others count on")
 
 PEERS = {
     "external": lambda game, seed: pyspiel.ExternalSamplingMCCFRSolver(game, seed=seed),
@@ -37,11 +38,12 @@ def curves(game, estimator, marks, seed):
 
 
 def main(_):
+    seeds = range(FLAGS.first_seed, FLAGS.first_seed + FLAGS.seeds)
     marks = [int(n) for n in FLAGS.iterations]
     for name in FLAGS.games:
         game = pyspiel.load_game(name)
         for estimator in PEERS:
-            runs = np.array([curves(game, estimator, marks, seed) for seed in range(FLAGS.seeds)])
+            runs = np.array([curves(game, estimator, marks, seed) for seed in seeds])
             print(f"{name}, {estimator} + rm, exploitability: mean and standard deviation of {FLAGS.seeds} runs")
             for column, mark in enumerate(marks):
                 (ours, theirs), (our_sd, their_sd) = runs.mean(0)[:, column], runs.std(0, ddof=1)[:, column]

@@ -10,14 +10,14 @@ import numpy as np
 from mccfr_plus._jit import kernel, rebind
 from mccfr_plus.averaging import accumulate
 from mccfr_plus.borrowed import borrow
-from mccfr_plus.estimators.base import Average, Estimator
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import Estimator, Scheme
 from mccfr_plus.estimators.schemes import estimate
-from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.fold import minimize
+from mccfr_plus.minimizers.base import Minimizer, Rule
+from mccfr_plus.minimizers.fold import minimize, nothing_to_prepare
 from mccfr_plus.tree.arrays import CHANCE, TreeArrays
 from mccfr_plus.workspace import ITERATION, Workspace
 
-_NEVER = int(Average.NEVER)
 _TREE = len(TreeArrays._fields)
 _WORKSPACE = _TREE + len(Workspace._fields)
 
@@ -75,8 +75,7 @@ def loop(
                 minimize(tree, strategy, tables, workspace, player, iteration, minimizer_parameters)
             else:
                 estimate(estimator_parameters, tree, strategy, workspace, player)
-                if way != _NEVER:
-                    accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
+                accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
 
 
 @kernel
@@ -116,12 +115,20 @@ def flatten(tree: TreeArrays, workspace: Workspace, *rest: Any) -> tuple:
 
 
 def runner(estimator: Estimator, minimizer: Minimizer) -> Callable:
-    """Returns `run`, or a twin of it with the kernels of parts that are not built in."""
+    """Returns `run`, or a twin of it with the kernels of parts that are not built in.
+
+    Raises:
+        ConfigError: If a part that is not built in has no kernel.
+    """
+    if estimator.kernel is None and estimator.scheme == Scheme.CUSTOM:
+        raise ConfigError(f"{estimator!r} has no kernel: give its class one; see mccfr_plus.Estimator.")
+    if minimizer.kernel is None and minimizer.rule == Rule.CUSTOM:
+        raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
     replacements = {}
     if estimator.kernel is not None:
         replacements["estimate"] = estimator.kernel
     if minimizer.kernel is not None:
-        replacements["minimize"] = rebind(minimize, update_infoset=minimizer.kernel)
+        replacements["minimize"] = rebind(minimize, update_infoset=minimizer.kernel, prepare=nothing_to_prepare)
     return rebind(run, loop=rebind(loop, **replacements)) if replacements else run
 
 

@@ -90,12 +90,11 @@ class Solver:
         self.tree = compile_game(game)
         self._check_recall()
         tree = self.tree
-        way = Average.EXACT if self.averaging.exact else self.estimator.average(tree.num_players)
         self._bind(
             strategy=tree.uniform_strategy(),
             tables=np.zeros((self.minimizer.num_tables, tree.num_slots)),
             average=np.zeros(tree.num_slots),
-            workspace=new_workspace(tree.arrays, tree.shape.max_stack, self._max_visits(way), rng),
+            workspace=new_workspace(tree.arrays, tree.shape.max_stack, self._max_visits(), rng),
             minimizer_parameters=self.minimizer.parameters(),
         )
 
@@ -103,7 +102,6 @@ class Solver:
         """Keeps the state and the kernel's arguments in the order that it takes them."""
         tree = self.tree
         arrays = tree.arrays_with_leaves if self.estimator.needs_leaves else tree.arrays
-        way = Average.EXACT if self.averaging.exact else self.estimator.average(tree.num_players)
         self._strategy, self._tables, self._average = strategy, tables, average
         self._workspace, self._minimizer_parameters = workspace, minimizer_parameters
         self._arguments = loop.flatten(
@@ -114,7 +112,7 @@ class Solver:
             average,
             self.estimator.parameters(),
             minimizer_parameters,
-            int(way),
+            int(self._way),
             float(self.averaging.gamma),
             self.estimator.walks_all_own,
             self.alternating,
@@ -133,7 +131,12 @@ class Solver:
             self.tree.game.get_type().short_name,
         )
 
-    def _max_visits(self, way: Average) -> int:
+    @property
+    def _way(self) -> Average:
+        return Average.EXACT if self.averaging.exact else self.estimator.average(self.tree.num_players)
+
+    def _max_visits(self) -> int:
+        way = self._way
         if way not in (Average.VISITS, Average.OWN_WALK):
             return 0
         nodes, players, all_own = self.tree.arrays.nodes, range(self.tree.num_players), self.estimator.walks_all_own
@@ -180,7 +183,7 @@ class Solver:
             ConfigError: If there is no limit, or one that is not positive.
             GameError: If `until` or `evaluate_every` is given for a game with imperfect recall.
         """
-        self._check_limits(iterations, seconds, until)
+        self._check_limits(iterations, seconds, until, evaluate_every)
         if until is not None or evaluate_every is not None:
             self.tree.require_perfect_recall("an exploitability")
         with announce_compilation(self._run):
@@ -205,7 +208,6 @@ class Solver:
                     bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
                 bar.update(chunk)
                 if callback is not None:
-                    # A callback of our own asks for no more than its turn; False and None go on.
                     told = Progress(self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation)
                     done = bool(callback(told)) or done
                 if done:
@@ -214,7 +216,9 @@ class Solver:
                 chunk = _next_chunk(chunk, now - chunk_begin, min(_CHUNK_SECONDS, max(left, 0.0), clock.due_in()))
 
     @staticmethod
-    def _check_limits(iterations: int | None, seconds: float | None, until: float | None) -> None:
+    def _check_limits(
+        iterations: int | None, seconds: float | None, until: float | None, evaluate_every: float | None
+    ) -> None:
         if iterations is None and seconds is None and until is None:
             raise ConfigError("give a limit: run(iterations), run(seconds=...) or run(until=exploitability).")
         whole = isinstance(iterations, int | np.integer) and not isinstance(iterations, bool)
@@ -223,6 +227,8 @@ class Solver:
         for name, value in (("seconds", seconds), ("until", until)):
             if value is not None and not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
                 raise ConfigError(f"{name}={value!r}: must be a positive number.")
+        if evaluate_every is not None and not (isinstance(evaluate_every, int | float) and evaluate_every >= 0):
+            raise ConfigError(f"evaluate_every={evaluate_every!r}: must be a number of seconds, 0 or more.")
 
     # --- asking ---
 

@@ -8,14 +8,12 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus._jit import announce_compilation
 from mccfr_plus.cli import output, trees
 from mccfr_plus.cli.choice import Specs, choose
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Positive, Text, define_switch
 from mccfr_plus.cli.live import Watch
 from mccfr_plus.evaluation import expected_values
-from mccfr_plus.evaluation.kernels import evaluate as evaluation_kernel
 from mccfr_plus.policy_file import check_writable, save_policy
 from mccfr_plus.solver import Solver
 
@@ -101,8 +99,7 @@ player. Seconds and iterations/s are of the run alone, without compiling and wit
             listed = ", ".join(f"{part}={name}" for part, name in names.items())
             print(f"solving with {listed}: {choice.reason}", file=sys.stderr)
         if tree.perfect_recall:
-            with announce_compilation(evaluation_kernel):
-                solver.evaluate()  # compiles what evaluations need, before the clock starts
+            solver.evaluate()  # compiles what evaluations need, before the clock starts
         seconds, interrupted = _run(solver, values)
         if values.policy_out is not None:
             save_policy(solver.average_policy(), values.policy_out)

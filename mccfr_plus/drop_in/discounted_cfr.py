@@ -36,8 +36,8 @@ class _DCFRSolver(DropInSolver):
         alternating_updates: Whether each player is updated before the next one's regrets are computed.
         linear_averaging: Whether iteration t has weight t^gamma in the average policy, instead of 1.
         regret_matching_plus: Has no effect, as in OpenSpiel; a line is logged if it is True.
-        alpha: Positive regrets are multiplied by t^alpha / (t^alpha + 1) after iteration t; finite.
-        beta: The same for negative ones; finite.
+        alpha: Positive regrets are multiplied by t^alpha / (t^alpha + 1) after iteration t.
+        beta: The same for negative ones.
         gamma: See `linear_averaging`; finite and at least 0.
         seed: Taken as by all solvers of this package; nothing is drawn in a full traversal.
 

@@ -26,7 +26,7 @@ class OutcomeSamplingSolver(DropInSolver):
 
     Differs from OpenSpiel's in where the average is taken: at opponents' infosets of the sampled history (two
     players) or by a walk of its own (more), both on-policy; OpenSpiel weights by reach over sampling probability
-    at the updating player's infosets. Both are right in expectation.
+    at the updating player's infosets, which leaves out what the opponents do not reach at that time.
 
     Args:
         game: A `pyspiel.Game`.

@@ -29,7 +29,6 @@ class Average(IntEnum):
     TOUCHED = 1  # the own infosets that the walk touched, by their own reach
     VISITS = 2  # the opponents' infosets that the walk visited on-policy (two players)
     OWN_WALK = 3  # a walk of its own (any number of players)
-    NEVER = 4
 
 
 @dataclass(frozen=True)

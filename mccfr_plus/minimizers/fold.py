@@ -34,6 +34,18 @@ def update_infoset(values, strategy, tables, first, last, iteration, parameters)
 
 
 @inline_kernel
+def prepare(iteration, parameters):
+    """Does what a built-in rule does once per update, whatever was touched. `parameters` is modified in place."""
+    if int(parameters[0]) == _DISCOUNTED and parameters[AT] != iteration:
+        next_discount(parameters, iteration)
+
+
+@inline_kernel
+def nothing_to_prepare(iteration, parameters):
+    """Takes the place of `prepare` for somebody's own rule, whose parameters are nobody else's business."""
+
+
+@inline_kernel
 def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
@@ -41,8 +53,7 @@ def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
     means nothing. `strategy`, `tables` and `workspace` are modified in place.
     """
     gradient, touched = workspace.gradient, workspace.touched
-    if int(parameters[0]) == _DISCOUNTED and parameters[AT] != iteration:  # even if nothing was touched
-        next_discount(parameters, iteration)
+    prepare(iteration, parameters)
     begin = tree.infoset_range[player]
     for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
         infoset = touched[at(position)]

@@ -121,10 +121,9 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     """Discounted regret matching. See `Minimizer`.
 
     Regrets keep their signs between two visits, so that the discounts that an infoset missed are made up for when it
-    is touched again, in O(touched): the factors are kept as sums of logarithms.
+    is touched again, in O(touched): the factors are kept as sums of logarithms. `next_discount` has been called for the
+    iteration.
     """
-    if parameters[AT] != iteration:
-        next_discount(parameters, iteration)
     positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
     missed_positive, missed_negative = 1.0, 1.0
     if tables[SEEN_POSITIVE, first] != parameters[BEFORE_POSITIVE]:

@@ -9,7 +9,7 @@ import pytest
 
 from mccfr_plus import ConfigError, Discounted, PowerAverage, Solver, parts
 from mccfr_plus.evaluation.evaluate import evaluate_strategy
-from mccfr_plus.minimizers.fold import update_infoset
+from mccfr_plus.minimizers.fold import prepare, update_infoset
 from mccfr_plus.rng import new_state
 
 MINIMIZERS = tuple(parts.MINIMIZERS)
@@ -33,6 +33,7 @@ class OneInfoset:
     def update(self, *values):
         self.iteration += 1
         row = np.array([7.0, 7.0, *values, 7.0, 7.0])
+        prepare(self.iteration, self.parameters)
         value = update_infoset(row, self.strategy, self.tables, 2, 5, self.iteration, self.parameters)
         assert self.strategy[[0, 1, 5, 6]].tolist() == [9.0] * 4
         assert not self.tables[:, [0, 1, 5, 6]].any()
