@@ -14,6 +14,8 @@ Example:
 """
 
 from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
+from mccfr_plus.citations import cite
 from mccfr_plus.drop_in import (
     AverageType,
     CFRPlusSolver,
@@ -32,6 +34,9 @@ from mccfr_plus.errors import (
     PolicyFileError,
 )
 from mccfr_plus.estimators import (
+    AverageStrategySampling,
+    BalancedOutcomeSampling,
+    Baseline,
     ChanceSampling,
     Estimator,
     ExternalSampling,
@@ -49,13 +54,17 @@ from mccfr_plus.evaluation import (
     nash_conv,
 )
 from mccfr_plus.minimizers import (
+    FTRL,
+    OMD,
     Discounted,
+    Hedge,
     Minimizer,
     PredictiveRegretMatching,
     PredictiveRegretMatchingPlus,
     RegretMatching,
     RegretMatchingPlus,
 )
+from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSampling, play_games
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.policy_file import load_policy, save_policy
 from mccfr_plus.solver import Progress, Solver

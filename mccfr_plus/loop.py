@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus._jit import kernel, rebind
-from mccfr_plus.averaging import accumulate
+from mccfr_plus.averaging import PowerAverage, accumulate, add_visits
 from mccfr_plus.borrowed import borrow
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import Estimator, Scheme
-from mccfr_plus.estimators.schemes import estimate
+from mccfr_plus.estimators.base import Estimator, Scheme, Way
+from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.minimizers.base import Minimizer, Rule
 from mccfr_plus.minimizers.fold import minimize, nothing_to_prepare
 from mccfr_plus.tree.arrays import CHANCE, TreeArrays
-from mccfr_plus.workspace import ITERATION, Workspace
+from mccfr_plus.workspace import ITERATION, Workspace, begin_gradient, begin_walk, mean_of_walks
 
 _TREE = len(TreeArrays._fields)
 _WORKSPACE = _TREE + len(Workspace._fields)
+_VISITS = int(Way.VISITS)
 
 
 @kernel
@@ -28,13 +29,20 @@ def loop(
     strategy,
     tables,
     average,
+    seen,
     workspace,
     estimator_parameters,
+    guide,
+    baseline,
+    rate,
     minimizer_parameters,
     way,
     gamma,
+    visit_mode,
     all_own,
+    all_players,
     alternating,
+    batch,
     iterations,
 ):
     """Runs iterations.
@@ -43,18 +51,26 @@ def loop(
         tree: `TreeArrays`.
         strategy: ``[num_slots]`` float64. Modified in place.
         tables: ``[num_tables, num_slots]`` float64, the minimizer's. Modified in place.
-        average: ``[num_slots]`` float64, sums of the average strategy. Modified in place.
+        average: ``[num_slots + num_players]`` float64, sums of the average strategy. Modified in place.
+        seen: See `accumulate`. Modified in place.
         workspace: `Workspace`. Modified in place.
         estimator_parameters: See `Estimator.parameters`.
+        guide: See `Guide`.
+        baseline: ``[num_players, num_nodes]`` float64, or no rows for no baselines. Modified in place.
+        rate: Of the baselines.
         minimizer_parameters: See `Minimizer.parameters`. Modified in place.
-        way: A value of `Average`.
+        way: A value of `Way`.
         gamma: Exponent of the weights of the average.
+        visit_mode: How walks list visits: `NO_VISITS`, `VISITED` or `DRAWN_ACTIONS`.
         all_own: See `accumulate`.
+        all_players: Whether the walk for player 0 serves all players.
         alternating: Whether each player is updated before the next one's gradient is estimated.
+        batch: How many walks make one gradient.
         iterations: How many.
     """
     tree, workspace = borrow(tree), borrow(workspace)
-    strategy, tables, average = borrow(strategy), borrow(tables), borrow(average)
+    strategy, tables, average, seen = borrow(strategy), borrow(tables), borrow(average), borrow(seen)
+    guide, baseline = borrow(guide), borrow(baseline)
     estimator_parameters, minimizer_parameters = borrow(estimator_parameters), borrow(minimizer_parameters)
     num_players = len(tree.slot_range) - 1
     for _ in range(iterations):
@@ -73,9 +89,25 @@ def loop(
                 player, is_update = step % num_players, step >= num_players
             if is_update:
                 minimize(tree, strategy, tables, workspace, player, iteration, minimizer_parameters)
-            else:
-                estimate(estimator_parameters, tree, strategy, workspace, player)
-                accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
+                continue
+            if not all_players:
+                begin_gradient(tree, workspace, player)
+            elif player == 0:
+                for other in range(num_players):
+                    begin_gradient(tree, workspace, other)
+            for _ in range(batch):
+                begin_walk(workspace)
+                if len(baseline) > 0:
+                    estimate_controlled(
+                        estimator_parameters, guide, baseline, rate, tree, strategy, workspace, player, visit_mode
+                    )
+                else:
+                    estimate(estimator_parameters, guide, tree, strategy, workspace, player, visit_mode)
+                if way == _VISITS:
+                    add_visits(strategy, average, workspace, weight / batch)
+            if batch > 1:
+                mean_of_walks(workspace, tree, player, batch)
+            accumulate(way, tree, strategy, average, seen, workspace, player, weight, all_own)
 
 
 @kernel
@@ -89,13 +121,20 @@ def run(iterations, *flat):
         rest[0],
         rest[1],
         rest[2],
-        workspace,
         rest[3],
+        workspace,
         rest[4],
         rest[5],
         rest[6],
         rest[7],
         rest[8],
+        rest[9],
+        rest[10],
+        rest[11],
+        rest[12],
+        rest[13],
+        rest[14],
+        rest[15],
         iterations,
     )
 
@@ -108,13 +147,13 @@ def flatten(tree: TreeArrays, workspace: Workspace, *rest: Any) -> tuple:
 
     Args:
         tree: First argument of `loop`.
-        workspace: Its fifth.
+        workspace: Its sixth.
         *rest: All others in their order, without the number of iterations.
     """
     return (*tree, *workspace, *rest)
 
 
-def runner(estimator: Estimator, minimizer: Minimizer) -> Callable:
+def runner(estimator: Estimator, minimizer: Minimizer, averaging: PowerAverage) -> Callable:
     """Returns `run`, or a twin of it with the kernels of parts that are not built in.
 
     Raises:
@@ -126,10 +165,32 @@ def runner(estimator: Estimator, minimizer: Minimizer) -> Callable:
         raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
     replacements = {}
     if estimator.kernel is not None:
-        replacements["estimate"] = estimator.kernel
+        replacements["estimate"] = rebind(without_visits, estimator_kernel=estimator.kernel)
     if minimizer.kernel is not None:
         replacements["minimize"] = rebind(minimize, update_infoset=minimizer.kernel, prepare=nothing_to_prepare)
+    if averaging.kernel is not None:
+        replacements["accumulate"] = rebind(own_accumulate, average_kernel=averaging.kernel)
     return rebind(run, loop=rebind(loop, **replacements)) if replacements else run
+
+
+def estimator_kernel(parameters, guide, tree, strategy, workspace, player):
+    """The place of somebody's estimator in `without_visits`."""
+
+
+@kernel
+def without_visits(parameters, guide, tree, strategy, workspace, player, visit_mode):
+    """Runs somebody's estimator, which lists no visits."""
+    estimator_kernel(parameters, guide, tree, strategy, workspace, player)
+
+
+def average_kernel(tree, strategy, average, workspace, player, weight):
+    """The place of somebody's average in `own_accumulate`."""
+
+
+@kernel
+def own_accumulate(way, tree, strategy, average, seen, workspace, player, weight, all_own):
+    """Runs somebody's average."""
+    average_kernel(tree, strategy, average, workspace, player, weight)
 
 
 @kernel

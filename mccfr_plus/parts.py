@@ -10,10 +10,12 @@ from typing import TypeVar
 from mccfr_plus import averaging, estimators, minimizers
 from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Estimator
+from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.minimizers import Minimizer
 
 Part = TypeVar("Part")
+
+BASELINES: dict[str, Callable[..., Baseline]] = {"mean": Baseline}
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "full": estimators.Full,
@@ -21,21 +23,34 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "opponent": estimators.OpponentSampling,
     "external": estimators.ExternalSampling,
     "outcome": estimators.OutcomeSampling,
+    "balanced": estimators.BalancedOutcomeSampling,
+    "average_strategy": estimators.AverageStrategySampling,
 }
 
 MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
     "rm": minimizers.RegretMatching,
     "rm+": minimizers.RegretMatchingPlus,
     "linear": minimizers.linear,
+    "linear+": minimizers.linear_plus,
     "dcfr": minimizers.Discounted,
+    "dcfr_pruning": minimizers.dcfr_pruning,
     "prm": minimizers.PredictiveRegretMatching,
     "prm+": minimizers.PredictiveRegretMatchingPlus,
+    "hedge": minimizers.Hedge,
+    "ftrl": minimizers.FTRL,
+    "omd": minimizers.OMD,
 }
 
 AVERAGES: dict[str, Callable[..., PowerAverage]] = {
     "uniform": averaging.uniform,
     "linear": averaging.linear,
     "power": PowerAverage,
+    "exact": averaging.exact,
+    "lazy": averaging.lazy,
+    "stochastic": averaging.stochastic,
+    "sampled": averaging.sampled,
+    "optimistic": averaging.optimistic,
+    "last": averaging.last,
 }
 
 
@@ -57,11 +72,20 @@ def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAv
     """
     if spec is not None:
         return _part("averaging", spec, AVERAGES, PowerAverage)
-    if minimizer == minimizers.linear() or isinstance(minimizer, minimizers.RegretMatchingPlus):
+    if minimizer in (minimizers.linear(), minimizers.linear_plus()) or isinstance(
+        minimizer, minimizers.RegretMatchingPlus
+    ):
         return averaging.linear()
     if isinstance(minimizer, minimizers.Discounted | minimizers.PredictiveRegretMatchingPlus):
         return PowerAverage(2.0)
     return averaging.uniform()
+
+
+def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
+    """Returns the baseline itself, the default one for True, the one of a short name, or None for None and False."""
+    if spec is None or spec is False:
+        return None
+    return Baseline() if spec is True else _part("baseline", spec, BASELINES, Baseline)
 
 
 def _part(what: str, spec: Part | str, table: Mapping[str, Callable[..., Part]], kind: type[Part]) -> Part:

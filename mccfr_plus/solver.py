@@ -14,11 +14,13 @@ from tqdm import tqdm
 
 from mccfr_plus import loop, parts
 from mccfr_plus._jit import announce_compilation
-from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.averaging import PowerAverage, settle_all
+from mccfr_plus.combination import Combination
 from mccfr_plus.errors import ConfigError, PolicyError
-from mccfr_plus.estimators import Average, Estimator
+from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
 from mccfr_plus.evaluation.evaluate import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
+from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.rng import new_state
@@ -27,6 +29,7 @@ from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, new_workspace
 
 logger = logging.getLogger("mccfr_plus")
 
+_NOBODY = -9  # a player whose nodes do not occur: everybody is an opponent
 _CHUNK_SECONDS = 0.2  # a kernel runs about this long before progress, Ctrl-C and callbacks get their turn
 _FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
 _EVALUATION_SHARE = 0.1
@@ -52,18 +55,22 @@ class Solver:
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
-        estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome; with parameters
-            as in ``"outcome(epsilon=0.3)"``.
-        minimizer: A `Minimizer` or its short name: rm, rm+, linear, dcfr, prm, prm+.
-        averaging: A `PowerAverage` or its short name: uniform, linear, power. None: the one that the minimizer's
-            paper uses: linear for rm+ and linear, power(gamma=2) for dcfr and prm+, uniform otherwise.
+        estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
+            average_strategy; with parameters as in ``"outcome(epsilon=0.3)"``.
+        minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, prm, prm+, hedge,
+            ftrl, omd.
+        averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
+            optimistic, last. None: the one that the minimizer's paper uses: linear for rm+ and linear, power(gamma=2)
+            for dcfr and prm+, uniform otherwise.
         alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel;
-            otherwise all are updated at the end of the iteration.
+            otherwise all are updated at the end of the iteration. None: alternating, unless a walk serves all players.
+        batch: How many walks make one gradient, which is their mean (Farina et al. 2020 use 100).
+        baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
         seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
 
     Raises:
-        GameError: If the game cannot be compiled, or the estimator is wrong for it (imperfect recall).
-        ConfigError: If a part is unknown or its parameters are out of range.
+        GameError: If the game cannot be compiled, or a part is wrong for it (imperfect recall).
+        ConfigError: If a part is unknown, its parameters are out of range, or parts do not go together.
 
     Example:
         >>> import mccfr_plus
@@ -79,73 +86,96 @@ class Solver:
         minimizer: Minimizer | str = "rm",
         averaging: PowerAverage | str | None = None,
         *,
-        alternating: bool = True,
+        alternating: bool | None = None,
+        batch: int = 1,
+        baseline: Baseline | str | bool | None = None,
         seed: int | np.random.Generator | None = None,
     ):
         self.estimator = parts.estimator_of(estimator)
         self.minimizer = parts.minimizer_of(minimizer)
         self.averaging = parts.average_of(averaging, self.minimizer)
-        self.alternating = bool(alternating)
+        self.baseline = parts.baseline_of(baseline)
+        self.batch = batch
+        self.alternating = not self.estimator.updates_all_players if alternating is None else bool(alternating)
+        self._combination.check_parts()
         rng = new_state(seed)
         self.tree = compile_game(game)
-        self._check_recall()
-        tree = self.tree
+        self._combination.check_game(self.tree)
+        tree, way = self.tree, self.way
+        with_baseline = self.baseline is not None
         self._bind(
             strategy=tree.uniform_strategy(),
-            tables=np.zeros((self.minimizer.num_tables, tree.num_slots)),
-            average=np.zeros(tree.num_slots),
-            workspace=new_workspace(tree.arrays, tree.shape.max_stack, self._max_visits(), rng),
+            tables=self.minimizer.tables(tree),
+            average=np.zeros(tree.num_slots + tree.num_players),
+            seen=np.zeros(tree.num_slots if way in (Way.LAZY, Way.OPTIMISTIC) else 0),
+            baselines=np.zeros((tree.num_players, tree.num_nodes) if with_baseline else (0, 0)),
+            sampling=self._combination.sampling_strategy(tree, strategy_of),
+            workspace=new_workspace(
+                tree.arrays,
+                tree.shape,
+                rng,
+                max_visits=self._max_visits(),
+                once=self.estimator.draws_once,
+                frames=with_baseline,
+            ),
             minimizer_parameters=self.minimizer.parameters(),
         )
 
-    def _bind(self, strategy, tables, average, workspace, minimizer_parameters) -> None:
+    @property
+    def _combination(self) -> Combination:
+        return Combination(self.estimator, self.minimizer, self.averaging, self.baseline, self.batch, self.alternating)
+
+    @property
+    def way(self) -> Way:
+        """How the average strategy is added up."""
+        return self._combination.way(self.tree)
+
+    def _bind(self, strategy, tables, average, seen, baselines, sampling, workspace, minimizer_parameters) -> None:
         """Keeps the state and the kernel's arguments in the order that it takes them."""
         tree = self.tree
         arrays = tree.arrays_with_leaves if self.estimator.needs_leaves else tree.arrays
-        self._strategy, self._tables, self._average = strategy, tables, average
+        self._strategy, self._tables, self._average, self._seen = strategy, tables, average, seen
+        self._baselines, self._sampling = baselines, sampling
         self._workspace, self._minimizer_parameters = workspace, minimizer_parameters
+        guides = {
+            Guide.NONE: np.zeros(0),
+            Guide.SAMPLING: sampling,
+            Guide.AVERAGE: average,
+            Guide.REGRETS: tables[0] if len(tables) else np.zeros(0),
+        }
         self._arguments = loop.flatten(
             arrays,
             workspace,
             strategy,
             tables,
             average,
+            seen,
             self.estimator.parameters(),
+            guides[self.estimator.guide],
+            baselines,
+            0.0 if self.baseline is None else float(self.baseline.rate),
             minimizer_parameters,
-            int(self._way),
+            int(self.way),
             float(self.averaging.gamma),
+            self._combination.visit_mode(tree),
             self.estimator.walks_all_own,
+            self.estimator.updates_all_players,
             self.alternating,
+            int(self.batch),
         )
-        self._run = loop.runner(self.estimator, self.minimizer)
+        self._run = loop.runner(self.estimator, self.minimizer, self.averaging)
         self._counts = workspace.counts
 
-    def _check_recall(self) -> None:
-        if self.tree.perfect_recall:
-            return
-        if self.estimator.needs_perfect_recall or self.averaging.exact:
-            self.tree.require_perfect_recall(f"estimator={self.estimator.short_name!r} or an exact average")
-        logger.warning(
-            "%s has imperfect recall: regret minimization has no guarantee on it, and its exploitability cannot be "
-            "computed by a best response on information states.",
-            self.tree.game.get_type().short_name,
-        )
-
-    @property
-    def _way(self) -> Average:
-        return Average.EXACT if self.averaging.exact else self.estimator.average(self.tree.num_players)
-
     def _max_visits(self) -> int:
-        way = self._way
-        if way not in (Average.VISITS, Average.OWN_WALK):
-            return 0
         nodes, players, all_own = self.tree.arrays.nodes, range(self.tree.num_players), self.estimator.walks_all_own
-        bounds = []
-        if way == Average.OWN_WALK:
-            bounds += [loop.max_visits(nodes, p, True, False, all_own) for p in players]
-        if way == Average.VISITS or len(players) == 2:  # a two-player walk lists them wherever there is room
-            bounds += [loop.max_visits(nodes, p, False, self.estimator.walks_all_chance, all_own) for p in players]
-        return int(max(bounds))
+        if self.way == Way.OWN_WALK:
+            return int(max(loop.max_visits(nodes, p, True, False, all_own) for p in players))
+        if self.way != Way.VISITS:
+            return 0
+        if self.estimator.updates_all_players:
+            return int(loop.max_visits(nodes, _NOBODY, False, False, False))
+        all_chance = self.estimator.walks_all_chance
+        return int(max(loop.max_visits(nodes, p, False, all_chance, all_own) for p in players))
 
     # --- running ---
 
@@ -244,8 +274,15 @@ class Solver:
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
-        strategy = np.empty_like(self._average)
-        normalize(self._average, self.tree.arrays.infosets, strategy)
+        way = self.way
+        if way == Way.NONE:
+            return self._strategy.copy()
+        sums = self._average
+        if way == Way.LAZY:  # on copies, so that asking changes nothing, not even by rounding
+            sums = sums.copy()
+            settle_all(self.tree.arrays.infosets, self._strategy, sums, self._seen.copy())
+        strategy = np.empty(self.tree.num_slots)
+        normalize(sums, self.tree.arrays.infosets, strategy)
         return strategy
 
     def current_strategy(self) -> np.ndarray:
@@ -269,6 +306,7 @@ class Solver:
 
         Raises:
             PolicyError: If the game has no such information state.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd).
         """
         infoset = self.tree.infoset(info_state, player)
         if infoset is None:
@@ -292,18 +330,22 @@ class Solver:
     def __repr__(self) -> str:
         return (
             f"Solver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
-            f"averaging={self.averaging!r}, alternating={self.alternating!r})"
+            f"averaging={self.averaging!r}, alternating={self.alternating!r}, batch={self.batch!r}, "
+            f"baseline={self.baseline!r})"
         )
 
     # --- pickling ---
 
     def __getstate__(self) -> dict:
-        names = ("estimator", "minimizer", "averaging", "alternating", "tree")
+        names = ("estimator", "minimizer", "averaging", "alternating", "batch", "baseline", "tree")
         state = {name: getattr(self, name) for name in names}
         state["bound"] = {
             "strategy": self._strategy,
             "tables": self._tables,
             "average": self._average,
+            "seen": self._seen,
+            "baselines": self._baselines,
+            "sampling": self._sampling,
             "workspace": self._workspace,
             "minimizer_parameters": self._minimizer_parameters,
         }

@@ -8,22 +8,48 @@ import numpy as np
 
 from mccfr_plus._jit import inline_kernel
 from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.tree.layout import Shape
 
 # Entries of `Workspace.counts`.
-STAMP = 0  # number of the current walk; `mark` holds the number of the last walk that entered
+STAMP = 0  # number of the current gradient; `mark` holds the number of the last one for which an infoset was entered
 NUM_VISITS = 1  # entries of `visits` in use
 NODES_TOUCHED = 2  # nodes visited since the solver was made
 ITERATION = 3  # iterations finished
-NUM_COUNTS = 4
+WALK = 4  # number of the current walk, for `drawn`
+NUM_COUNTS = 5
 
 # What a walk notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
 
-# An infoset whose player's average is to be updated, and with which weight.
+# An infoset whose player's average is to be updated, and with which weight. Where the action that was drawn is to be
+# counted instead of the strategy, it is the slot of that action, and `num_actions` is DRAWN_ACTION.
 VISIT = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("weight", np.float64)])
 
 # A node that waits to be expanded: the last own slot before it, and the weight of what is below it.
 PENDING = np.dtype([("node", np.int32), ("slot", np.int32), ("weight", np.float64)])
+
+# The action that stands for an infoset during one walk.
+DRAWN = np.dtype([("walk", np.int32), ("action", np.int32)])
+
+# A node on the path of a walk that comes back to it. See `estimators.controlled`.
+FRAME = np.dtype(
+    [
+        ("node", np.int32),
+        ("slot", np.int32),  # the player's last slot before the node
+        ("next", np.int32),  # index of the next child to consider
+        ("index", np.int32),  # index of the child that is being visited
+        ("weight", np.float64),
+        ("share", np.float64),  # probability of the visited child under the strategy, or by chance
+        ("inclusion", np.float64),  # probability with which it was chosen to be visited; 0 where all children are
+        ("total", np.float64),  # what `weigh_actions` returned
+        ("value", np.float64),  # estimate of the node's value
+    ]
+)
+
+DRAWN_ACTION = -1
+
+# What a walk lists in `visits`.
+NO_VISITS, VISITED, DRAWN_ACTIONS = 0, 1, 2
 
 _LAST_STAMP = 2**31 - 2  # `mark` is int32 to stay small; the stamps start again when they run out
 
@@ -44,13 +70,26 @@ class Workspace(NamedTuple):
     reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
     reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy
     visits: np.ndarray  # [max_visits] VISIT
-    stack: np.ndarray  # [max_stack] PENDING
+    stack: np.ndarray  # [max(max_stack, num_players)] PENDING
+    drawn: np.ndarray  # [num_slots] DRAWN, used at first slots; empty if actions are drawn anew at every node
+    frames: np.ndarray  # [max_depth + 1] FRAME; empty if there are no baselines
     counts: np.ndarray  # [NUM_COUNTS] int64
     rng: np.ndarray  # [1] uint64
 
 
-def new_workspace(tree: TreeArrays, max_stack: int, max_visits: int, rng: np.ndarray) -> Workspace:
-    """Returns a fresh workspace for a tree."""
+def new_workspace(
+    tree: TreeArrays, shape: Shape, rng: np.ndarray, *, max_visits: int = 0, once: bool = False, frames: bool = False
+) -> Workspace:
+    """Returns a fresh workspace for a tree.
+
+    Args:
+        tree: The tree's arrays.
+        shape: Its shape.
+        rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
+        max_visits: Room for visits.
+        once: Whether walks may draw one action per infoset.
+        frames: Whether walks may come back to nodes.
+    """
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
     reach = np.zeros(num_slots + num_players)
     reach[num_slots:] = 1.0
@@ -62,7 +101,9 @@ def new_workspace(tree: TreeArrays, max_stack: int, max_visits: int, rng: np.nda
         reach=reach,
         reach_valid=np.zeros(num_players, np.int64),
         visits=np.zeros(max_visits, VISIT),
-        stack=np.zeros(max_stack, PENDING),
+        stack=np.zeros(max(shape.max_stack, num_players), PENDING),
+        drawn=np.zeros(num_slots if once else 0, DRAWN),
+        frames=np.zeros(shape.max_depth + 1 if frames else 0, FRAME),
         counts=np.zeros(NUM_COUNTS, np.int64),
         rng=rng,
     )
@@ -75,22 +116,46 @@ def at(index):
 
 
 @inline_kernel
-def begin_walk(tree, workspace, player):
-    """Forgets what the last walk of this player touched and returns the stamp of the new one. Modified in place."""
+def begin_gradient(tree, workspace, player):
+    """Forgets what was touched for the player's last gradient. Called by the loop. Modified in place."""
     counts = workspace.counts
     if counts[STAMP] >= _LAST_STAMP:
-        workspace.mark[:] = 0
+        for slot in range(len(workspace.mark)):
+            workspace.mark[slot] = 0
         counts[STAMP] = 0
     counts[STAMP] += 1
-    counts[NUM_VISITS] = 0
     workspace.num_touched[player] = 0
-    workspace.gradient[tree.slot_range[-1] + player] = 0.0
-    return counts[STAMP]
+    workspace.gradient[at(tree.slot_range[-1] + player)] = 0.0
+
+
+@inline_kernel
+def begin_walk(workspace):
+    """Forgets what the last walk visited and drew. Called by the loop. Modified in place."""
+    counts = workspace.counts
+    counts[NUM_VISITS] = 0
+    if len(workspace.drawn) > 0:
+        if counts[WALK] >= _LAST_STAMP:
+            for slot in range(len(workspace.drawn)):
+                workspace.drawn[slot]["walk"] = 0
+            counts[WALK] = 0
+        counts[WALK] += 1
+
+
+@inline_kernel
+def mean_of_walks(workspace, tree, player, count):
+    """Turns the player's sum of `count` sampled gradients into their mean. `workspace` is modified in place."""
+    scale, begin = 1.0 / count, tree.infoset_range[player]
+    for position in range(begin, begin + workspace.num_touched[player]):
+        infoset = workspace.touched[at(position)]
+        first = infoset["first_slot"]
+        for slot in range(first, first + infoset["num_actions"]):
+            workspace.gradient[at(slot)] *= scale
+    workspace.gradient[at(tree.slot_range[-1] + player)] *= scale
 
 
 @inline_kernel
 def enter(tree, workspace, player, first, count, parent, stamp):
-    """Puts an infoset of the player on the touched list, if this walk enters it for the first time.
+    """Puts an infoset of the player on the touched list, if it is entered for this gradient for the first time.
 
     Returns whether it did; then the caller must set the gradient of the infoset's slots to 0. Modified in place.
 
@@ -101,7 +166,7 @@ def enter(tree, workspace, player, first, count, parent, stamp):
         first: The infoset's first slot.
         count: Its number of actions.
         parent: The player's last slot before it.
-        stamp: What `begin_walk` returned.
+        stamp: ``workspace.counts[STAMP]``.
     """
     is_new = workspace.mark[at(first)] != stamp
     if is_new:
@@ -115,9 +180,9 @@ def enter(tree, workspace, player, first, count, parent, stamp):
 
 
 @inline_kernel
-def touch(tree, workspace, player, first, count, parent, stamp):
-    """Does what `enter` does and sets the gradient of an infoset that is new to the walk to 0. Modified in place."""
-    if enter(tree, workspace, player, first, count, parent, stamp):
+def touch(tree, workspace, player, first, count, parent):
+    """Does what `enter` does and sets the gradient of an infoset that is new to 0. Modified in place."""
+    if enter(tree, workspace, player, first, count, parent, workspace.counts[STAMP]):
         for slot in range(first, first + count):
             workspace.gradient[at(slot)] = 0.0
 

@@ -11,6 +11,7 @@ import collections
 import functools
 import importlib
 import itertools
+import math
 import random
 from dataclasses import dataclass, field
 
@@ -307,16 +308,23 @@ class SplitMix:
         return table[column][1] if scaled - column >= table[column][0] else column
 
     def action(self, probabilities: list[float]) -> int:
-        rest = self.next_double()
+        return self.pick(probabilities, self.next_double())
+
+    def coin(self, probability: float) -> bool:
+        return self.next_double() < probability
+
+    def pick(self, probabilities: list[float], rest: float) -> int:
         for index, probability in enumerate(probabilities[:-1]):
             rest -= probability
             if rest < 0:
                 return index
         return max(i for i, p in enumerate(probabilities) if p > 0)
 
-    def exploring(self, probabilities: list[float], epsilon: float) -> int:
+    def exploring(self, probabilities: list[float], epsilon: float, other: list[float] | None = None) -> int:
         draw = self.next_double()
-        return int(draw / epsilon * len(probabilities)) if draw < epsilon else self.action(probabilities)
+        if draw >= epsilon:
+            return self.action(probabilities)
+        return int(draw / epsilon * len(probabilities)) if other is None else self.pick(other, draw / epsilon)
 
     def uniform(self, count: int) -> int:
         return int(self.next_double() * count)
@@ -344,8 +352,12 @@ class Script:
 
     action = outcome
 
-    def exploring(self, probabilities: list[float], epsilon: float) -> int:
-        return self.outcome([epsilon / len(probabilities) + (1 - epsilon) * p for p in probabilities])
+    def exploring(self, probabilities: list[float], epsilon: float, other: list[float] | None = None) -> int:
+        other = other or [1 / len(probabilities)] * len(probabilities)
+        return self.outcome([epsilon * e + (1 - epsilon) * p for e, p in zip(other, probabilities, strict=True)])
+
+    def coin(self, probability: float) -> bool:
+        return self.outcome([1 - probability, probability]) == 1
 
     def uniform(self, count: int) -> int:
         return self.outcome([1 / count] * count)
@@ -383,15 +395,44 @@ class Sample:
     nodes: int
 
 
-def sample_gradient(root: Node, player: int, strategy: dict, scheme: str, draws, epsilon: float = 0.6) -> Sample:
-    """Returns what the estimator of a short name finds with these draws."""
+# epsilon, tau and beta of average strategy sampling.
+PAPERS_RHO = (0.05, 1000.0, 1e6)
+
+
+def rho_of_average(sums, epsilon: float, tau: float, beta: float) -> list[float]:
+    """Returns the probability with which average strategy sampling visits each action."""
+    if beta + sum(sums) <= 0:
+        return [1.0] * len(sums)
+    return [min(1.0, max(epsilon, (beta + tau * s) / (beta + sum(sums)))) for s in sums]
+
+
+def balanced_strategy(root: Node) -> dict:
+    """Returns the exploration-balanced strategy: actions in proportion to the number of sequences behind them."""
+    parents, counts = parent_sequences(root), infosets_of(root)
+
+    @functools.cache
+    def behind(sequence) -> int:
+        return 1 + sum(
+            behind((key, a)) for key, above in parents.items() if above == sequence for a in range(counts[key])
+        )
+
+    numbers = {key: [behind((key, a)) for a in range(n)] for key, n in counts.items()}
+    return {key: [n / sum(row) for n in row] for key, row in numbers.items()}
+
+
+def sample_gradient(
+    root: Node, player: int, strategy: dict, scheme: str, draws, epsilon: float = 0.6, sums=None, rho=PAPERS_RHO
+) -> Sample:
+    """Returns what the estimator of a short name finds with these draws; `sums` are those of the average strategy."""
     if scheme == "full":
         keys = [key for key in infosets_of(root) if key[0] == player]
         return Sample(exact_gradient(root, player, strategy), keys, [], sum(1 for _ in nodes_of(root)))
     if scheme == "outcome":
-        return _sample_outcome(root, player, strategy, draws, epsilon)
-    all_chance = {"chance": False, "external": False, "opponent": True}[scheme]
-    all_others = {"chance": True, "external": False, "opponent": False}[scheme]
+        return _sample_outcome(root, player, strategy, draws, epsilon, None)
+    if scheme == "balanced":
+        return _sample_outcome(root, player, strategy, draws, 1.0, balanced_strategy(root))
+    all_chance = {"chance": False, "external": False, "opponent": True, "average_strategy": False}[scheme]
+    all_others = scheme == "chance"
     found = Sample(collections.defaultdict(float), [], [], 0)
 
     def slide(node: Node, sequence, weight: float):
@@ -413,9 +454,14 @@ def sample_gradient(root: Node, player: int, strategy: dict, scheme: str, draws,
         if node.player == player and node.key not in found.touched:
             found.touched.append(node.key)
         ahead = []
+        inclusion = [1.0] * len(node.children)
+        if node.player == player and scheme == "average_strategy":
+            inclusion = rho_of_average(sums[node.key], *rho)
         for index in reversed(range(len(node.children))):
+            if inclusion[index] < 1 and not draws.coin(inclusion[index]):
+                continue
             if node.player == player:
-                step = ((node.key, index), weight)
+                step = ((node.key, index), weight / inclusion[index])
             else:
                 share = node.probabilities[index] if node.player == CHANCE else strategy[node.key][index]
                 step = (sequence, weight * share)
@@ -430,14 +476,15 @@ def sample_gradient(root: Node, player: int, strategy: dict, scheme: str, draws,
     return found
 
 
-def _sample_outcome(root: Node, player: int, strategy: dict, draws, epsilon: float) -> Sample:
+def _sample_outcome(root: Node, player: int, strategy: dict, draws, epsilon: float, other: dict | None) -> Sample:
     found = Sample({}, [], [], 1)
     node, sequence, weight = root, None, 1.0
     while node.player != TERMINAL:
         if node.player == player:
             found.touched.append(node.key)
-            index = draws.exploring(strategy[node.key], epsilon)
-            weight /= epsilon / len(node.actions) + (1 - epsilon) * strategy[node.key][index]
+            row = other[node.key] if other else [1 / len(node.actions)] * len(node.actions)
+            index = draws.exploring(strategy[node.key], epsilon, row if other else None)
+            weight /= epsilon * row[index] + (1 - epsilon) * strategy[node.key][index]
             sequence = (node.key, index)
         elif node.player == CHANCE:
             index = draws.outcome(node.probabilities)
@@ -486,28 +533,39 @@ RULES = {
     "rm": ("rm", None, None),
     "rm+": ("rm+", None, None),
     "linear": ("discounted", 1.0, 1.0),
+    "linear+": ("discounted", 1.0, -math.inf),
     "dcfr": ("discounted", 1.5, 0.0),
+    "dcfr_pruning": ("discounted", 1.5, 0.5),
     "prm": ("prm", None, None),
     "prm+": ("prm+", None, None),
+    "hedge": ("hedge", 10.0, 0.0),  # eta and decay
+    "hedge(eta=1.0,decay=0.5)": ("hedge", 1.0, 0.5),
+    "hedge(eta=0.3,decay=0.0,optimistic=True)": ("hedge", 0.3, 0.0, 1.0),
 }
 
 # The average that goes with a rule: exponent of the iteration.
-DEFAULT_GAMMA = {"rm": 0.0, "rm+": 1.0, "linear": 1.0, "dcfr": 2.0, "prm": 0.0, "prm+": 2.0}
+DEFAULT_GAMMA = dict.fromkeys([*RULES, "ftrl", "omd"], 0.0)
+DEFAULT_GAMMA |= {"rm+": 1.0, "linear": 1.0, "linear+": 1.0, "dcfr": 2.0, "dcfr_pruning": 2.0, "prm+": 2.0}
 
 
 def next_regrets(rule, regrets: np.ndarray, instant: np.ndarray, t: int) -> np.ndarray:
     """Returns the cumulative regrets of an infoset after iteration t, `instant` being 0 where it was not touched."""
-    kind, alpha, beta = rule
+    kind, alpha, beta = rule[:3]
     total = regrets + instant
     if kind in ("rm+", "prm+"):
         return np.maximum(total, 0)
     if kind == "discounted":
-        return total * np.where(total > 0, t**alpha / (t**alpha + 1), t**beta / (t**beta + 1))
+        low = 0.0 if beta == -math.inf and t > 1 else t ** max(beta, -1e3) / (t ** max(beta, -1e3) + 1)
+        return total * np.where(total > 0, t**alpha / (t**alpha + 1), low)
     return total
 
 
-def next_strategy(rule, regrets: np.ndarray, instant: np.ndarray) -> np.ndarray:
-    """Returns the strategy at an infoset that follows on these regrets; `instant` is what was just added."""
+def next_strategy(rule, regrets: np.ndarray, instant: np.ndarray, t: int) -> np.ndarray:
+    """Returns the strategy at an infoset after iteration t's update; `instant` is what was just added to `regrets`."""
+    if rule[0] == "hedge":
+        eta, decay, twice = *rule[1:3], rule[3] if len(rule) > 3 else 0.0
+        powers = np.exp(eta / (t + 1) ** decay * (regrets + twice * instant))
+        return powers / powers.sum()
     positive = np.maximum(regrets + instant if rule[0].startswith("prm") else regrets, 0)
     return positive / positive.sum() if positive.sum() > 0 else np.full(len(regrets), 1 / len(regrets))
 
@@ -553,23 +611,27 @@ class Cfr:
     def _update(self, instant: dict) -> None:
         for key, regret in instant.items():
             self.regrets[key] = next_regrets(self.rule, self.regrets[key], regret, self.t)
-            self.strategy[key] = next_strategy(self.rule, self.regrets[key], regret).tolist()
+            self.strategy[key] = next_strategy(self.rule, self.regrets[key], regret, self.t).tolist()
 
     def average(self) -> dict:
         return {key: (s / s.sum() if s.sum() > 0 else np.full(len(s), 1 / len(s))) for key, s in self.sums.items()}
 
 
 class SampledCfr(Cfr):
-    """The same rules fed with sampled gradients. All infosets are gone through in every iteration."""
+    """The same rules fed with sampled gradients. All infosets are gone through in every iteration.
 
-    def __init__(self, root, players, scheme, rule, gamma=0.0, alternating=True, state=0):
+    The average is the exact one, or over visits if it is to be stochastic.
+    """
+
+    def __init__(self, root, players, scheme, rule, gamma=0.0, alternating=True, state=0, stochastic=False):
         super().__init__(root, players, rule, gamma, alternating)
         self.scheme = scheme
+        self.stochastic = stochastic
         self.draws = SplitMix(state)
         self.nodes = 0
 
     def _instant_regrets(self, player: int) -> dict:
-        found = sample_gradient(self.root, player, self.strategy, self.scheme, self.draws)
+        found = sample_gradient(self.root, player, self.strategy, self.scheme, self.draws, sums=self.sums)
         self.nodes += found.nodes
         self._average(player, found)
         return regrets_of(found, self.strategy, player, self.root)
@@ -583,14 +645,16 @@ class SampledCfr(Cfr):
 
     def _average(self, player: int, found: Sample) -> None:
         weight = self.t**self.gamma
-        if self.scheme in ("full", "chance"):
+        if not self.stochastic or self.scheme in ("full", "chance"):
             reach = own_reach(self.root, player, self.strategy)
-            for key in found.touched:
+            for key in found.touched if self.stochastic else reach:
                 self.sums[key] += weight * reach[key] * np.array(self.strategy[key])
             return
         visits = found.visits
         if self.players != 2:
-            visits, nodes = own_walk(self.root, player, self.strategy, self.scheme != "outcome", self.draws)
+            visits, nodes = own_walk(
+                self.root, player, self.strategy, self.scheme not in ("outcome", "balanced"), self.draws
+            )
             self.nodes += nodes
         for key, scale in visits:
             self.sums[key] += weight * scale * np.array(self.strategy[key])

@@ -24,12 +24,12 @@ LAYERS = [
     {"estimators"},
     {"minimizers"},
     {"averaging"},
-    {"loop", "parts"},
+    {"loop", "parts", "combination"},
     {"policies"},
     {"policy_file"},
     {"evaluation"},
-    {"solver"},
-    {"drop_in", "benchmark"},
+    {"solver", "online"},
+    {"drop_in", "benchmark", "bounds", "citations"},
     {"cli"},
     {"__main__"},
 ]
@@ -47,12 +47,14 @@ WITHIN_TREE = [
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
 
 PUBLIC = {
-    "BestResponse", "BudgetError", "ChanceSampling", "ConfigError", "Discounted", "Estimator", "Evaluation",
-    "ExternalSampling", "Full", "GameError", "GameTree", "MccfrPlusError", "Minimizer", "OpponentSampling",
-    "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage", "PredictiveRegretMatching",
-    "PredictiveRegretMatchingPlus", "Progress", "RegretMatching", "RegretMatchingPlus", "Solver", "Statistics",
-    "TreePolicy", "best_response", "compile_game", "evaluate", "expected_values", "exploitability", "load_game",
-    "load_policy", "nash_conv", "save_policy",
+    "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError", "ChanceSampling",
+    "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError",
+    "GameTree", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD",
+    "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage",
+    "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "RegretBound", "RegretMatching",
+    "RegretMatchingPlus", "Solver", "Statistics", "TreePolicy", "best_response", "cite", "compile_game", "evaluate",
+    "expected_values", "exploitability", "load_game", "load_policy", "measured_regret", "nash_conv", "play_games",
+    "regret_bound", "save_policy",
 }  # fmt: skip
 
 # Classes with OpenSpiel's names, from `mccfr_plus.drop_in`.

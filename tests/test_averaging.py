@@ -9,30 +9,36 @@ import pytest
 from scipy import stats
 
 from mccfr_plus import ConfigError, PowerAverage, Solver, averaging, parts
-from mccfr_plus.averaging import accumulate
-from mccfr_plus.estimators import Average
-from mccfr_plus.estimators.schemes import estimate
+from mccfr_plus.averaging import accumulate, add_visits
+from mccfr_plus.estimators import Way
+from mccfr_plus.estimators.estimate import estimate
 from mccfr_plus.loop import max_visits
-from mccfr_plus.workspace import new_workspace
+from mccfr_plus.workspace import DRAWN_ACTIONS, VISITED, begin_gradient, begin_walk, new_workspace
 
+_VISITS = int(Way.VISITS)
 SAMPLED = tuple(name for name in parts.ESTIMATORS if name != "full")
 
 
 @numba.njit(error_model="numpy")
-def _replay(batches, length, parameters, tree, strategies, average, workspace, way, all_own, sums):
+def _replay(batches, length, parameters, guide, tree, strategies, average, seen, workspace, way, mode, all_own, sums):
     """Adds up estimate + accumulate with two strategies in turn; `sums` gets one row per batch."""
     for batch in range(batches):
         average[:] = 0.0
+        seen[:] = 0.0
         for step in range(length):
             strategy = strategies[step % 2]
             workspace.reach_valid[:] = 0
             for player in range(len(tree.slot_range) - 1):
-                estimate(parameters, tree, strategy, workspace, player)
-                accumulate(way, tree, strategy, average, workspace, player, 1.0, all_own)
-        sums[batch] = average
+                begin_gradient(tree, workspace, player)
+                begin_walk(workspace)
+                estimate(parameters, guide, tree, strategy, workspace, player, mode)
+                if way == _VISITS:
+                    add_visits(strategy, average, workspace, 1.0)
+                accumulate(way, tree, strategy, average, seen, workspace, player, 1.0, all_own)
+        sums[batch] = average[: sums.shape[1]]
 
 
-def batches_of_averages(name, scheme, way, batches=200, length=400):
+def batches_of_averages(name, scheme, way, batches=200, length=400, mode=VISITED):
     """Returns sums of averages per batch, and what they must be proportional to at each infoset."""
     tree, root = naive.tree_of(name), naive.root_of(name)
     estimator = parts.estimator_of(scheme)
@@ -43,18 +49,26 @@ def batches_of_averages(name, scheme, way, batches=200, length=400):
         for p in range(tree.num_players)
         for own in (True, False)
     )
-    workspace = new_workspace(tree.arrays, tree.shape.max_stack, size, np.array([77], np.uint64))
+    workspace = new_workspace(tree.arrays, tree.shape, np.array([77], np.uint64), max_visits=size)
+    guide = np.zeros(0)
+    if scheme == "balanced":
+        guide = estimator.sampling_strategy(tree)
+    elif scheme == "average_strategy":
+        guide = naive.random_strategy(tree, 3, zeros=0.3) * 1e7
     sums = np.zeros((batches, tree.num_slots))
     parameters = estimator.parameters()
     _replay(
         batches,
         length,
         parameters,
+        guide,
         tree.arrays_with_leaves,
         strategies,
+        np.zeros(tree.num_slots + tree.num_players),
         np.zeros(tree.num_slots),
         workspace,
         int(way),
+        mode if int(way) == _VISITS else 0,
         estimator.walks_all_own,
         sums,
     )
@@ -102,9 +116,74 @@ def test_expectation_is_reach_times_strategy(scheme, game):
 @pytest.mark.parametrize("scheme", ["external", "opponent", "outcome"])
 def test_a_walk_of_its_own_is_right_for_two_players_too(scheme):
     length = 40 if scheme == "opponent" else 400
-    tree, sums, target = batches_of_averages("random:2:0", scheme, Average.OWN_WALK, length=length)
+    tree, sums, target = batches_of_averages("random:2:0", scheme, Way.OWN_WALK, length=length)
     worst, count = largest_z(tree, sums, target)
     assert worst < limit(count)
+
+
+@pytest.mark.parametrize("scheme", ["external", "opponent", "outcome", "balanced", "average_strategy"])
+def test_drawn_actions_have_the_expectation_of_strategies(scheme):
+    length = 40 if scheme == "opponent" else 400
+    tree, sums, target = batches_of_averages("random:2:0", scheme, Way.VISITS, length=length, mode=DRAWN_ACTIONS)
+    worst, count = largest_z(tree, sums, target)
+    assert worst < limit(count)
+
+
+def test_the_check_sees_the_bias_of_optimistic_averages():
+    tree, sums, target = batches_of_averages("random:2:0", "external", Way.OPTIMISTIC)
+    worst, count = largest_z(tree, sums, target)
+    assert worst > limit(count)
+
+
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("minimizer", ["rm", "dcfr", "omd"])
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "random:3:1", "matrix_rps"])
+@pytest.mark.parametrize("scheme", [name for name in parts.ESTIMATORS if name != "average_strategy"])
+def test_lazy_is_the_dense_average(scheme, game, minimizer, alternating):
+    tree = naive.tree_of(game)
+    if game == "leduc_poker" and scheme in ("full", "opponent"):
+        pytest.skip("covered by the small games")
+    lazy, dense = (
+        Solver(tree, scheme, minimizer, PowerAverage(1.5, method), alternating=alternating, seed=6)
+        for method in ("lazy", "exact")
+    )
+    for count in (1, 2, 300):
+        lazy.run(count)
+        dense.run(count)
+        np.testing.assert_array_equal(lazy.current_strategy(), dense.current_strategy())
+        np.testing.assert_allclose(lazy.average_strategy(), dense.average_strategy(), atol=1e-12)
+    before = lazy.average_strategy()
+    np.testing.assert_array_equal(lazy.average_strategy(), before)  # asking changes nothing
+
+
+def test_lazy_is_the_dense_average_after_many_iterations():
+    tree = naive.tree_of("kuhn_poker")
+    lazy, dense = (Solver(tree, "outcome", "rm", method, seed=6).run(1_000_000) for method in ("lazy", "exact"))
+    np.testing.assert_allclose(lazy.average_strategy(), dense.average_strategy(), atol=1e-12)
+
+
+def test_last_is_the_last_iterate():
+    solver = Solver(naive.tree_of("kuhn_poker"), "external", "rm", "last", seed=1).run(50)
+    np.testing.assert_array_equal(solver.average_strategy(), solver.current_strategy())
+
+
+def test_optimistic_average_by_hand():
+    # What an infoset adds when it is touched is its current reach x strategy, for all iterations since last time.
+    tree = naive.tree_of("kuhn_poker")
+    solver = Solver(tree, "external", "rm", "optimistic", alternating=False, seed=3)
+    sums, last = np.zeros(tree.num_slots), np.zeros(tree.num_infosets)
+    for t in range(1, 60):
+        strategy = solver.current_strategy()
+        solver.iteration()
+        for player in range(2):
+            reach = naive.own_reach(naive.root_of("kuhn_poker"), player, naive.to_dict(tree, strategy))
+            begin = tree.arrays.infoset_range[player]
+            touched = solver._workspace.touched[begin : begin + solver._workspace.num_touched[player]]
+            for infoset in tree.infoset_of_slot[touched["first_slot"]]:
+                slots = tree.slots(infoset)
+                sums[slots] += (t - last[infoset]) * reach[(player, tree.info_states[infoset])] * strategy[slots]
+                last[infoset] = t
+    np.testing.assert_allclose(solver._average[: tree.num_slots], sums, atol=1e-12)
 
 
 def test_the_check_sees_the_bias_of_visits_with_three_players():
@@ -184,7 +263,7 @@ def test_own_walk_of_the_twin_is_right_over_all_outcomes(players):
 @pytest.mark.parametrize("scheme", list(parts.ESTIMATORS))
 def test_exact_average_of_a_sampled_solver_is_the_average_of_what_it_played(scheme, game):
     tree, root = naive.tree_of(game), naive.root_of(game)
-    solver = Solver(tree, scheme, "rm", averaging.linear(exact=True), alternating=False, seed=2)
+    solver = Solver(tree, scheme, "rm", averaging.linear("exact"), alternating=False, seed=2)
     sums = {key: np.zeros(count) for key, count in naive.infosets_of(root).items()}
     for t in range(1, 31):
         table = naive.to_dict(tree, solver.current_strategy())
@@ -194,6 +273,12 @@ def test_exact_average_of_a_sampled_solver_is_the_average_of_what_it_played(sche
         solver.iteration()
     expected = {key: row / row.sum() if row.sum() else np.full(len(row), 1 / len(row)) for key, row in sums.items()}
     np.testing.assert_allclose(solver.average_strategy(), naive.to_array(tree, expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["simple", "", None, 1])
+def test_refuses_a_bad_method(method):
+    with pytest.raises(ConfigError, match="method="):
+        PowerAverage(1.0, method)
 
 
 @pytest.mark.parametrize("gamma", [-1, math.nan, math.inf, "2", True, None])

@@ -13,6 +13,10 @@ from mccfr_plus import Solver, loop, parts
 
 ALL_PARTS = """
 import json, hashlib
+SPECIAL = ("full(walk=True)", "full(pruning=True)", "external(once=True)", "external(prune_below=-0.1)",
+           "outcome(shared=True)", "external", "opponent", "chance", "outcome", "balanced",
+           "average_strategy(beta=0.0)")
+WITH_BASELINE = SPECIAL[2:4] + SPECIAL[5:]
 import numpy as np
 import mccfr_plus
 from mccfr_plus import PowerAverage, loop, parts
@@ -22,7 +26,7 @@ def digest(game, iterations):
     bits = hashlib.sha256()
     for estimator in parts.ESTIMATORS:
         for minimizer in parts.MINIMIZERS:
-            for averaging in (None, PowerAverage(1.0, exact=True)):
+            for averaging in (None, "exact", "optimistic", "stochastic"):
                 solver = mccfr_plus.Solver(tree, estimator, minimizer, averaging, seed=1)
                 for _ in range(iterations):
                     solver.iteration()
@@ -30,6 +34,14 @@ def digest(game, iterations):
                 for array in (solver.average_strategy(), solver.current_strategy(), *evaluation):
                     bits.update(array.tobytes())
                 bits.update(str(solver.nodes_touched).encode())
+    for estimator in SPECIAL:
+        for options in ({}, {"batch": 2, "baseline": estimator in WITH_BASELINE}):
+            if "full" in estimator and options:
+                continue
+            solver = mccfr_plus.Solver(tree, estimator, "rm", "stochastic", seed=1, **options)
+            for _ in range(iterations):
+                solver.iteration()
+            bits.update(solver.average_strategy().tobytes() + solver.current_strategy().tobytes())
     return bits.hexdigest()
 """
 

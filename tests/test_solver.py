@@ -26,10 +26,10 @@ from mccfr_plus import (
     loop,
     parts,
 )
-from mccfr_plus.estimators import Average
+from mccfr_plus.estimators import Way
 from mccfr_plus.estimators.outcome import outcome_walk
 from mccfr_plus.tree.order import representative_states
-from mccfr_plus.workspace import NODES_TOUCHED, begin_walk, touch
+from mccfr_plus.workspace import NODES_TOUCHED, VISITED, touch
 
 KUHN_VALUE = -1 / 18
 TURN_BASED_GOOFSPIEL = "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))"
@@ -137,19 +137,27 @@ def test_dominated_actions_of_a_general_sum_game_vanish():
 # --- all combinations ---
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "tiny_hanabi", "random:3:3"])
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "tiny_hanabi", "random:3:3", "matrix_rps"])
 def test_all_combinations_run(game):
     tree = naive.tree_of(game)
+    refused = {"average_strategy": ["last"], "full": ["sampled"], "chance": ["sampled"]}
+    if tree.num_players > 2:
+        for estimator in parts.ESTIMATORS:
+            refused.setdefault(estimator, []).append("sampled")
     for estimator in parts.ESTIMATORS:
         for minimizer in parts.MINIMIZERS:
             for averaging in parts.AVERAGES:
                 for alternating in (True, False):
+                    if averaging in refused.get(estimator, ()):
+                        with pytest.raises(ConfigError, match=f"averaging='{averaging}'"):
+                            Solver(tree, estimator, minimizer, averaging)
+                        continue
                     solver = Solver(tree, estimator, minimizer, averaging, alternating=alternating, seed=1).run(20)
                     for strategy in (solver.average_strategy(), solver.current_strategy()):
                         sums = np.add.reduceat(strategy, tree.arrays.infosets["first_slot"])
                         np.testing.assert_allclose(sums, 1, atol=1e-12)
                         assert (strategy >= 0).all()
-                        assert np.abs(strategy - tree.uniform_strategy()).max() > 0.01
+                        assert game == "matrix_rps" or np.abs(strategy - tree.uniform_strategy()).max() > 0.01
                     assert solver.iterations == 20
                     assert solver.nodes_touched > 20
 
@@ -328,8 +336,8 @@ class UsersRegretMatching(Minimizer):
 
 
 @numba.njit
-def users_outcome(parameters, tree, strategy, workspace, player):
-    outcome_walk(tree, strategy, workspace, player, parameters[1], True)
+def users_outcome(parameters, guide, tree, strategy, workspace, player):
+    outcome_walk(tree, strategy, guide, workspace, player, parameters[1], VISITED if len(workspace.visits) > 0 else 0)
 
 
 @dataclass(frozen=True)
@@ -348,7 +356,7 @@ class UsersOutcome(Estimator):
         return np.array([float(self.scheme), 0.6])
 
     def average(self, num_players):
-        return Average.VISITS
+        return Way.VISITS
 
 
 def test_a_users_minimizer_gives_the_same_bits():
@@ -359,18 +367,18 @@ def test_a_users_minimizer_gives_the_same_bits():
     assert np.abs(mine.average_strategy() - 0.5).max() > 0.1
 
 
-def test_a_users_estimator_gives_the_same_bits():
-    mine = Solver("kuhn_poker", UsersOutcome(), "rm", seed=3).run(100)
-    built_in = Solver(mine.tree, "outcome", "rm", seed=3).run(100)
+@pytest.mark.parametrize("averaging", ["lazy", "stochastic"])
+def test_a_users_estimator_gives_the_same_bits(averaging):
+    mine = Solver("kuhn_poker", UsersOutcome(), "rm", averaging, seed=3).run(100)
+    built_in = Solver(mine.tree, "outcome", "rm", averaging, seed=3).run(100)
     np.testing.assert_array_equal(mine.average_strategy(), built_in.average_strategy())
     assert mine.nodes_touched == built_in.nodes_touched
     assert np.abs(mine.average_strategy() - 0.5).max() > 0.1
 
 
 @numba.njit
-def users_gradient(parameters, tree, strategy, workspace, player):
+def users_gradient(parameters, guide, tree, strategy, workspace, player):
     """The exact gradient by a walk that keeps its path on a stack of its own: written from the contract alone."""
-    stamp = begin_walk(tree, workspace, player)
     stack, pending = workspace.stack, 1
     stack[0]["node"], stack[0]["slot"], stack[0]["weight"] = 0, tree.slot_range[-1] + player, 1.0
     while pending > 0:
@@ -382,7 +390,7 @@ def users_gradient(parameters, tree, strategy, workspace, player):
         if kind == -2:
             workspace.gradient[slot] += weight * tree.payoffs[first, player]
         if kind == player:
-            touch(tree, workspace, player, first, count, slot, stamp)
+            touch(tree, workspace, player, first, count, slot)
         for index in range(count):
             stack[pending]["node"] = record["first_child"] + index
             stack[pending]["slot"] = first + index if kind == player else slot
@@ -405,7 +413,7 @@ class UsersFull(Estimator):
 
 
 def test_an_estimator_written_from_the_contract():
-    tree, averaging = naive.tree_of("random:3:3"), PowerAverage(1.0, exact=True)
+    tree, averaging = naive.tree_of("random:3:3"), PowerAverage(1.0, "exact")
     mine = Solver(tree, UsersFull(), "rm+", averaging).run(10)
     built_in = Solver(tree, "full", "rm+", averaging).run(10)
     np.testing.assert_allclose(mine.average_strategy(), built_in.average_strategy(), atol=1e-10)
@@ -422,11 +430,16 @@ def test_imperfect_recall(caplog):
     assert not solver.tree.perfect_recall
     solver.run(100)
     assert np.isfinite(solver.average_strategy()).all()
-    for scheme in ("full", "external", "chance", "opponent"):
+    for scheme in parts.ESTIMATORS:
+        if scheme == "outcome":
+            continue
         with pytest.raises(GameError, match="imperfect recall"):
             Solver(solver.tree, scheme)
+    for minimizer in ("ftrl", "omd"):
+        with pytest.raises(GameError, match="imperfect recall"):
+            Solver(solver.tree, "outcome", minimizer)
     with pytest.raises(GameError, match="imperfect recall"):
-        Solver(solver.tree, "outcome", "rm", PowerAverage(0.0, exact=True))
+        Solver(solver.tree, "outcome", "rm", PowerAverage(0.0, "exact"))
     for question in (solver.exploitability, solver.nash_conv, lambda: solver.run(until=0.1)):
         with pytest.raises(GameError, match="imperfect recall"):
             question()

@@ -74,6 +74,21 @@ class Positive(flags.ArgumentParser):
         return number
 
 
+class Fraction(flags.ArgumentParser):
+    """A number between 0 and 1, both left out."""
+
+    metavar = "FRACTION"
+
+    def parse(self, argument: str | float) -> float:
+        try:
+            number = float(argument)
+        except ValueError:
+            number = math.nan
+        if not 0 < number < 1:
+            raise ValueError("must be above 0 and below 1")
+        return number
+
+
 class Names(flags.ArgumentParser):
     """Several names from a list, separated by commas; a comma between parentheses belongs to the name.
 
@@ -98,7 +113,7 @@ class Names(flags.ArgumentParser):
 
 
 def define_switch(
-    values: flags.FlagValues, name: str, default: bool, meaning: str, short_name: str | None = None
+    values: flags.FlagValues, name: str, default: bool | None, meaning: str, short_name: str | None = None
 ) -> None:
     """Defines a flag that is on (``--name``) or off (``--noname``)."""
     switch = flags.BooleanFlag(name, default, meaning, short_name)

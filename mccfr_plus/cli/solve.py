@@ -8,11 +8,15 @@ from typing import Any
 
 from absl import flags
 
+from mccfr_plus import parts
 from mccfr_plus.cli import output, trees
+from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
 from mccfr_plus.cli.choice import Specs, choose
 from mccfr_plus.cli.command import Command
-from mccfr_plus.cli.flag_kinds import Count, Positive, Text, define_switch
+from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, Text, define_switch
 from mccfr_plus.cli.live import Watch
+from mccfr_plus.cli.solve_notes import NOTES
+from mccfr_plus.estimators import Baseline
 from mccfr_plus.evaluation import expected_values
 from mccfr_plus.policy_file import check_writable, save_policy
 from mccfr_plus.solver import Solver
@@ -26,58 +30,40 @@ class SolveCommand(Command):
     name = "solve"
     summary = "Compute an approximate equilibrium of a game."
     positionals = ("GAME",)
-    notes = (
-        trees.GAME_NOTE
-        + """
-A solver is an estimator, a minimizer and an average; any three go together. Parameters go in parentheses:
---estimator="outcome(epsilon=0.3)", --averaging="power(gamma=1.5)".
-
-estimators: what part of the tree an iteration visits
-  full       all of it; exact, a full traversal per player (CFR)
-  chance     one outcome at each chance node, everything else
-  opponent   one action at each node of the others, everything else
-  external   one outcome or action at chance's and the others' nodes, all own actions (MCCFR)
-  outcome    one single play; parameter epsilon, its exploration
-minimizers: how regrets become the next strategy
-  rm         regret matching (CFR)
-  rm+        regrets cut at 0 (CFR+)
-  linear     iteration t weighs t (linear CFR)
-  dcfr       discounted regrets; parameters alpha, beta (DCFR)
-  prm, prm+  predictive regret matching (PCFR, PCFR+)
-averages: how much iteration t counts in the result; parameter exact=True: over all information sets each time
-  uniform    1
-  linear     t
-  power      t^gamma; parameter gamma
-  The default is the one of the minimizer's paper: linear for rm+ and linear, power for dcfr and prm+, else uniform.
-
-The run ends at the first limit reached; without --iterations, --seconds and --until it takes ten seconds. Ctrl-C ends
-it early and still prints and writes the result so far.
-
-exploitability is the sum over players of what a best response would gain, divided by the number of players, in the
-game's payoffs: 0 at a Nash equilibrium. Nodes touched counts histories visited; a full iteration visits all, once per
-player. Seconds and iterations/s are of the run alone, without compiling and without evaluations for the display.
-"""
-    )
+    notes = trees.GAME_NOTE + NOTES
 
     def define_flags(self, values: flags.FlagValues) -> None:
         def text(name: str, metavar: str, meaning: str) -> None:
             flags.DEFINE(Text(metavar), name, None, meaning, values)
 
-        text("estimator", "NAME", "full, chance, opponent, external or outcome. Default: chosen for the game.")
-        text("minimizer", "NAME", "rm, rm+, linear, dcfr, prm or prm+. Default: prm+ with full, else rm.")
-        text("averaging", "NAME", "uniform, linear or power. Default: the one that goes with the minimizer.")
-        one_by_one = "Update the players one after the other, or all at the end of an iteration."
-        define_switch(values, "alternating", True, one_by_one)
+        text("estimator", "NAME", f"{', '.join(parts.ESTIMATORS)}. Default: chosen for the game.")
+        text("minimizer", "NAME", f"{', '.join(parts.MINIMIZERS)}. Default: prm+ with full, else rm.")
+        text("averaging", "NAME", f"{', '.join(parts.AVERAGES)}. Default: the one that goes with the minimizer.")
+        flags.DEFINE(Count(), "batch", 1, "How many walks make one gradient.", values)
+        define_switch(values, "baseline", False, "Reduce the variance of sampled gradients by baselines.")
+        flags.DEFINE(
+            Positive("RATE"), "baseline_rate", None, "Weight of the newest value in a baseline, at most 1.", values
+        )
+        one_by_one = (
+            "Update the players one after the other, or all at the end. Default: one after the other, if possible."
+        )
+        define_switch(values, "alternating", None, one_by_one)
         flags.DEFINE(Count(), "iterations", None, "How many iterations to run, such as 5000 or 1e6.", values)
         flags.DEFINE(Positive("SECONDS"), "seconds", None, "How long to run.", values)
         flags.DEFINE(Positive("EXPLOITABILITY"), "until", None, "Run until the exploitability is this small.", values)
         flags.DEFINE(Count(0), "seed", None, "Makes a run repeatable. Default: drawn, and printed.", values)
         text("policy_out", "FILE", "Write the average policy there, as .npz.")
+        promise = "Also print what theory promises about regret, beside what was measured."
+        define_switch(values, "bounds", False, promise)
+        meaning = "Probability with which the bounds of --bounds hold, all together."
+        flags.DEFINE(Fraction(), "confidence", 0.95, meaning, values)
         trees.define_budget(values)
         keys = (
-            "game, estimator, minimizer, averaging, alternating, seed, iterations, nodes_touched, seconds, "
+            "game, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without baselines), seed, "
+            "iterations, nodes_touched, seconds, "
             "iterations_per_second, values (list per player), nash_conv, exploitability (null with imperfect recall), "
-            "interrupted, policy_out"
+            "interrupted, policy_out, bounds (null without --bounds, else: confidence, regret and theorem (lists per "
+            "player, null where none is known), sum, slack, measured (null where NashConv does not measure it), reason)"
         )
         output.define_json(values, keys)
         define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
@@ -86,6 +72,7 @@ player. Seconds and iterations/s are of the run alone, without compiling and wit
         (game,) = arguments
         specs = Specs(values.estimator, values.minimizer, values.averaging)
         specs.check()
+        baseline = _baseline(values)
         if values.policy_out is not None:
             check_writable(values.policy_out)
         tree = trees.compile_within_budget(game, values, quiet=values.quiet)
@@ -94,7 +81,14 @@ player. Seconds and iterations/s are of the run alone, without compiling and wit
         choice = choose(tree, specs)
         seed = secrets.randbits(32) if values.seed is None else values.seed
         names = choice.names(specs)
-        solver = Solver(tree, *choice[:3], alternating=values.alternating, seed=seed)
+        solver = Solver(
+            tree,
+            *choice[:3],
+            alternating=values.alternating,
+            batch=values.batch,
+            baseline=baseline,
+            seed=seed,
+        )
         if not values.quiet and choice.reason:
             listed = ", ".join(f"{part}={name}" for part, name in names.items())
             print(f"solving with {listed}: {choice.reason}", file=sys.stderr)
@@ -107,6 +101,8 @@ player. Seconds and iterations/s are of the run alone, without compiling and wit
             "game": game,
             **names,
             "alternating": solver.alternating,
+            "batch": solver.batch,
+            "baseline_rate": solver.baseline and solver.baseline.rate,
             "seed": seed,
             "iterations": solver.iterations,
             "nodes_touched": solver.nodes_touched,
@@ -116,9 +112,18 @@ player. Seconds and iterations/s are of the run alone, without compiling and wit
             "interrupted": interrupted,
             "policy_out": values.policy_out,
         }
+        result["bounds"] = bounds_of(solver, values.confidence, result["nash_conv"]) if values.bounds else None
         _print_table(solver, result)
+        if values.bounds:
+            print_bounds(result["bounds"])
         if values.json:
             output.print_json(result)
+
+
+def _baseline(values: Any) -> Baseline | None:
+    if values.baseline_rate is None:
+        return Baseline() if values.baseline else None
+    return Baseline(values.baseline_rate)
 
 
 def _run(solver: Solver, values: Any) -> tuple[float, bool]:
@@ -153,10 +158,12 @@ def _print_table(solver: Solver, result: dict[str, Any]) -> None:
     unit = "in the game's payoffs"
     gamma = solver.averaging.gamma
     average = f"{result['averaging']} average" + (f" (t^{gamma:g})" if gamma else "")
+    batch = f", batches of {solver.batch}" if solver.batch > 1 else ""
+    baseline = f", baselines with rate {solver.baseline.rate:g}" if solver.baseline else ""
     order = "alternating updates" if solver.alternating else "simultaneous updates"
     rows = [
         ["game", result["game"]],
-        ["parts", f"{result['estimator']} + {result['minimizer']}, {average}, {order}"],
+        ["parts", f"{result['estimator']} + {result['minimizer']}, {average}, {order}{batch}{baseline}"],
         ["seed", str(result["seed"])],
         ["iterations", output.count(result["iterations"]) + (" (interrupted)" if result["interrupted"] else "")],
         ["nodes touched", output.count(result["nodes_touched"])],

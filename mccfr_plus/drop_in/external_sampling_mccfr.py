@@ -54,5 +54,5 @@ class ExternalSamplingSolver(DropInSolver):
     ):
         if not isinstance(average_type, AverageType):
             raise ConfigError(f"average_type={average_type!r}: give AverageType.SIMPLE or AverageType.FULL.")
-        average = uniform(exact=average_type is AverageType.FULL)
+        average = uniform("exact" if average_type is AverageType.FULL else "auto")
         super().__init__(game, ExternalSampling(), RegretMatching(), average, seed=seed)

@@ -86,7 +86,7 @@ class ExternalSamplingMCCFRSolver(_CppSolver):
             raise ConfigError(f"avg_type={avg_type!r}: give pyspiel.MCCFRAverageType.SIMPLE or FULL.")
         if _is_negative(seed):
             seed = int(seed) % _MERSENNE_SEEDS  # type: ignore[arg-type]
-        average = uniform(exact=avg_type == pyspiel.MCCFRAverageType.FULL)
+        average = uniform("exact" if avg_type == pyspiel.MCCFRAverageType.FULL else "auto")
         super().__init__(game, ExternalSampling(), RegretMatching(), average, seed=seed)
 
 

@@ -6,11 +6,17 @@
 | `ChanceSampling` | one | all | all |
 | `OpponentSampling` | all | one | all |
 | `ExternalSampling` | one | one | all |
+| `AverageStrategySampling` | one | one | a subset, by the average strategy |
 | `OutcomeSampling` | one | one | one, epsilon-on-policy |
+| `BalancedOutcomeSampling` | one | one | one, from the exploration-balanced strategy |
 """
 
-from mccfr_plus.estimators.base import Average, Estimator
+from mccfr_plus.estimators.balanced import balanced_strategy
+from mccfr_plus.estimators.base import Estimator, Guide, Way
+from mccfr_plus.estimators.baselines import Baseline
 from mccfr_plus.estimators.schemes import (
+    AverageStrategySampling,
+    BalancedOutcomeSampling,
     ChanceSampling,
     ExternalSampling,
     Full,
@@ -19,11 +25,16 @@ from mccfr_plus.estimators.schemes import (
 )
 
 __all__ = [
-    "Average",
+    "AverageStrategySampling",
+    "BalancedOutcomeSampling",
+    "Baseline",
     "ChanceSampling",
     "Estimator",
     "ExternalSampling",
     "Full",
+    "Guide",
     "OpponentSampling",
     "OutcomeSampling",
+    "Way",
+    "balanced_strategy",
 ]

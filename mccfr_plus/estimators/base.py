@@ -6,9 +6,11 @@ import abc
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+
+from mccfr_plus.tree.game_tree import GameTree
 
 
 class Scheme(IntEnum):
@@ -16,33 +18,52 @@ class Scheme(IntEnum):
 
     CUSTOM = 0
     FULL = 1
-    CHANCE = 2
-    OPPONENT = 3
-    EXTERNAL = 4
-    OUTCOME = 5
+    FULL_WALK = 2
+    CHANCE = 3
+    OPPONENT = 4
+    EXTERNAL = 5
+    AVERAGE_STRATEGY = 6
+    OUTCOME = 7
+    SHARED_OUTCOME = 8
 
 
-class Average(IntEnum):
-    """Where the average strategy is updated; see `mccfr_plus.averaging.accumulate`."""
+class Way(IntEnum):
+    """How the average strategy is added up; see `mccfr_plus.averaging.accumulate`."""
 
     EXACT = 0  # all own sequences, by their own reach
-    TOUCHED = 1  # the own infosets that the walk touched, by their own reach
-    VISITS = 2  # the opponents' infosets that the walk visited on-policy (two players)
+    TOUCHED = 1  # the own infosets that were touched, by their own reach
+    VISITS = 2  # the infosets that the walk visited on-policy
     OWN_WALK = 3  # a walk of its own (any number of players)
+    LAZY = 4  # exactly, at touched infosets for all iterations since they were last touched
+    OPTIMISTIC = 5  # the same, as if own reach had stayed what it is now
+    NONE = 6  # nothing is added up
+    CUSTOM = 7  # a kernel of somebody else's
+
+
+class Guide(IntEnum):
+    """Which array, with one entry per slot, a kernel gets as ``guide``."""
+
+    NONE = 0  # an empty one
+    SAMPLING = 1  # what `Estimator.sampling_strategy` returns
+    AVERAGE = 2  # the sums of the average strategy
+    REGRETS = 3  # the minimizer's cumulative regrets
 
 
 @dataclass(frozen=True)
 class Estimator(abc.ABC):
     """Estimates a player's utility gradient over sequences, without bias.
 
-    The contract of the kernel ``kernel(parameters, tree, strategy, workspace, player)``, all of it in Numba: call
-    `begin_walk`; add u_i(z) * (reach of the others) / (probability of sampling z) to ``workspace.gradient`` at the
-    player's last slot before leaf z; call `touch` at every infoset of the player that the walk enters, parents
-    first. It may read anything, knows no minimizer, and writes nothing else.
+    The contract of the kernel ``kernel(parameters, guide, tree, strategy, workspace, player)``, all of it in Numba: add
+    u_i(z) * (reach of the others) / (probability of sampling z) to ``workspace.gradient`` at the player's last slot
+    before leaf z; call `touch` at every infoset of the player that the walk enters, parents first, before adding
+    anything at its slots. It may read anything, knows no minimizer, and writes nothing else. It may be called several
+    times for one gradient, whose mean is then taken (``batch``). Draw through `mccfr_plus.estimators.draws`, so that
+    `check_estimator` can go through all outcomes.
     """
 
     scheme: ClassVar[Scheme] = Scheme.CUSTOM
     short_name: ClassVar[str]
+    references: ClassVar[tuple[str, ...]] = ()  # keys of `mccfr_plus.citations`
 
     @property
     def kernel(self) -> Callable | None:
@@ -53,9 +74,23 @@ class Estimator(abc.ABC):
         """Returns what the kernel gets as ``parameters``, float64; entry 0 is the scheme's number."""
         return np.array([float(self.scheme)])
 
-    def average(self, num_players: int) -> Average:
-        """Returns where the average strategy can be updated so that it is right for this number of players."""
-        return Average.OWN_WALK
+    @property
+    def guide(self) -> Guide:
+        """Which array the kernel gets as ``guide``."""
+        return Guide.NONE
+
+    def sampling_strategy(self, tree: GameTree) -> Any:
+        """Returns the strategy for `Guide.SAMPLING`: ``[num_slots]`` float64 or a policy; positive at every slot."""
+        raise NotImplementedError
+
+    def average(self, num_players: int) -> Way:
+        """Returns how stochastic averaging must be done so that it is right for this number of players."""
+        return Way.OWN_WALK
+
+    @property
+    def samples(self) -> bool:
+        """Whether two gradients under the same strategies can differ."""
+        return True
 
     @property
     def walks_all_chance(self) -> bool:
@@ -64,8 +99,18 @@ class Estimator(abc.ABC):
 
     @property
     def walks_all_own(self) -> bool:
-        """Whether all of the player's own actions are visited."""
+        """Whether all of the player's own actions can be visited in one walk."""
         return True
+
+    @property
+    def draws_once(self) -> bool:
+        """Whether one action is drawn per opponents' infoset and walk, and not one per node."""
+        return False
+
+    @property
+    def updates_all_players(self) -> bool:
+        """Whether one walk estimates all players' gradients; it is called for player 0."""
+        return False
 
     @property
     def needs_leaves(self) -> bool:

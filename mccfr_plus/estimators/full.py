@@ -1,11 +1,11 @@
-"""The exact gradient, by the sequence form: no tree is walked.
+"""The exact gradient: by the sequence form, for which no tree is walked, and what a walk needs that computes it.
 
 Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3; Farina et al. 2020, section 2.
 """
 
 from mccfr_plus._jit import inline_kernel, kernel
 from mccfr_plus.tree.arrays import BLOCK
-from mccfr_plus.workspace import NODES_TOUCHED, at, refresh_reach
+from mccfr_plus.workspace import NODES_TOUCHED, STAMP, at, refresh_reach
 
 
 @inline_kernel
@@ -18,15 +18,34 @@ def full_gradient(tree, strategy, workspace, player):
         if other != player:
             refresh_reach(tree, strategy, workspace, other)
     exact_gradient(tree, workspace.reach, workspace.gradient, player)
+    touch_all(tree, workspace, player)
+    workspace.counts[NODES_TOUCHED] += len(tree.nodes)
+
+
+@inline_kernel
+def touch_all(tree, workspace, player):
+    """Lists all infosets of the player, in order. The list is the same every time. Modified in place."""
     first, last = tree.infoset_range[player], tree.infoset_range[player + 1]
-    if workspace.num_touched[player] != last - first:  # the list is the same in every iteration
+    if last > first and workspace.touched[at(last - 1)]["num_actions"] == 0:  # not listed yet
         for infoset in range(first, last):
-            touched, record = workspace.touched[infoset], tree.infosets[infoset]
+            touched, record = workspace.touched[at(infoset)], tree.infosets[at(infoset)]
             touched["first_slot"] = record["first_slot"]
             touched["num_actions"] = record["num_actions"]
             touched["parent_slot"] = record["parent_slot"]
-        workspace.num_touched[player] = last - first
-    workspace.counts[NODES_TOUCHED] += len(tree.nodes)
+    workspace.num_touched[player] = last - first
+
+
+@kernel
+def begin_full_walk(tree, workspace, player):
+    """Lists all infosets of the player and sets their gradient to 0, for a walk that must not list them again.
+
+    What the walk leaves out is updated too, with a gradient of 0: so nothing changes by leaving it out, whatever the
+    minimizer does there. Modified in place.
+    """
+    touch_all(tree, workspace, player)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        workspace.gradient[at(slot)] = 0.0
+        workspace.mark[at(slot)] = workspace.counts[STAMP]
 
 
 @inline_kernel

@@ -1,63 +1,114 @@
-"""Outcome sampling: one history per player and iteration.
+"""Outcome sampling: one history, in two forms.
 
-At own nodes the action is drawn epsilon-on-policy, xi = epsilon / num_actions + (1 - epsilon) strategy; chance and
-opponents are drawn on-policy, so that at the leaf z their reach cancels and the gradient's only entry is
+**One per player.** At own nodes the action is drawn from xi = epsilon e + (1 - epsilon) strategy, with an exploration
+strategy e (uniform, exploration-balanced, or somebody's own); chance and opponents are drawn on-policy, so that at the
+leaf z their reach cancels and the gradient's only entry is
 
     u_i(z) / (product of xi over the player's own actions on the way to z).
 
-Reference: Lanctot et al. 2009, section 3.1, equation 10, with the paper's epsilon = 0.6.
+**One for all players.** Everybody's actions are drawn from xi, and every player i gets an entry,
+
+    u_i(z) * (product of the other players' strategies) / (product of everybody's xi).
+
+References: Lanctot et al. 2009, section 3.1, equation 10, with the paper's epsilon = 0.6, and algorithm 1 of its
+appendix (one history for all); Farina et al. 2020, section 4.2 (sampling strategies).
 """
 
-from mccfr_plus._jit import inline_kernel
-from mccfr_plus.estimators.walk import draw_action, draw_outcome
-from mccfr_plus.rng import next_double
+from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
+from mccfr_plus.estimators.walk import draw_for_infoset, list_visit
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, at, begin_walk, note_visit, touch
+from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, NUM_VISITS, at, note_visit, touch
 
 
 @inline_kernel
-def draw_exploring(strategy, first, count, epsilon, rng):
-    """Returns the index, 0 .. count - 1, of an action drawn epsilon-on-policy."""
-    draw = next_double(rng)
-    if draw < epsilon:
-        return int(draw / epsilon * count)  # given draw < epsilon, draw / epsilon is uniform: no second number needed
-    return draw_action(strategy, first, count, rng)
+def exploring_probability(strategy, exploration, slot, count, epsilon):
+    """Returns xi, the probability with which `draw_exploring` draws an action."""
+    other = 1.0 / count if len(exploration) == 0 else exploration[at(slot)]
+    return epsilon * other + (1.0 - epsilon) * strategy[at(slot)]
 
 
 @inline_kernel
-def outcome_walk(tree, strategy, workspace, player, epsilon, list_visits):
-    """Writes the gradient of one sampled history and lists what it touched. `workspace` is modified in place.
+def outcome_walk(tree, strategy, exploration, workspace, player, epsilon, visit_mode):
+    """Adds the gradient of one sampled history and lists what it touched. `workspace` is modified in place.
 
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]``, everybody's current strategy.
+        exploration: ``[num_slots]``, or empty for uniform exploration.
         workspace: `Workspace`.
         player: For whom the gradient is estimated.
         epsilon: Exploration at the player's own nodes, in (0, 1].
-        list_visits: Whether to list the opponents' infosets in `workspace.visits`, with weight 1 / (product of xi),
-            which makes up for the player's own exploration.
+        visit_mode: How to list the opponents' infosets in `workspace.visits`, with weight 1 / (product of xi), which
+            makes up for the player's own exploration.
     """
     nodes, rng = tree.nodes, workspace.rng
-    stamp = begin_walk(tree, workspace, player)
     slot, weight = tree.slot_range[-1] + player, 1.0
     num_visits, nodes_touched = 0, 1
     record = nodes[0]
     while record["kind"] != TERMINAL:
         kind, count, payload = record["kind"], record["num_children"], record["payload"]
         if kind == player:
-            touch(tree, workspace, player, payload, count, slot, stamp)
-            index = draw_exploring(strategy, payload, count, epsilon, rng)
+            touch(tree, workspace, player, payload, count, slot)
+            index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
-            weight /= epsilon / count + (1.0 - epsilon) * strategy[at(slot)]
+            weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
         elif kind == CHANCE:
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
-            if list_visits:
-                note_visit(workspace, num_visits, payload, count, weight)
-                num_visits += 1
-            index = draw_action(strategy, payload, count, rng)
+            index = draw_for_infoset(strategy, workspace, payload, count)
+            num_visits = list_visit(workspace, num_visits, visit_mode, payload, count, index, weight)
         record = nodes[at(record["first_child"] + index)]
         nodes_touched += 1
     workspace.gradient[at(slot)] += weight * tree.payoffs[at(record["payload"]), at(player)]
+    workspace.counts[NUM_VISITS] = num_visits
+    workspace.counts[NODES_TOUCHED] += nodes_touched
+
+
+@kernel
+def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_mode):
+    """Adds to all players' gradients what one sampled history says, and lists what it touched. Modified in place.
+
+    Everybody's infosets are visits, with weight (owner's reach) / (product of everybody's xi): the probability of the
+    visit cancels, so that own reach is left, whatever the number of players.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``, everybody's current strategy.
+        exploration: ``[num_slots]``, or empty for uniform exploration.
+        workspace: `Workspace`.
+        epsilon: Exploration of all players, in (0, 1].
+        visit_mode: `VISITED` or `NO_VISITS`.
+    """
+    nodes, rng, last = tree.nodes, workspace.rng, workspace.stack  # per player: the last own slot and the own reach
+    num_players = len(tree.slot_range) - 1
+    for player in range(num_players):
+        last[player]["slot"] = tree.slot_range[-1] + player
+        last[player]["weight"] = 1.0
+    weight = 1.0
+    num_visits, nodes_touched = 0, 1
+    record = nodes[0]
+    while record["kind"] != TERMINAL:
+        kind, count, payload = record["kind"], record["num_children"], record["payload"]
+        if kind == CHANCE:
+            index = draw_outcome(tree.chance, payload, count, rng)
+        else:
+            touch(tree, workspace, kind, payload, count, last[kind]["slot"])
+            if visit_mode != NO_VISITS:
+                note_visit(workspace, num_visits, payload, count, weight * last[kind]["weight"])
+                num_visits += 1
+            index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
+            slot = payload + index
+            last[kind]["slot"] = slot
+            last[kind]["weight"] *= strategy[slot]
+            weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
+        record = nodes[record["first_child"] + index]
+        nodes_touched += 1
+    for player in range(num_players):
+        others = weight
+        for other in range(num_players):
+            if other != player:
+                others *= last[other]["weight"]
+        workspace.gradient[last[player]["slot"]] += others * tree.payoffs[record["payload"], player]
     workspace.counts[NUM_VISITS] = num_visits
     workspace.counts[NODES_TOUCHED] += nodes_touched

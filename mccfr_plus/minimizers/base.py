@@ -10,6 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mccfr_plus.tree.game_tree import GameTree
+
 
 class Rule(IntEnum):
     """The number by which the built-in kernel tells the rules apart; 0 is a kernel of somebody else's."""
@@ -20,6 +22,8 @@ class Rule(IntEnum):
     DISCOUNTED = 3
     PREDICTIVE = 4
     PREDICTIVE_PLUS = 5
+    HEDGE = 6
+    DILATED = 7
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Minimizer(abc.ABC):
     rule: ClassVar[Rule] = Rule.CUSTOM
     short_name: ClassVar[str]
     num_tables: ClassVar[int] = 1
+    references: ClassVar[tuple[str, ...]] = ()  # keys of `mccfr_plus.citations`
 
     @property
     def kernel(self) -> Callable | None:
@@ -48,6 +53,20 @@ class Minimizer(abc.ABC):
     def parameters(self) -> np.ndarray:
         """Returns what the kernel gets as ``parameters``, float64, and may write to; entry 0 is the rule's number."""
         return np.array([float(self.rule)])
+
+    def tables(self, tree: GameTree) -> np.ndarray:
+        """Returns the tables before the first iteration, ``[num_tables, num_slots]`` float64."""
+        return np.zeros((self.num_tables, tree.num_slots))
+
+    @property
+    def needs_perfect_recall(self) -> bool:
+        """Whether the rule is wrong on games where players forget."""
+        return False
+
+    @property
+    def keeps_regrets(self) -> bool:
+        """Whether row 0 of the tables holds cumulative regrets, negative ones too; they may lack discounts."""
+        return False
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         """Returns the cumulative regrets of one infoset's slots, as they count now."""

@@ -2,6 +2,8 @@
 
 from mccfr_plus._jit import inline_kernel
 from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.minimizers.dilated import ETA_NOW, dilated, prepare_dilated, step_size
+from mccfr_plus.minimizers.hedge import hedge
 from mccfr_plus.minimizers.regret_matching import (
     AT,
     discounted,
@@ -13,9 +15,7 @@ from mccfr_plus.minimizers.regret_matching import (
 )
 from mccfr_plus.workspace import at
 
-_RM, _RM_PLUS, _DISCOUNTED, _PREDICTIVE = (
-    int(r) for r in (Rule.REGRET_MATCHING, Rule.REGRET_MATCHING_PLUS, Rule.DISCOUNTED, Rule.PREDICTIVE)
-)
+_RM, _RM_PLUS, _DISCOUNTED, _PREDICTIVE, _PREDICTIVE_PLUS, _HEDGE, _DILATED = (int(r) for r in list(Rule)[1:])
 
 
 @inline_kernel
@@ -30,18 +30,28 @@ def update_infoset(values, strategy, tables, first, last, iteration, parameters)
         return discounted(values, strategy, tables, first, last, iteration, parameters)
     if rule == _PREDICTIVE:
         return predictive(values, strategy, tables, first, last, iteration, parameters)
-    return predictive_plus(values, strategy, tables, first, last, iteration, parameters)
+    if rule == _PREDICTIVE_PLUS:
+        return predictive_plus(values, strategy, tables, first, last, iteration, parameters)
+    if rule == _HEDGE:
+        return hedge(values, strategy, tables, first, last, iteration, parameters)
+    return dilated(values, strategy, tables, first, last, iteration, parameters)
 
 
 @inline_kernel
-def prepare(iteration, parameters):
-    """Does what a built-in rule does once per update, whatever was touched. `parameters` is modified in place."""
-    if int(parameters[0]) == _DISCOUNTED and parameters[AT] != iteration:
-        next_discount(parameters, iteration)
+def prepare(tree, tables, workspace, player, iteration, parameters):
+    """Does what a built-in rule does once per update, before the first infoset. Modified in place."""
+    rule = int(parameters[0])
+    if rule == _DISCOUNTED:
+        if parameters[AT] != iteration:
+            next_discount(parameters, iteration)
+    elif rule == _HEDGE:
+        parameters[ETA_NOW] = step_size(parameters, iteration + 1)  # of the strategy that comes out
+    elif rule == _DILATED:
+        prepare_dilated(tree, tables, workspace, player, iteration, parameters)
 
 
 @inline_kernel
-def nothing_to_prepare(iteration, parameters):
+def nothing_to_prepare(tree, tables, workspace, player, iteration, parameters):
     """Takes the place of `prepare` for somebody's own rule, whose parameters are nobody else's business."""
 
 
@@ -53,7 +63,7 @@ def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
     means nothing. `strategy`, `tables` and `workspace` are modified in place.
     """
     gradient, touched = workspace.gradient, workspace.touched
-    prepare(iteration, parameters)
+    prepare(tree, tables, workspace, player, iteration, parameters)
     begin = tree.infoset_range[player]
     for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
         infoset = touched[at(position)]

@@ -1,4 +1,4 @@
-"""The built-in minimizers: names and parameters. What they do is in `regret_matching`."""
+"""The built-in regret matchers: names and parameters. What they do is in `regret_matching`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ class RegretMatching(Minimizer):
 
     rule: ClassVar[Rule] = Rule.REGRET_MATCHING
     short_name: ClassVar[str] = "rm"
+    references: ClassVar[tuple[str, ...]] = ("hart2000simple",)
+
+    @property
+    def keeps_regrets(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class RegretMatchingPlus(Minimizer):
 
     rule: ClassVar[Rule] = Rule.REGRET_MATCHING_PLUS
     short_name: ClassVar[str] = "rm+"
+    references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Discounted(Minimizer):
     rule: ClassVar[Rule] = Rule.DISCOUNTED
     short_name: ClassVar[str] = "dcfr"
     num_tables: ClassVar[int] = 3
+    references: ClassVar[tuple[str, ...]] = ("brown2019solving",)
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
@@ -59,6 +66,10 @@ class Discounted(Minimizer):
         parameters[kernels.BETA] = self.beta
         return parameters
 
+    @property
+    def keeps_regrets(self) -> bool:
+        return True
+
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         regrets = tables[kernels.REGRET, slots]
         missed_positive = parameters[kernels.AFTER_POSITIVE] - tables[kernels.SEEN_POSITIVE, slots.start]
@@ -71,12 +82,27 @@ def linear() -> Discounted:
     return Discounted(alpha=1.0, beta=1.0)
 
 
+def linear_plus() -> Discounted:
+    """Returns the rule of LCFR+: regrets weigh t, negative ones are forgotten (alpha = 1, beta = minus infinity)."""
+    return Discounted(alpha=1.0, beta=-math.inf)
+
+
+def dcfr_pruning() -> Discounted:
+    """Returns the paper's setting for runs with pruning, DCFR(3/2, 1/2, 2), whose negative regrets keep growing."""
+    return Discounted(alpha=1.5, beta=0.5)
+
+
 @dataclass(frozen=True)
 class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3)."""
 
     rule: ClassVar[Rule] = Rule.PREDICTIVE
     short_name: ClassVar[str] = "prm"
+    references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
+
+    @property
+    def keeps_regrets(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -85,3 +111,4 @@ class PredictiveRegretMatchingPlus(Minimizer):
 
     rule: ClassVar[Rule] = Rule.PREDICTIVE_PLUS
     short_name: ClassVar[str] = "prm+"
+    references: ClassVar[tuple[str, ...]] = ("farina2021faster",)

@@ -33,7 +33,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
             kind that cannot be solved here: mean field, sampled chance, no information states.
     """
     if isinstance(game, str):
-        game = _from_string(game)
+        game = game_of_name(game)
     if not isinstance(game, pyspiel.Game):
         raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
     kind = game.get_type()
@@ -60,7 +60,12 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     return game
 
 
-def _from_string(text: str) -> pyspiel.Game:
+def game_of_name(text: str) -> pyspiel.Game:
+    """Returns the game of a game string as it is, simultaneous moves included.
+
+    Raises:
+        GameError: If the game is unknown (with the nearest names) or its parameters are not accepted.
+    """
     name = text.split("(", 1)[0].strip()
     names = pyspiel.registered_names()
     if name not in names:

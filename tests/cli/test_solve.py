@@ -91,6 +91,51 @@ def test_a_log_of_the_application_is_left_alone(command, caplog):
     assert "simultaneous" in caplog.text
 
 
+def test_bounds_stand_beside_what_was_measured(command):
+    arguments = ["--estimator=full", "--minimizer=rm", "--noalternating", "--iterations=1000", "--bounds", "--json"]
+    outcome = command("solve", "kuhn_poker", *arguments)
+    found = outcome.json["bounds"]
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    assert found["regret"] == [mccfr_plus.regret_bound(tree, p, 1000, "full", "rm").value for p in (0, 1)]
+    assert found["sum"] == sum(found["regret"])
+    assert 0 < found["measured"] == outcome.json["nash_conv"] < found["sum"]
+    assert found["slack"] == 0
+    assert "Lanctot et al. 2009, Theorem 3" in outcome.out
+    assert "all players" in outcome.out
+
+
+def test_bounds_of_all_players_hold_together(command):
+    arguments = [
+        "--estimator=external",
+        "--averaging=stochastic",
+        "--iterations=1e5",
+        "--bounds",
+        "--confidence=0.9",
+        "--json",
+    ]
+    outcome = command("solve", "kuhn_poker", *arguments)
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    expected = [mccfr_plus.regret_bound(tree, p, 100_000, "external", "rm", p=0.05).value for p in (0, 1)]
+    assert outcome.json["bounds"]["regret"] == pytest.approx(expected)
+    assert outcome.json["bounds"]["measured"] is None
+    assert "n/a" in outcome.out
+    assert "the average strategy is sampled or biased" in outcome.out
+
+
+def test_bounds_of_alternating_updates_have_a_slack(command):
+    found = command("solve", "kuhn_poker", "--minimizer=rm+", "--iterations=1000", "--bounds", "--json").json["bounds"]
+    assert found["measured"] <= found["sum"] + found["slack"]
+    assert found["slack"] == pytest.approx(4 / 500.5)
+
+
+def test_says_where_there_is_no_bound(command):
+    outcome = command("solve", "kuhn_poker", "--minimizer=dcfr", "--iterations=10", "--bounds", "--json")
+    assert outcome.json["bounds"]["regret"] == [None, None]
+    assert outcome.json["bounds"]["sum"] is None
+    assert "only linear" in outcome.out
+    assert command("solve", "kuhn_poker", "--iterations=10", "--json").json["bounds"] is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -116,6 +161,8 @@ def test_a_log_of_the_application_is_left_alone(command, caplog):
         (["kuhn_poker", "--seconds=nan"], ["--seconds=nan", "positive"]),
         (["kuhn_poker", "--until=0"], ["--until=0", "positive"]),
         (["kuhn_poker", "--seed=-1"], ["--seed=-1"]),
+        (["kuhn_poker", "--confidence=1"], ["--confidence=1", "below 1"]),
+        (["kuhn_poker", "--confidence=high"], ["--confidence=high", "above 0"]),
         (["kuhn_poker", "--json=maybe"], ["--json=maybe", "true or false"]),
         (["kuhn_poker", "--policy_out=/no/such/directory/p.npz"], ["no directory /no/such/directory"]),
     ],

@@ -6,19 +6,50 @@ import numba
 import numpy as np
 
 from mccfr_plus.borrowed import borrow
-from mccfr_plus.estimators.schemes import estimate
+from mccfr_plus.estimators import Baseline, Guide
+from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.loop import max_visits
 from mccfr_plus.parts import estimator_of
-from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, Workspace, new_workspace
+from mccfr_plus.workspace import (
+    NODES_TOUCHED,
+    NUM_VISITS,
+    VISITED,
+    Workspace,
+    begin_gradient,
+    begin_walk,
+    mean_of_walks,
+    new_workspace,
+)
 
 
 @numba.njit(error_model="numpy")
-def _sample(count, parameters, tree, strategy, workspace, player, total, squares, hits):
+def _gradient(batch, parameters, guide, baseline, rate, tree, strategy, workspace, player):
+    """Does what the loop does for one gradient."""
+    if player >= 0:
+        begin_gradient(tree, workspace, player)
+    else:
+        for other in range(len(tree.slot_range) - 1):
+            begin_gradient(tree, workspace, other)
+    mode = VISITED if len(workspace.visits) > 0 else 0
+    for _ in range(batch):
+        begin_walk(workspace)
+        if len(baseline) > 0:
+            estimate_controlled(parameters, guide, baseline, rate, tree, strategy, workspace, player, mode)
+        else:
+            estimate(parameters, guide, tree, strategy, workspace, max(player, 0), mode)
+    if batch > 1:
+        mean_of_walks(workspace, tree, player, batch)
+
+
+@numba.njit(error_model="numpy")
+def _sample(
+    count, batch, parameters, guide, baseline, rate, tree, strategy, workspace, player, shared, total, squares, hits
+):
     """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else."""
     tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
     empty = tree.slot_range[-1] + player
     for _ in range(count):
-        estimate(parameters, tree, strategy, workspace, player)
+        _gradient(batch, parameters, guide, baseline, rate, tree, strategy, workspace, -1 if shared else player)
         begin = tree.infoset_range[player]
         for position in range(begin, begin + workspace.num_touched[player]):
             first = workspace.touched[position]["first_slot"]
@@ -32,13 +63,15 @@ def _sample(count, parameters, tree, strategy, workspace, player, total, squares
 
 
 @numba.njit(error_model="numpy")
-def _project(count, parameters, tree, strategy, workspace, player, signs, total, squares):
+def _project(
+    count, batch, parameters, guide, baseline, rate, tree, strategy, workspace, player, shared, signs, total, squares
+):
     """Adds up values and squares of `count` sampled gradients times the columns of `signs`."""
     tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
     empty = tree.slot_range[-1] + player
     sums = np.zeros(signs.shape[1])
     for _ in range(count):
-        estimate(parameters, tree, strategy, workspace, player)
+        _gradient(batch, parameters, guide, baseline, rate, tree, strategy, workspace, -1 if shared else player)
         sums[:] = workspace.gradient[empty] * signs[-1]
         begin = tree.infoset_range[player]
         for position in range(begin, begin + workspace.num_touched[player]):
@@ -53,33 +86,53 @@ def _project(count, parameters, tree, strategy, workspace, player, signs, total,
 class Sampler:
     """An estimator at work on a tree, with a workspace that starts full of rubbish."""
 
-    def __init__(self, tree, short_name: str, state: int = 1):
+    def __init__(self, tree, short_name, state: int = 1, baseline: Baseline | None = None, batch: int = 1):
         self.tree = tree
+        self.batch = batch
         self.estimator = estimator_of(short_name)
         self.arrays = tree.arrays_with_leaves
         nodes = tree.arrays.nodes
         chance, own = self.estimator.walks_all_chance, self.estimator.walks_all_own
         size = max(max_visits(nodes, p, False, chance, own) for p in range(tree.num_players))
-        workspace = new_workspace(tree.arrays, tree.shape.max_stack, size, np.array([state], np.uint64))
+        if self.estimator.updates_all_players:
+            size = max_visits(nodes, -9, False, False, False)
+        workspace = new_workspace(
+            tree.arrays,
+            tree.shape,
+            np.array([state], np.uint64),
+            max_visits=size,
+            once=self.estimator.draws_once,
+            frames=baseline is not None,
+        )
         workspace.gradient[:] = 1e9  # nobody may count what stands at slots that a walk does not touch
         self.workspace: Workspace = workspace
         self.strategy = tree.uniform_strategy()
+        self.guide = np.zeros(0)
+        if self.estimator.guide == Guide.SAMPLING:
+            self.guide = self.estimator.sampling_strategy(tree)
+        elif self.estimator.guide != Guide.NONE:
+            self.guide = np.zeros(tree.num_slots)
+        self.baselines = np.zeros((tree.num_players, tree.num_nodes) if baseline else (0, 0))
+        self.rate = baseline.rate if baseline else 0.0
 
     def use(self, strategy: np.ndarray) -> None:
         self.strategy = strategy
         self.workspace.reach_valid[:] = 0
 
+    def _first(self, player: int) -> tuple:
+        parameters = self.estimator.parameters()
+        parts = (self.batch, parameters, self.guide, self.baselines, self.rate, self.arrays, self.strategy)
+        return (*parts, self.workspace, player, self.estimator.updates_all_players)
+
     def sum(self, player: int, count: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the sums of gradients, of their squares, and how often they were not 0, ``[num_slots + 1]``."""
         out = np.zeros((3, self.tree.num_slots + 1))
-        parameters = self.estimator.parameters()
-        _sample(count, parameters, self.arrays, self.strategy, self.workspace, player, *out)
+        _sample(count, *self._first(player), *out)
         return tuple(out)
 
     def project(self, player: int, count: int, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = np.zeros((2, signs.shape[1]))
-        parameters = self.estimator.parameters()
-        _project(count, parameters, self.arrays, self.strategy, self.workspace, player, signs, *out)
+        _project(count, *self._first(player), signs, *out)
         return tuple(out)
 
     def touched(self, player: int) -> np.ndarray:

@@ -54,10 +54,13 @@ def test_kernel_equals_naive_twin_with_the_same_draws(scheme, game):
         # Zeros come with the second half: then some infosets cannot be reached, and some draws are forced.
         sampler.use(naive.random_strategy(tree, seed=repeat, zeros=0.0 if 2 * repeat < repeats else 0.4))
         table = naive.to_dict(tree, sampler.strategy)
+        if scheme == "average_strategy":  # as an average has them after some thousand and after many iterations
+            sampler.guide = naive.random_strategy(tree, seed=repeat + 50, zeros=0.3) * 10.0 ** (repeat % 6 + 3)
+        sums = naive.to_dict(tree, sampler.guide) if scheme == "average_strategy" else None
         for player in range(tree.num_players):
             nodes_before = sampler.nodes_touched
             gradient, _, _ = sampler.sum(player)
-            twin = naive.sample_gradient(root, player, table, scheme, draws)
+            twin = naive.sample_gradient(root, player, table, scheme, draws, sums=sums)
             assert int(sampler.workspace.rng[0]) == draws.state
             assert sampler.nodes_touched - nodes_before == twin.nodes
             np.testing.assert_allclose(
@@ -69,7 +72,7 @@ def test_kernel_equals_naive_twin_with_the_same_draws(scheme, game):
             records = tree.arrays.infosets[expected]
             for field in ("first_slot", "num_actions", "parent_slot"):
                 assert touched[field].tolist() == records[field].tolist()
-            if tree.num_players == 2 and scheme in ("external", "opponent", "outcome"):
+            if tree.num_players == 2 and scheme not in ("full", "chance"):
                 visits = sampler.visits()
                 assert [tree.infoset_of_slot[v] for v in visits["first_slot"]] == [
                     tree.infoset(text, owner) for (owner, text), _ in twin.visits
@@ -84,10 +87,15 @@ def test_mean_over_all_outcomes_is_the_exact_gradient(scheme, game, zeros):
     # The twin that the test above ties to the kernel, over every outcome of its draws with its probability.
     tree, root = naive.tree_of(game), naive.root_of(game)
     table = naive.to_dict(tree, naive.random_strategy(tree, seed=5, zeros=zeros))
+    sums = naive.to_dict(tree, naive.random_strategy(tree, seed=6, zeros=0.3))
     for player in range(tree.num_players):
         mean, mass = np.zeros(tree.num_slots + 1), 0.0
         for outcome, (probability, found) in enumerate(
-            naive.all_outcomes(lambda draws, p=player: naive.sample_gradient(root, p, table, scheme, draws))
+            naive.all_outcomes(
+                lambda draws, p=player: naive.sample_gradient(
+                    root, p, table, scheme, draws, sums=sums, rho=(0.2, 2.0, 0.1)
+                )
+            )
         ):
             mass += probability
             mean += probability * naive.sequences_to_array(tree, found.gradient, player)
@@ -110,7 +118,9 @@ def test_mean_of_samples_on_leduc(scheme, zeros):
     exact, sampler = Sampler(tree, "full"), Sampler(tree, scheme, state=11)
     exact.use(strategy)
     sampler.use(strategy)
-    count = {"chance": 30_000, "opponent": 4_000, "external": 100_000, "outcome": 300_000}[scheme]
+    if scheme == "average_strategy":
+        sampler.guide = naive.random_strategy(tree, seed=4, zeros=0.3) * 1e7
+    count = {"chance": 30_000, "opponent": 4_000, "external": 100_000, "average_strategy": 100_000}.get(scheme, 300_000)
     enough = 200  # a normal limit says something where there were so many non-zero samples
     for player in range(2):
         target = exact.sum(player)[0]
@@ -162,6 +172,6 @@ def test_outcome_refuses_a_bad_epsilon(epsilon):
 
 
 def test_descriptions_evaluate_back():
-    names = vars(mccfr_plus)
+    names = {**vars(mccfr_plus), "inf": math.inf}
     for part in [*parts.ESTIMATORS.values(), *parts.MINIMIZERS.values(), *parts.AVERAGES.values()]:
-        assert eval(repr(part()), dict(names)) == part()
+        assert eval(repr(part()), names) == part()

@@ -1,0 +1,107 @@
+"""Regret bounds of FTRL and online mirror descent with a dilated entropy.
+
+With step size eta, regularizer psi >= 0 that is 0 at the start, Omega = max psi and modulus mu of psi in the 1-norm:
+
+    R^T <= Omega / eta + eta / (2 mu) * sum over t of ||g_t - m_t||_inf^2
+
+where m_t is the prediction of g_t, 0 without one. Derived, by the conjugate Phi(G) = max over x of
+<G, x> - psi(x) / eta, which has gradient x and is eta / mu smooth:
+
+    Phi(G_t) <= Phi(G_{t-1} + m_t) + <x_t, g_t - m_t> + eta / (2 mu) * ||g_t - m_t||^2,
+    Phi(G_{t-1} + m_t) <= Phi(G_{t-1}) + <x_t, m_t>  (convexity),
+
+and the sum telescopes. Mirror descent, with its second projection where it is optimistic, has the same constants.
+
+References: Rakhlin, Sridharan 2013, "Online learning with predictable sequences"; Syrgkanis et al. 2015, "Fast
+convergence of regularized learning in games"; `mccfr_plus.minimizers.dilated_weights` for psi and mu.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mccfr_plus.bounds.treeplex import infosets_of, plan_norm, weighted_entropy
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.tree.game_tree import GameTree
+
+
+def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:
+    """Returns Omega = max over plans of psi, exactly; the smallest value of psi, at the uniform strategy, is 0.
+
+    psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I. It is
+    also the largest Bregman divergence from the uniform strategy, which mirror descent starts from.
+
+    Args:
+        tree: The game.
+        player: Whose plans.
+        weights: ``[num_infosets]`` float64, as `dilated_weights` returns them.
+
+    Raises:
+        ConfigError: If the player or the weights are out of range.
+        GameError: If a player forgets.
+    """
+    return weighted_entropy(tree, player, _checked(tree, weights))
+
+
+def strong_convexity(tree: GameTree, player: int, weights: np.ndarray) -> float:
+    """Returns a modulus of psi in the 1-norm: min over I of (weights[I] / least[I]) / M_Q, for any positive weights.
+
+    least are the weights of the scheme ``"least"``. A lower bound, derived in `mccfr_plus.minimizers.dilated_weights`;
+    for the scheme ``"least"`` it is 1 / M_Q, for ``"kroer"`` at least that, which is what Kroer et al. 2020 state. See
+    `dilated_diameter` for the arguments.
+    """
+    first, last = infosets_of(tree, player)
+    if first == last:
+        return float("inf")  # one plan only
+    least = dilated_weights(tree, "least")[first:last]
+    return float((_checked(tree, weights)[first:last] / least).min()) / plan_norm(tree, player)
+
+
+def dilated_bound(
+    tree: GameTree,
+    player: int,
+    iterations: int,
+    eta: float,
+    weights: np.ndarray,
+    gradient_bound: float | None = None,
+    *,
+    optimistic: bool = False,
+) -> float:
+    """Returns the bound on the average regret of FTRL or mirror descent with the dilated entropy.
+
+        Omega / (eta T) + eta / (2 mu) * G^2
+
+    Args:
+        tree: The game.
+        player: Whose regret.
+        iterations: T, at least 1.
+        eta: Step size, above 0.
+        weights: ``[num_infosets]`` float64, of the dilated entropy.
+        gradient_bound: Bound on the entries of the gradients. None: half the player's payoff range, which holds for
+            exact gradients and for those of chance, opponent and external sampling, as adding a constant to all
+            payoffs changes a gradient by a vector that is constant on plans. For outcome sampling it is
+            `largest_payoff` / `outcome_delta`.
+        optimistic: Whether the last gradient is the prediction of the next: then G is twice the bound.
+
+    Returns:
+        The bound on regret / T against the gradients that the minimizer was given.
+
+    Raises:
+        ConfigError: If an argument is out of range.
+        GameError: If a player forgets.
+    """
+    if iterations < 1 or not eta > 0:
+        raise ConfigError(f"iterations={iterations!r}, eta={eta!r}: must be at least 1 and above 0.")
+    modulus = strong_convexity(tree, player, weights)
+    largest = float(tree.payoff_range[player]) / 2 if gradient_bound is None else float(gradient_bound)
+    if optimistic:
+        largest *= 2
+    return dilated_diameter(tree, player, weights) / (eta * iterations) + eta * largest**2 / (2 * modulus)
+
+
+def _checked(tree: GameTree, weights: np.ndarray) -> np.ndarray:
+    weights = np.asarray(weights, np.float64)
+    if weights.shape != (tree.num_infosets,) or not (weights > 0).all():
+        raise ConfigError(f"weights of shape {weights.shape}: give {tree.num_infosets} positive numbers.")
+    return weights

@@ -1,0 +1,366 @@
+"""The tightest regret bound that is known for a pair of parts.
+
+Iteration t has weight w_t, and R = max over plans x of sum over t of w_t <g_t, x - x_t> is a player's regret, g_t
+being the exact gradient that the player faced. Bounds are on R / (sum of w_t), and split R in two:
+
+1. the regret against the estimates that the minimizer was given. With ranges of estimates of at most D per block of
+   infosets and iteration, N = sqrt(sum of w_t^2), and for the rules that cut regrets at 0 N = w_T sqrt(T):
+
+       factor * D * M * sqrt(A) * N,   factor 1, with predictions 2;
+
+2. for sampled estimates, how far these regrets can be from the exact ones: the smaller of
+
+       (Delta + D') sqrt(2 sum of w_t^2 * log(K / p))              Farina, Kroer, Sandholm 2020, Proposition 2
+       sqrt(2 |I| |B| / p) * D * sqrt(A) * sqrt(sum of w_t^2)      Gibson et al. 2012, Theorem 6
+
+   with probability at least 1 - p.
+
+Nor does an average regret ever exceed Delta, which is what is returned for runs too short for the theorems. A is the
+largest number of actions, M the smaller of M_i and the largest M_i(sigma), K the number of pure strategies, |B| the
+number of own action sequences. Delta is the range of payoffs; D = D' = Delta for full, chance, opponent and external,
+D = D' = max |payoff| / delta for outcome sampling (Farina et al., equation 7; with the balanced strategy delta is at
+least 1 / (number of sequences - 1)), and where subsets of own actions are visited, D = D' = (largest - smallest payoff,
+0 among them) / delta.
+
+What of this is the papers' and what is not:
+
+* Theorem 3 of Lanctot et al. 2009 is 1. for regret matching; their Theorems 4 and 5 have M (1 + sqrt(2 / p)) for the
+  sampled schemes, which Gibson et al. corrected in a footnote to M + sqrt(2 |I| |B| / p). Theorem 5 of Gibson et al.
+  replaces M_i by M_i(sigma*), sigma* the best strategy in hindsight; before a run only its maximum is known.
+* Both papers have Delta / delta where D = max |payoff| / delta stands here. A single sampled payoff is a
+  difference to 0, so that theirs holds only if 0 lies between the smallest and the largest payoff.
+* Proposition 2 is about a fixed comparator. The best one depends on the draws, so that K in the logarithm, a union
+  bound over pure strategies, is needed for the maximum; log K is exact, see `log_pure_strategies`.
+* Derived, weights: N comes from regret matching's sqrt(sum of squares) where regrets are weighted (linear CFR). RM+
+  keeps Q_T(a) >= sum of r_t(a) over t >= s for any s, and sum of w_t r_t = sum over s of (w_s - w_{s-1}) (sum over t
+  >= s of r_t) <= w_T Q_T for weights that do not fall (Tammelin et al. 2015 have w_t = t).
+* Derived, predictions: |[R_T]+|^2 <= sum of |r_t - r_{t-1}|^2 <= 4 sum of |r_t|^2, as <r_t, [R_{t-1} + r_{t-1}]+> = 0
+  and |[.]+|^2 / 2 is 1-smooth; for the + variant the two projections of optimistic mirror descent give the same.
+  Farina, Kroer, Sandholm 2021 bound the same sum, with their own constants.
+* Derived, Theorem 6 with weights and for any minimizer: exact minus estimated regrets of one infoset and action are a
+  martingale whose differences have a second moment of at most E[w_t^2 r_t^2], these sum to at most D^2 w_t^2 over a
+  block, and Markov's inequality on the sum over infosets and actions gives the formula, without the factor 2 under the
+  root even. It holds for the best strategy in hindsight.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mccfr_plus import parts
+from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.bounds.dilated import dilated_bound
+from mccfr_plus.bounds.exploration import largest_payoff, outcome_delta
+from mccfr_plus.bounds.treeplex import (
+    action_sequences,
+    check_player,
+    entropy_and_blocks,
+    largest_m_value,
+    log_pure_strategies,
+    m_value,
+)
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators import (
+    AverageStrategySampling,
+    BalancedOutcomeSampling,
+    Estimator,
+    ExternalSampling,
+    OutcomeSampling,
+)
+from mccfr_plus.estimators.base import Scheme
+from mccfr_plus.minimizers import Minimizer, linear
+from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.tree.game_tree import GameTree
+
+_CUT_AT_ZERO = (Rule.REGRET_MATCHING_PLUS, Rule.PREDICTIVE_PLUS)
+_UNWEIGHTED = (Rule.REGRET_MATCHING, Rule.PREDICTIVE, Rule.HEDGE, Rule.DILATED)
+_PREDICTIVE = (Rule.PREDICTIVE, Rule.PREDICTIVE_PLUS)
+
+_LOCAL_THEOREM = {
+    Rule.REGRET_MATCHING: "Lanctot et al. 2009, Theorem 3",
+    Rule.REGRET_MATCHING_PLUS: "Lanctot et al. 2009, Theorem 3, with RM+ of Tammelin et al. 2015",
+    Rule.DISCOUNTED: "Lanctot et al. 2009, Theorem 3, with the weights of linear CFR (derived)",
+    Rule.PREDICTIVE: "Lanctot et al. 2009, Theorem 3, with the last regrets as predictions (derived)",
+    Rule.PREDICTIVE_PLUS: "Lanctot et al. 2009, Theorem 3, with the last regrets as predictions (derived)",
+    Rule.HEDGE: "Freund, Schapire 1997 at every infoset (derived)",
+    Rule.DILATED: "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter",
+}
+_TRIVIAL = "the payoff range, which is smaller than the theorems' bounds"
+_IN_HINDSIGHT = "M_i(sigma) of Gibson et al. 2012, Theorem 5"
+_CONCENTRATION = "Farina, Kroer, Sandholm 2020, Proposition 2"
+_SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
+
+
+@dataclass(frozen=True)
+class RegretBound:
+    """A bound on a player's average regret, and where it comes from."""
+
+    value: float  # on the average regret, in the game's payoffs; with weights, on the weighted average
+    theorem: str  # author, year, number
+    assumptions: tuple[str, ...]
+    probability: float  # with which it holds at least; 1.0 if nothing is sampled
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Sums of the weights t^gamma of T iterations, all divided by the last weight; bounds in the right direction."""
+
+    total: float
+    squares: float
+    iterations: int
+
+    @classmethod
+    def of(cls, gamma: float, iterations: int) -> Weights:
+        if gamma == 0:
+            return cls(float(iterations), float(iterations), iterations)
+        if gamma == 1:
+            squares = (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
+            return cls((iterations + 1) / 2, squares, iterations)
+        # t^gamma grows, so that its sum is above the integral from 0 to T, and its squares' sum below it plus the last.
+        return cls(iterations / (gamma + 1), min(iterations / (2 * gamma + 1) + 1, iterations), iterations)
+
+
+def regret_bound(
+    tree: GameTree,
+    player: int,
+    iterations: int,
+    estimator: Estimator | str,
+    minimizer: Minimizer | str,
+    averaging: PowerAverage | str | None = "uniform",
+    *,
+    p: float = 0.05,
+) -> RegretBound | None:
+    """Returns the tightest known bound on a player's average regret; None where there is none.
+
+    The regret is external, against what the player faced in each iteration, so that it holds for simultaneous and for
+    alternating updates alike and for any number of players. See the module for the formulas.
+
+    There is none for games of imperfect recall, for parts that are not built in, for outcome sampling with one history
+    for all or a sampling strategy of one's own, for discounted rules other than linear CFR with its linear average, for
+    step sizes that decay, and for rm, prm, hedge, ftrl and omd with weighted averages.
+    `why_no_bound` says which it is.
+
+    Args:
+        tree: The game.
+        player: Whose regret.
+        iterations: T, at least 1, fixed before the run or by a rule that does not look at the draws.
+        estimator: An `Estimator` or its short name.
+        minimizer: A `Minimizer` or its short name.
+        averaging: The weights t^gamma of the iterations, or their short name; None: what goes with the minimizer.
+        p: Probability with which the bound may fail, in (0, 1); unused for exact gradients.
+
+    Raises:
+        ConfigError: If an argument is unknown or out of range.
+
+    Example:
+        >>> import mccfr_plus
+        >>> tree = mccfr_plus.compile_game("kuhn_poker")
+        >>> bound = regret_bound(tree, 0, 10_000, "full", "rm")
+        >>> round(bound.value, 4), bound.probability
+        (0.196, 1.0)
+    """
+    estimator, minimizer = parts.estimator_of(estimator), parts.minimizer_of(minimizer)
+    averaging = parts.average_of(averaging, minimizer)
+    _check(tree, player, iterations, p)
+    if why_no_bound(tree, estimator, minimizer, averaging) is not None:
+        return None
+    return _find(tree, player, iterations, estimator, minimizer, averaging, p)
+
+
+def why_no_bound(
+    tree: GameTree,
+    estimator: Estimator | str,
+    minimizer: Minimizer | str,
+    averaging: PowerAverage | str | None = "uniform",
+) -> str | None:
+    """Returns why `regret_bound` has none for these parts, in words; None if it has one."""
+    estimator, minimizer = parts.estimator_of(estimator), parts.minimizer_of(minimizer)
+    gamma = parts.average_of(averaging, minimizer).gamma
+    if not tree.perfect_recall:
+        return "the game has imperfect recall"
+    is_unknown = estimator.kernel is not None or estimator.scheme == Scheme.CUSTOM
+    if is_unknown or estimator.updates_all_players or getattr(estimator, "sampling", None) is not None:
+        return f"nothing is known here about the range of {estimator!r}'s estimates"
+    if minimizer.kernel is not None or minimizer.rule not in _LOCAL_THEOREM:
+        return f"no theorem is known here for {minimizer!r}"
+    if minimizer.rule == Rule.DISCOUNTED and (minimizer != linear() or gamma != 1):
+        return f"of the discounted rules only linear with its linear average has a bound here, not {minimizer!r}"
+    if getattr(minimizer, "decay", 0.0) > 0:
+        return f"{minimizer.short_name} has a bound for constant step sizes only (decay=0)"
+    if minimizer.rule == Rule.HEDGE and getattr(minimizer, "optimistic", False):
+        return "no theorem is known here for optimistic hedge under CFR"
+    if minimizer.rule in _UNWEIGHTED and gamma != 0:
+        return f"{minimizer.short_name} has a bound for the uniform average only"
+    return None
+
+
+def sampling_deviation(
+    tree: GameTree,
+    player: int,
+    iterations: int,
+    estimator: Estimator | str,
+    averaging: PowerAverage | str = "uniform",
+    *,
+    p: float = 0.05,
+) -> float:
+    """Returns how far the exact average regret can be above the estimated one, with probability at least 1 - p.
+
+    Part 2 of the module's sum, for minimizers whose part 1 is known otherwise (`hedge_bound`, `dilated_bound`): 0 for
+    exact gradients. See `regret_bound` for arguments and errors; for an estimator that is not built in nothing is
+    known.
+
+    Raises:
+        ConfigError: If an argument is out of range, or the estimator is not built in.
+        GameError: If a player forgets.
+    """
+    estimator = parts.estimator_of(estimator)
+    reason = why_no_bound(tree, estimator, "rm+", averaging)
+    if reason is not None:
+        raise ConfigError(f"estimator={estimator!r}: {reason}.")
+    _check(tree, player, iterations, p)
+    if estimator.scheme == Scheme.FULL:
+        return 0.0
+    weights = Weights.of(float(parts.average_of(averaging, parts.minimizer_of("rm+")).gamma), int(iterations))
+    scale = _scale(tree, player, estimator)[0]
+    return _deviation(tree, player, scale, weights, p)[0] / weights.total
+
+
+def _check(tree: GameTree, player: int, iterations: int, p: float) -> None:
+    check_player(tree, player)
+    if iterations < 1:
+        raise ConfigError(f"iterations={iterations!r}: must be at least 1.")
+    if not 0 < p < 1:
+        raise ConfigError(f"p={p!r}: the probability to fail must be above 0 and below 1.")
+
+
+def _find(
+    tree: GameTree,
+    player: int,
+    iterations: int,
+    estimator: Estimator,
+    minimizer: Minimizer,
+    averaging: PowerAverage,
+    p: float,
+) -> RegretBound:
+    """Returns the bound of parts that have one."""
+    weights = Weights.of(float(averaging.gamma), int(iterations))
+    scale, assumption = _scale(tree, player, estimator)
+    size, theorems = _size(tree, player)
+    theorems = [_LOCAL_THEOREM[minimizer.rule], *theorems]
+    growth = math.sqrt(weights.iterations if minimizer.rule in _CUT_AT_ZERO else weights.squares)
+    factor = 2.0 if minimizer.rule in _PREDICTIVE else 1.0
+    if minimizer.rule in (Rule.HEDGE, Rule.DILATED):
+        total = iterations * _exponential(tree, player, iterations, estimator, minimizer, scale)
+        theorems = theorems[:1]
+    else:
+        total = factor * scale * size * math.sqrt(_most_actions(tree, player)) * growth
+    assumptions, probability = ["perfect recall"], 1.0
+    if estimator.scheme != Scheme.FULL:
+        deviation, name = _deviation(tree, player, scale, weights, p)
+        total, probability = total + deviation, 1.0 - p
+        theorems.append(name)
+        assumptions += [assumption, "the number of iterations does not depend on the draws"]
+    limit = float(tree.payoff_range[player])
+    if total / weights.total > limit:
+        return RegretBound(limit, _TRIVIAL, (), 1.0)
+    return RegretBound(total / weights.total, "; ".join(theorems), tuple(assumptions), probability)
+
+
+def _most_actions(tree: GameTree, player: int) -> int:
+    return tree.statistics().max_actions[player]
+
+
+def _exponential(
+    tree: GameTree, player: int, iterations: int, estimator: Estimator, minimizer: Any, scale: float
+) -> float:
+    """Returns the bound on the average estimated regret of Hedge, FTRL or OMD."""
+    if minimizer.rule == Rule.HEDGE:
+        return hedge_bound(tree, player, iterations, minimizer.eta, scale)
+    weights = dilated_weights(tree, minimizer.weights)
+    delta = _delta(tree, player, estimator)
+    largest = None if delta is None else largest_payoff(tree, player) / delta
+    return dilated_bound(tree, player, iterations, minimizer.eta, weights, largest, optimistic=minimizer.optimistic)
+
+
+def _delta(tree: GameTree, player: int, estimator: Estimator) -> float | None:
+    """Returns the smallest probability of own actions on the way to a leaf, None if all are visited."""
+    if isinstance(estimator, OutcomeSampling):
+        return outcome_delta(tree, player, estimator.epsilon)
+    if isinstance(estimator, BalancedOutcomeSampling):
+        return outcome_delta(tree, player, estimator.epsilon, estimator.sampling_strategy(tree))
+    ones = np.ones(tree.num_slots)
+    if isinstance(estimator, AverageStrategySampling):
+        return outcome_delta(tree, player, estimator.epsilon, ones)
+    if isinstance(estimator, ExternalSampling) and estimator.prune_below is not None:
+        return outcome_delta(tree, player, estimator.prune_probability, ones)
+    return None
+
+
+def _scale(tree: GameTree, player: int, estimator: Estimator) -> tuple[float, str]:
+    """Returns the range of a player's estimated values within a block, and what it rests on."""
+    delta = _delta(tree, player, estimator)
+    if delta is None:
+        return float(tree.payoff_range[player]), "others and chance drawn on-policy or all visited"
+    reason = f"others and chance drawn on-policy, delta = {delta:.3g}"
+    if not estimator.walks_all_own:  # one action has an estimate, the others have 0
+        return largest_payoff(tree, player) / delta, reason
+    payoffs = tree.arrays.payoffs[:, player]
+    return float(payoffs.max(initial=0.0) - payoffs.min(initial=0.0)) / delta, reason
+
+
+def _size(tree: GameTree, player: int) -> tuple[float, list[str]]:
+    """Returns the smaller of M_i and the largest M_i(sigma), with whose it is where that is not M_i."""
+    everywhere, in_hindsight = m_value(tree, player), largest_m_value(tree, player)
+    return (in_hindsight, [_IN_HINDSIGHT]) if in_hindsight < everywhere else (everywhere, [])
+
+
+def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: float) -> tuple[float, str]:
+    """Returns the smaller bound on exact minus estimated regret, a total in units of the last weight, and its name."""
+    spread = math.sqrt(weights.squares)
+    exact = float(tree.payoff_range[player])
+    log_failures = log_pure_strategies(tree, player) - math.log(p)
+    concentration = (exact + scale) * spread * math.sqrt(2 * log_failures)
+    num_infosets = int(np.diff(tree.arrays.infoset_range)[player])
+    num_blocks = int(action_sequences(tree, player).max(initial=-1)) + 1
+    second_moment = math.sqrt(2 * num_infosets * num_blocks / p * _most_actions(tree, player)) * scale * spread
+    return min((concentration, _CONCENTRATION), (second_moment, _SECOND_MOMENT))
+
+
+def hedge_bound(
+    tree: GameTree, player: int, iterations: int, eta: float, scale: float | None = None, *, deviation: float = 0.0
+) -> float:
+    """Returns the bound on the average regret of CFR with Hedge of step size eta at every infoset.
+
+        (max over plans x of  sum over I of x[parent(I)] log(n_I) / eta
+                              + sum over s with infosets below of x[s] * eta * T * scale^2 / 8) / T + deviation
+
+    Hedge has regret log(n) / eta + (eta / 8) * (sum of squared ranges of values) (Hoeffding's lemma). The infosets
+    right below one own sequence s share a range of at most `scale` in each iteration, as their ranges are scale times
+    probabilities that sum to at most 1. The maximum is over the best strategy in hindsight, exact.
+
+    Args:
+        tree: The game.
+        player: Whose regret.
+        iterations: T, at least 1.
+        eta: Step size, above 0, the same at every infoset.
+        scale: Range of the estimated values. None: the player's payoff range, right for all estimators but outcome
+            sampling, for which it is `largest_payoff` / `outcome_delta`.
+        deviation: What sampling adds to the average regret.
+
+    Raises:
+        ConfigError: If an argument is out of range.
+        GameError: If a player forgets.
+
+    Reference: Freund, Schapire 1997; Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the
+    tree.
+    """
+    if iterations < 1 or not eta > 0:
+        raise ConfigError(f"iterations={iterations!r}, eta={eta!r}: must be at least 1 and above 0.")
+    width = float(tree.payoff_range[check_player(tree, player)]) if scale is None else float(scale)
+    total = entropy_and_blocks(tree, player, 1 / eta, eta * iterations * width**2 / 8)
+    return total / iterations + deviation

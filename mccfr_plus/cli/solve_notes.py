@@ -1,0 +1,51 @@
+"""What `mccfr-plus solve --help` says about parts, runs and results."""
+
+NOTES = """
+A solver is an estimator, a minimizer and an average; any three go together. Parameters go in parentheses:
+--estimator="outcome(epsilon=0.3)", --averaging="power(gamma=1.5)".
+
+estimators: what part of the tree a walk visits
+  full              all of it; exact (CFR). pruning=True: a traversal that skips what the others do not reach
+  chance            one outcome at each chance node, everything else
+  opponent          one action at each node of the others, everything else
+  external          one outcome or action at chance's and the others' nodes, all own actions (MCCFR); prune_below
+  outcome           one single play; epsilon, its exploration; shared=True: one play for all players
+  balanced          one single play, own actions from the exploration-balanced strategy; epsilon
+  average_strategy  as external, but a subset of own actions, by the average strategy; epsilon, tau, beta
+  With opponent, external and average_strategy, once=True draws one action per information set, not per node.
+minimizers: how regrets become the next strategy
+  rm            regret matching (CFR)
+  rm+           regrets cut at 0 (CFR+)
+  linear        iteration t weighs t (linear CFR); linear+: and negative regrets are forgotten (LCFR+)
+  dcfr          discounted regrets; alpha, beta (DCFR); dcfr_pruning: the paper's setting for pruning
+  prm, prm+     predictive regret matching (PCFR, PCFR+)
+  hedge         multiplicative weights; eta, decay, optimistic
+  ftrl, omd     on whole sequences, with dilated entropy; eta, weights, optimistic; omd: decay
+averages: how much iteration t counts in the result, and how it is added up
+  uniform       1
+  linear        t
+  power         t^gamma; gamma
+  exact, lazy, stochastic, sampled, optimistic: the same with gamma=0 unless given, added up
+    exact         everywhere in each iteration
+    lazy          the same numbers, only where something changed: what is used unless another way is named
+    stochastic    where walks come by: unbiased, with variance (OpenSpiel's SIMPLE, which is biased from 3 players on)
+    sampled       by the actions drawn for the opponent, so that few actions are mixed; two players
+    optimistic    as if nothing had changed since the last visit: biased
+  last          no average: the last strategy
+  The default is the one of the minimizer's paper: linear for rm+ and linear, power for dcfr and prm+, else uniform.
+--batch=N makes the mean of N walks one gradient. --baseline subtracts what histories were worth before, which takes
+away variance and no more; its rate is --baseline_rate.
+
+The run ends at the first limit reached; without --iterations, --seconds and --until it takes ten seconds. Ctrl-C ends
+it early and still prints and writes the result so far.
+
+exploitability is the sum over players of what a best response would gain, divided by the number of players, in the
+game's payoffs: 0 at a Nash equilibrium. Nodes touched counts histories visited; a full iteration visits all, once per
+player. Seconds and iterations/s are of the run alone, without compiling and without evaluations for the display.
+
+--bounds adds what theory promises: for each player a bound on the average regret, all of them together with probability
+--confidence if anything is sampled, and their sum. NashConv measures that sum in two-player constant-sum games with an
+exact average (not stochastic, sampled or optimistic) and simultaneous updates; with alternating ones it is at most the
+sum plus a small slack for full with rm, rm+ and linear, and otherwise regrets say nothing about it, which is printed as
+n/a with the reason. The promise is for a number of iterations that does not depend on the draws: give --iterations.
+"""

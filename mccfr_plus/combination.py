@@ -1,0 +1,130 @@
+"""Which parts go together, on which games, and how the average is then formed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
+from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.workspace import DRAWN_ACTIONS, NO_VISITS, VISITED
+
+logger = logging.getLogger("mccfr_plus")
+
+_SUM_TOLERANCE = 1e-6
+
+
+class Combination(NamedTuple):
+    """The parts of a solver."""
+
+    estimator: Estimator
+    minimizer: Minimizer
+    averaging: PowerAverage
+    baseline: Baseline | None
+    batch: Any
+    alternating: bool
+
+    def check_parts(self) -> None:
+        """Raises ConfigError if the parts make no sense together, whatever the game."""
+        estimator, name = self.estimator, f"estimator={self.estimator.short_name!r}"
+        batch = self.batch
+        if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
+            raise ConfigError(f"batch={batch!r}: must be a whole number of walks per gradient, at least 1.")
+        if batch > 1 and not estimator.samples:
+            raise ConfigError(f"batch={batch} with {name}: it samples nothing, so that all walks would be the same.")
+        if self.baseline is not None:
+            if not estimator.samples:
+                raise ConfigError(
+                    f"a baseline with {name}: it samples nothing, so that there is no variance to reduce."
+                )
+            if estimator.kernel is not None:
+                raise ConfigError(f"a baseline with {name}: only the built-in estimators know how to use one.")
+            if estimator.updates_all_players:
+                raise ConfigError(f"a baseline with {name}: not with shared=True, where walks belong to no player.")
+        if self.alternating and estimator.updates_all_players:
+            raise ConfigError(
+                f"alternating=True with {name} and shared=True: one walk serves all players, who are updated together; "
+                "give alternating=False, or None."
+            )
+        if estimator.guide == Guide.REGRETS and not self.minimizer.keeps_regrets:
+            raise ConfigError(
+                f"{name} prunes by negative regrets, and minimizer={self.minimizer.short_name!r} keeps none: use rm, "
+                "linear, dcfr, prm or hedge."
+            )
+        if estimator.guide == Guide.AVERAGE and self.averaging.method == "last":
+            raise ConfigError(f"{name} samples by the average strategy, and averaging='last' keeps none.")
+        if self.averaging.method == "sampled":
+            if estimator.updates_all_players:
+                raise ConfigError("averaging='sampled' with shared=True: drawn actions are exploring, not on-policy.")
+            if estimator.average(2) != Way.VISITS:
+                raise ConfigError(f"averaging='sampled' counts the actions drawn for opponents, and {name} draws none.")
+
+    def check_game(self, tree: GameTree) -> None:
+        """Raises GameError or ConfigError if the parts are wrong for a game."""
+        if self.averaging.method == "sampled" and tree.num_players != 2:
+            raise ConfigError(
+                f"averaging='sampled' on a game with {tree.num_players} players: how often an opponent's infoset is "
+                "visited also depends on the others' strategies, so that the average would be biased. Use lazy."
+            )
+        if tree.perfect_recall:
+            return
+        if self.estimator.needs_perfect_recall:
+            tree.require_perfect_recall(f"estimator={self.estimator.short_name!r}")
+        if self.minimizer.needs_perfect_recall:
+            tree.require_perfect_recall(f"minimizer={self.minimizer.short_name!r}")
+        if self.averaging.method in ("exact", "lazy", "optimistic"):
+            tree.require_perfect_recall(f"averaging={self.averaging.method!r}")
+        logger.warning(
+            "%s has imperfect recall: regret minimization has no guarantee on it, and its exploitability cannot be "
+            "computed by a best response on information states.",
+            tree.game.get_type().short_name,
+        )
+
+    def way(self, tree: GameTree) -> Way:
+        """Returns how the average is added up."""
+        if self.averaging.kernel is not None:
+            return Way.CUSTOM
+        fixed = {"exact": Way.EXACT, "lazy": Way.LAZY, "optimistic": Way.OPTIMISTIC, "last": Way.NONE}
+        if self.averaging.method in fixed:
+            return fixed[self.averaging.method]
+        if not self.estimator.samples:
+            return Way.EXACT
+        if self.averaging.method == "auto" and tree.perfect_recall:
+            return Way.LAZY
+        return self.estimator.average(tree.num_players)
+
+    def visit_mode(self, tree: GameTree) -> int:
+        """Returns what walks list."""
+        if self.way(tree) != Way.VISITS:
+            return NO_VISITS
+        return DRAWN_ACTIONS if self.averaging.method == "sampled" else VISITED
+
+    def sampling_strategy(self, tree: GameTree, strategy_of: Callable[[GameTree, Any], np.ndarray]) -> np.ndarray:
+        """Returns the estimator's own sampling strategy, ``[num_slots]`` float64; empty if it has none.
+
+        Raises:
+            ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
+        """
+        if self.estimator.guide != Guide.SAMPLING:
+            return np.zeros(0)
+        given = self.estimator.sampling_strategy(tree)
+        strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
+        if strategy.shape != (tree.num_slots,):
+            raise ConfigError(
+                f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
+                "action) pairs, in the order of its GameTree."
+            )
+        for infoset in range(tree.num_infosets):
+            row = strategy[tree.slots(infoset)]
+            if not (row > 0).all() or not abs(row.sum() - 1.0) < _SUM_TOLERANCE:
+                raise ConfigError(
+                    f"the sampling strategy at information state {tree.info_states[infoset]!r} is {row.tolist()}: "
+                    "every legal action must have positive probability, or it is never tried, and they must sum to 1."
+                )
+        return strategy

@@ -1,0 +1,29 @@
+"""Baselines: guesses of nodes' values that take variance out of sampled gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mccfr_plus.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A running mean of what walks found below each history, as a control variate around any scheme that samples.
+
+    The gradient stays unbiased whatever the baselines are; see `mccfr_plus.estimators.controlled`.
+
+    Args:
+        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average more noise away, large ones follow
+            the changing strategies faster.
+    """
+
+    rate: float = 0.1
+    short_name: ClassVar[str] = "mean"
+    references: ClassVar[tuple[str, ...]] = ("schmid2019variance", "davis2020low")
+
+    def __post_init__(self) -> None:
+        rate = self.rate
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
+            raise ConfigError(f"rate={rate!r}: the rate of a baseline must be a number above 0 and at most 1.")

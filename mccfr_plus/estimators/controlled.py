@@ -1,0 +1,221 @@
+"""Sampling with control variates: every scheme that draws, with baselines that take its variance away.
+
+A baseline b(h a) guesses the value of the node behind action a at node h, for the player whose gradient is estimated.
+Where a walk visits child a with probability rho(a), and w is the weight with which it came to h, it adds
+
+    w p(a) (1 - [a was visited] / rho(a)) b(h a)      for each a,
+
+p(a) being chance's or an opponent's probability, or 1 at own nodes, to the gradient: at the player's last slot, or at
+own nodes at the slot of a. Its mean is 0 whatever the baseline is, so that every entry of the gradient stays unbiased;
+where b is close to what the walk finds below, it cancels most of that. (Written in values, v(h, a) = b(h a) + [a was
+visited] / rho(a) (v(h a) - b(h a)).)
+
+What the walk finds below a child, with all control variates in place, moves the child's baseline towards it: a running
+mean with a fixed rate, per player and history. The tables have 8 bytes per player and node.
+
+References: Schmid et al. 2019, "Variance reduction in Monte Carlo counterfactual regret minimization (VR-MCCFR)",
+equations 8 to 10; Davis, Schmid, Bowling 2020, "Low-variance and zero-variance baselines for extensive-form games",
+section 4 (baselines per history). Differs from them in that it corrects the gradient over sequences and not values, so
+that any minimizer can use it, and in that it serves walks that visit several children.
+"""
+
+from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.estimators.draws import draw_coin, draw_exploring, draw_outcome
+from mccfr_plus.estimators.outcome import exploring_probability
+from mccfr_plus.estimators.walk import draw_for_infoset, inclusion, list_visit, weigh_actions
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, at, touch
+
+ONE = 3  # beside the kinds of subsets of own actions: a single one, drawn by `draw_exploring`
+
+
+@kernel
+def controlled_walk(
+    tree,
+    strategy,
+    guide,
+    baseline,
+    workspace,
+    player,
+    all_chance,
+    all_opponents,
+    own,
+    epsilon,
+    tau,
+    beta,
+    rate,
+    visit_mode,
+):
+    """Adds one sampled traversal with control variates to `workspace.gradient`. Modified in place.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``, everybody's current strategy.
+        guide: What decides on own actions: see `inclusion`, and `draw_exploring` for `ONE`.
+        baseline: ``[num_players, num_nodes]`` float64. Modified in place.
+        workspace: `Workspace`, with frames.
+        player: For whom the gradient is estimated.
+        all_chance: Whether to visit all chance outcomes instead of drawing one.
+        all_opponents: Whether to visit all actions of opponents instead of drawing one.
+        own: `ALL`, `BY_AVERAGE`, `BY_REGRET` or `ONE`: which own actions to visit.
+        epsilon: See `inclusion` and `draw_exploring`.
+        tau: See `inclusion`.
+        beta: See `inclusion`.
+        rate: Share of what a walk finds in the new baseline, in (0, 1].
+        visit_mode: How to list the opponents' infosets in `workspace.visits`.
+    """
+    nodes, gradient, frames = tree.nodes, workspace.gradient, workspace.frames
+    node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
+    depth, num_visits, nodes_touched = 0, 0, 0
+    while True:
+        # Arrive at a node: a leaf has a value, any other node gets a frame.
+        nodes_touched += 1
+        record = nodes[at(node)]
+        kind, count, payload = record["kind"], record["num_children"], record["payload"]
+        has_value, value = kind == TERMINAL, 0.0
+        if has_value:
+            value = tree.payoffs[at(payload), at(player)]
+            gradient[at(slot)] += weight * value
+        else:
+            _open_frame(frames[at(depth)], node, slot, weight)
+            depth += 1
+            if kind == player:
+                touch(tree, workspace, player, payload, count, slot)
+                if own != ONE:
+                    frames[at(depth - 1)]["total"] = weigh_actions(guide, payload, count, own)
+            elif kind != CHANCE and not all_opponents:
+                index = draw_for_infoset(strategy, workspace, payload, count)
+                num_visits = list_visit(workspace, num_visits, visit_mode, payload, count, index, weight)
+                frames[at(depth - 1)]["index"] = index
+        # Go on to the next child that is to be visited, of this node or of one above.
+        goes_down = False
+        while not goes_down:
+            if has_value:
+                if depth == 0:
+                    workspace.counts[NUM_VISITS] = num_visits
+                    workspace.counts[NODES_TOUCHED] += nodes_touched
+                    return
+                _fold_value(frames[at(depth - 1)], nodes, baseline, player, rate, value)
+            frame = frames[at(depth - 1)]
+            record = nodes[at(frame["node"])]
+            kind = record["kind"]
+            if kind == player and own == ONE:
+                goes_down = _take_one_own(tree, strategy, guide, baseline, workspace, player, frame, record, epsilon)
+            elif kind == player:
+                goes_down = _take_next_own(
+                    strategy, guide, baseline, workspace, player, frame, record, own, epsilon, tau, beta
+                )
+            elif all_chance if kind == CHANCE else all_opponents:
+                goes_down = frame["next"] < record["num_children"]
+                if goes_down:
+                    frame["index"] = frame["next"]
+                    frame["next"] += 1
+                    frame["share"] = _share(tree, strategy, kind, record["payload"] + frame["index"])
+                    frame["inclusion"] = 0.0
+            else:
+                goes_down = _take_one_other(tree, strategy, baseline, workspace, player, frame, record)
+            if not goes_down:
+                has_value, value = True, frame["value"]
+                depth -= 1
+        has_value = False
+        index = frame["index"]
+        node, slot, weight = record["first_child"] + index, frame["slot"], frame["weight"]
+        if kind == player:
+            slot = record["payload"] + index
+            if frame["inclusion"] > 0.0:
+                weight /= frame["inclusion"]
+        elif frame["inclusion"] == 0.0:
+            weight *= frame["share"]
+
+
+@inline_kernel
+def _open_frame(frame, node, slot, weight):
+    """Fills a frame for a node of which no child was visited yet. Modified in place."""
+    frame["node"] = node
+    frame["slot"] = slot
+    frame["next"] = 0
+    frame["index"] = 0
+    frame["weight"] = weight
+    frame["value"] = 0.0
+
+
+@inline_kernel
+def _share(tree, strategy, kind, row):
+    """Returns the probability of a child by chance or by the strategy."""
+    return tree.chance[at(row)]["probability"] if kind == CHANCE else strategy[at(row)]
+
+
+@inline_kernel
+def _fold_value(frame, nodes, baseline, player, rate, value):
+    """Adds the value of a node's visited child to the node's, and moves its baseline. Modified in place."""
+    if frame["inclusion"] > 0.0:
+        child = nodes[at(frame["node"])]["first_child"] + frame["index"]
+        guess = baseline[at(player), at(child)]
+        frame["value"] += frame["share"] * (value - guess) / frame["inclusion"]
+        baseline[at(player), at(child)] = guess + rate * (value - guess)
+    else:
+        frame["value"] += frame["share"] * value
+
+
+@inline_kernel
+def _take_one_own(tree, strategy, guide, baseline, workspace, player, frame, record, epsilon):
+    """Draws the one own action to visit, unless that was done. Returns whether it did. Modified in place."""
+    if frame["next"] > 0:
+        return False
+    first, count, weight = record["payload"], record["num_children"], frame["weight"]
+    index = draw_exploring(strategy, guide, first, count, epsilon, workspace.rng)
+    inclusion_of_it = exploring_probability(strategy, guide, first + index, count, epsilon)
+    for action in range(count):
+        guess = baseline[at(player), at(record["first_child"] + action)]
+        frame["value"] += strategy[at(first + action)] * guess
+        workspace.gradient[at(first + action)] += weight * guess
+    guess = baseline[at(player), at(record["first_child"] + index)]
+    workspace.gradient[at(first + index)] -= weight * guess / inclusion_of_it
+    frame["next"] = count
+    frame["index"] = index
+    frame["share"] = strategy[at(first + index)]
+    frame["inclusion"] = inclusion_of_it
+    return True
+
+
+@inline_kernel
+def _take_next_own(strategy, guide, baseline, workspace, player, frame, record, own, epsilon, tau, beta):
+    """Finds the next own action to visit, of all or of a drawn subset. Returns whether it did. Modified in place."""
+    while frame["next"] < record["num_children"]:
+        index = frame["next"]
+        frame["next"] += 1
+        slot = record["payload"] + index
+        probability = inclusion(guide, slot, frame["total"], own, epsilon, tau, beta)
+        is_visited = True
+        if probability < 1.0:
+            is_visited = draw_coin(probability, workspace.rng)
+            guess = baseline[at(player), at(record["first_child"] + index)]
+            frame["value"] += strategy[at(slot)] * guess
+            scale = 1.0 - 1.0 / probability if is_visited else 1.0
+            workspace.gradient[at(slot)] += frame["weight"] * scale * guess
+        if is_visited:
+            frame["index"] = index
+            frame["share"] = strategy[at(slot)]
+            frame["inclusion"] = probability if probability < 1.0 else 0.0
+            return True
+    return False
+
+
+@inline_kernel
+def _take_one_other(tree, strategy, baseline, workspace, player, frame, record):
+    """Draws chance's outcome, or takes the opponent's drawn action, once. Returns whether it did. Modified in place."""
+    if frame["next"] > 0:
+        return False
+    kind, first, count = record["kind"], record["payload"], record["num_children"]
+    if kind == CHANCE:
+        frame["index"] = draw_outcome(tree.chance, first, count, workspace.rng)
+    mean = 0.0
+    for action in range(count):
+        mean += _share(tree, strategy, kind, first + action) * baseline[at(player), at(record["first_child"] + action)]
+    guess = baseline[at(player), at(record["first_child"] + frame["index"])]
+    workspace.gradient[at(frame["slot"])] += frame["weight"] * (mean - guess)
+    frame["value"] = mean
+    frame["next"] = count
+    frame["share"] = _share(tree, strategy, kind, first + frame["index"])
+    frame["inclusion"] = frame["share"]  # drawn on-policy: the two cancel in the weight of what is below
+    return True

@@ -1,0 +1,74 @@
+"""Everything that a walk draws at random.
+
+Walks draw through these functions and through nothing else, so that `check_estimator` can put others in their place
+which go through all outcomes one by one. An estimator of your own that does the same is checked exactly.
+"""
+
+from mccfr_plus._jit import inline_kernel
+from mccfr_plus.rng import next_double
+from mccfr_plus.workspace import at
+
+
+@inline_kernel
+def draw_outcome(chance, first, count, rng):
+    """Returns the index, 0 .. count - 1, of a chance outcome drawn by the alias table that begins at row `first`."""
+    scaled = next_double(rng) * count
+    column = int(scaled)
+    outcome = chance[at(first + column)]
+    if scaled - column >= outcome["accept"]:
+        return outcome["alias"]
+    return column
+
+
+@inline_kernel
+def draw_action(strategy, first, count, rng):
+    """Returns the index, 0 .. count - 1, of an action drawn from `strategy[first : first + count]`.
+
+    Never an action of probability 0, whatever rounding does to the sum.
+    """
+    return _pick(strategy, first, count, next_double(rng))
+
+
+@inline_kernel
+def draw_exploring(strategy, exploration, first, count, epsilon, rng):
+    """Returns the index, 0 .. count - 1, of an action drawn from one strategy or, with probability epsilon, another.
+
+    Args:
+        strategy: ``[num_slots]``.
+        exploration: ``[num_slots]``, the other strategy; if it is empty, all actions are equally likely in it.
+        first: The infoset's first slot.
+        count: Its number of actions.
+        epsilon: Probability of exploring.
+        rng: Modified in place.
+    """
+    draw = next_double(rng)
+    if draw < epsilon:  # given this, draw / epsilon is uniform: no second number needed
+        if len(exploration) == 0:
+            return int(draw / epsilon * count)
+        return _pick(exploration, first, count, draw / epsilon)
+    return draw_action(strategy, first, count, rng)
+
+
+@inline_kernel
+def draw_uniform(count, rng):
+    """Returns the index, 0 .. count - 1, of something drawn uniformly."""
+    return int(next_double(rng) * count)
+
+
+@inline_kernel
+def draw_coin(probability, rng):
+    """Returns True with the given probability."""
+    return next_double(rng) < probability
+
+
+@inline_kernel
+def _pick(strategy, first, count, rest):
+    """Returns the index of the action at which the sum of probabilities exceeds a number in [0, 1)."""
+    last = count - 1
+    for action in range(last):
+        rest -= strategy[at(first + action)]
+        if rest < 0.0:
+            return action
+    while strategy[at(first + last)] <= 0.0:
+        last -= 1
+    return last

@@ -1,0 +1,65 @@
+"""The kernels behind the built-in estimators: one that samples, and one that samples with control variates."""
+
+from mccfr_plus._jit import inline_kernel
+from mccfr_plus.estimators.base import Scheme
+from mccfr_plus.estimators.controlled import ONE, controlled_walk
+from mccfr_plus.estimators.full import begin_full_walk, full_gradient
+from mccfr_plus.estimators.outcome import outcome_walk, shared_outcome_walk
+from mccfr_plus.estimators.walk import ALL, walk
+from mccfr_plus.workspace import NO_VISITS
+
+_FULL, _FULL_WALK, _CHANCE, _OPPONENT, _EXTERNAL, _AVERAGE_STRATEGY, _OUTCOME, _SHARED_OUTCOME = (
+    int(s) for s in list(Scheme)[1:]
+)
+
+
+@inline_kernel
+def estimate(parameters, guide, tree, strategy, workspace, player, visit_mode):
+    """Runs the built-in scheme whose number is ``parameters[0]``. `workspace` is modified in place."""
+    scheme = int(parameters[0])
+    if scheme == _FULL:
+        full_gradient(tree, strategy, workspace, player)
+    elif scheme <= _AVERAGE_STRATEGY:
+        subset, epsilon, tau, beta = ALL, 1.0, 0.0, 0.0
+        if scheme >= _EXTERNAL:
+            subset, epsilon, tau, beta = int(parameters[1]), parameters[2], parameters[3], parameters[4]
+        all_chance = scheme in (_FULL_WALK, _OPPONENT)
+        all_opponents = scheme <= _CHANCE
+        prune = scheme == _FULL_WALK and parameters[1] > 0.0
+        if scheme == _FULL_WALK:
+            begin_full_walk(tree, workspace, player)
+        mode = NO_VISITS if all_opponents else visit_mode
+        walk(
+            tree, strategy, guide, workspace, player, all_chance, all_opponents, prune, subset, epsilon, tau, beta, mode
+        )
+    elif scheme == _OUTCOME:
+        outcome_walk(tree, strategy, guide, workspace, player, parameters[1], visit_mode)
+    elif player == 0:
+        shared_outcome_walk(tree, strategy, guide, workspace, parameters[1], visit_mode)
+
+
+@inline_kernel
+def estimate_controlled(parameters, guide, baseline, rate, tree, strategy, workspace, player, visit_mode):
+    """Runs a built-in scheme that samples, with control variates. `baseline` and `workspace` are modified in place."""
+    scheme = int(parameters[0])
+    own, epsilon, tau, beta = ALL, 1.0, 0.0, 0.0
+    if scheme == _OUTCOME:
+        own, epsilon = ONE, parameters[1]
+    elif scheme >= _EXTERNAL:
+        own, epsilon, tau, beta = int(parameters[1]), parameters[2], parameters[3], parameters[4]
+    controlled_walk(
+        tree,
+        strategy,
+        guide,
+        baseline,
+        workspace,
+        player,
+        scheme == _OPPONENT,
+        scheme == _CHANCE,
+        own,
+        epsilon,
+        tau,
+        beta,
+        rate,
+        visit_mode,
+    )

@@ -1,0 +1,93 @@
+"""FTRL and OMD on the whole sequence polytope, with dilated entropy, one infoset at a time.
+
+With the regularizer d(x) = sum_I beta_I x(parent of I) (log n_I + sum_a b(a) log b(a)), b the strategy at I, the next
+strategy of FTRL maximizes  eta <G, x> - d(x)  over the player's sequence-form strategies x, G being the sum of all
+gradients so far. From the leaves up, with A(I, a) = eta G(I, a) + sum of V(J) over the infosets J behind (I, a),
+
+    V(I) = beta_I log( sum_a exp(A(I, a) / beta_I) / n_I ),      b(a) proportional to exp(A(I, a) / beta_I).
+
+A sampled gradient is 0 outside of the touched infosets, so that only their A and V change: each passes the change of
+its V up, O(touched), and the result is FTRL on the sampled gradients, exactly.
+
+OMD maximizes  eta_t <g_t, x> - D(x, x_t), D the Bregman divergence of d. As d is steep at the border of the
+polytope, the step adds eta_t g_t to the gradient of d and projects on nothing but the equalities: with a constant step
+size the iterates are those of FTRL (McMahan 2011, "Follow-the-regularized-leader and mirror descent", theorem 11), and
+with eta_t the sum of eta_s g_s takes the place of eta G. FTRL with a changing eta would change every A in every
+iteration, which is not O(touched).
+
+The optimistic forms count the last gradient that an infoset saw once more, as the guess of the next one (Rakhlin,
+Sridharan 2013; Syrgkanis et al. 2015). Under full gradients this is the textbook's; under sampled ones the guess
+stays where it was last seen.
+
+References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer, Sandholm
+2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients).
+"""
+
+import math
+
+from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.workspace import at
+
+# Entries of the parameters after the rule's number.
+ETA = 1
+DECAY = 2
+OPTIMISTIC = 3
+ETA_NOW = 4
+NUM_DILATED = 5
+
+# Rows of the tables; VALUE and WEIGHT are used at first slots only.
+SCORE = 0  # A, the prediction included
+VALUE = 1  # V
+WEIGHT = 2  # beta
+PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
+
+
+@inline_kernel
+def dilated(values, strategy, tables, first, last, iteration, parameters):
+    """FTRL and OMD at one infoset. See `Minimizer` for the arguments and what is modified in place.
+
+    Returns the change of the infoset's smoothed value V, in the game's payoffs.
+    """
+    eta, weight = parameters[ETA_NOW], tables[WEIGHT, at(first)]
+    best = -math.inf
+    for slot in range(first, last):
+        score = tables[SCORE, at(slot)] + eta * values[at(slot)]
+        tables[SCORE, at(slot)] = score
+        best = max(best, score)
+    total, inverse = 0.0, 1.0 / weight
+    for slot in range(first, last):
+        strategy[at(slot)] = math.exp((tables[SCORE, at(slot)] - best) * inverse)  # minus the best: no overflow
+        total += strategy[at(slot)]
+    scale = 1.0 / total
+    for slot in range(first, last):
+        strategy[at(slot)] *= scale
+    value = best + weight * math.log(total / (last - first))
+    change = value - tables[VALUE, at(first)]
+    tables[VALUE, at(first)] = value
+    return change / eta
+
+
+@kernel
+def step_size(parameters, iteration):
+    """Returns eta / iteration^decay."""
+    return parameters[ETA] * float(iteration) ** -parameters[DECAY]
+
+
+@kernel
+def prepare_dilated(tree, tables, workspace, player, iteration, parameters):
+    """Finds the step size, and in the optimistic forms puts the new guess into the gradient in place of the old one.
+
+    `tables`, `workspace` and `parameters` are modified in place.
+    """
+    parameters[ETA_NOW] = step_size(parameters, iteration)
+    if parameters[OPTIMISTIC] == 0.0:
+        return
+    next_to_now = step_size(parameters, iteration + 1)
+    begin = tree.infoset_range[player]
+    for position in range(begin, begin + workspace.num_touched[player]):
+        infoset = workspace.touched[position]
+        first = infoset["first_slot"]
+        for slot in range(first, first + infoset["num_actions"]):
+            guess = next_to_now * workspace.gradient[slot]
+            workspace.gradient[slot] += (guess - tables[PREDICTION, slot]) / parameters[ETA_NOW]
+            tables[PREDICTION, slot] = guess

@@ -1,0 +1,309 @@
+"""A bot that learns while it plays: outcome sampling where the world draws for everybody else.
+
+1. At each own information set the bot draws an action from its strategy, mixed with exploration.
+2. When the game is over it learns its payoff u, and divides it by the probability with which it took its own actions:
+   an unbiased estimate of its utility gradient, as opponents and chance were sampled by being themselves.
+3. It walks the infosets that it visited from the last to the first, adds the estimates to their cumulative regrets and
+   matches them, which gives the strategy of the next game.
+
+Reference: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in extensive games", section 3.1 (outcome
+sampling, and how it makes an online algorithm) and section 6.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import ConfigError, GameError
+from mccfr_plus.online.info_state_policy import InfoStatePolicy
+from mccfr_plus.online.memory import Infoset
+from mccfr_plus.rng import new_state
+
+logger = logging.getLogger("mccfr_plus")
+
+
+class OnlineOutcomeSampling(pyspiel.Bot):
+    r"""Plays any game against anybody, learns only from what a player sees, and has vanishing average regret.
+
+    It sees its own information states and legal actions, and the payoff that `end_game` tells it; it knows neither
+    the game's tree nor its opponents. Time and memory per game are in what it visited itself.
+
+    **The estimate.** Let x(s) be the probability that the bot's own draws take all actions of its sequence s, and
+    p(z) that opponents and chance do their part of history z. History z is played with probability p(z) x(s), and
+    the estimate u(z) / x(s) at the bot's last sequence s has mean sum p(z) u(z): the utility gradient. p cancels and
+    need not be known. Its second moment is sum p(z) u(z)^2 / x(s), which grows as 1 / delta, if delta is the least x.
+
+    **The exploration.** Regret matching on such estimates has expected regret O(sqrt(T / delta)) over T games against
+    opponents of any kind, those who adapt included. Exploring costs something in addition. With n actions at each of
+    d own moves, and payoffs in a range of D:
+
+    * ``epsilon``, at each node: play epsilon / n + (1 - epsilon) strategy. delta = (epsilon / n)^d; the cost is at
+      most d D epsilon a game and does not vanish. With T known, epsilon = T^(-1/(d+2)) balances the two, for regret
+      O(T^((d+1)/(d+2))); but a player need not know d.
+    * ``horizon`` = T, for each game as a whole: uniform play throughout with probability epsilon, otherwise no
+      exploration. x(s) = epsilon / n^d + (1 - epsilon) (the strategy's own reach), so delta >= epsilon / n^d, linear in
+      epsilon whatever the depth; the cost is at most D epsilon a game. epsilon = T^(-1/3) balances sqrt(T / epsilon)
+      and epsilon T: **regret O(T^(2/3)), or O(T^(-1/3)) a game**, whatever the depth. The coin is not tossed:
+      actions are drawn from their probability given the bot's own actions so far, which is the same play.
+
+    Guarantees are not all: in Kuhn, Leduc and Goofspiel against uniform play, ``epsilon`` = T^(-1/3) at each node had
+    as little regret as ``horizon``, or less, although nothing better than its worse rate is known of it.
+
+    Playing on after T games keeps epsilon: a cost of D epsilon a game remains.
+
+    **The averages** are exact: sums over all games, visited or not, of own reach times strategy, with infosets that
+    were never visited at uniform. They need no sampling weights, which could not be freed of the opponents' reach here.
+
+    The game must have perfect recall. A game that is restarted before `end_game` is forgotten, as if never played.
+
+    Args:
+        player: Which player the bot is.
+        epsilon: Exploration at each node, in (0, 1]. Give either this or `horizon`.
+        horizon: The number of games that will be played, at least 1; exploration is by game, as above.
+        seed: An integer for repeatable play, a numpy generator, or None.
+
+    Raises:
+        ConfigError: If a parameter is out of range, or both or none of `epsilon` and `horizon` are given.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> bot = mccfr_plus.OnlineOutcomeSampling(player=0, horizon=5000, seed=1)
+        >>> result = mccfr_plus.play_games("kuhn_poker", [bot, pyspiel.make_uniform_random_bot(1, 1)], 5000, seed=1)
+        >>> bot.num_games
+        5000
+
+    Reference: Lanctot et al. 2009, section 3.1, equation 10. Differs from it in exploring by game, for a known horizon.
+    """
+
+    def __init__(
+        self,
+        player: int,
+        *,
+        epsilon: float | None = None,
+        horizon: int | None = None,
+        seed: int | np.random.Generator | None = None,
+    ):
+        super().__init__()
+        if isinstance(player, bool) or not isinstance(player, int | np.integer) or player < 0:
+            raise ConfigError(f"player={player!r}: give the number of the player that the bot is, 0 or more.")
+        self.epsilon = _exploration(epsilon, horizon)
+        self.horizon = None if horizon is None else int(horizon)
+        self._player = int(player)
+        self._rng = random.Random(int(new_state(seed)[0]))
+        self._infosets: dict[str, Infoset] = {}  # parents before children, as they are met
+        self._num_games = 0
+        self._begin(playing=False)
+
+    def _begin(self, playing: bool) -> None:
+        self._playing = playing
+        self._path: list[tuple[Infoset, int]] = []  # own infosets and the actions taken, in this game
+        self._probability = 1.0  # of the draws that took them
+        self._uniform_share = self.epsilon  # of uniform play in the next draw
+
+    # --- pyspiel.Bot ---
+
+    def restart(self) -> None:
+        """Begins a game. One that was not ended is forgotten."""
+        if self._path:
+            logger.info("player %d: a game was restarted before end_game(payoff); it is forgotten", self._player)
+        self._begin(playing=True)
+
+    def restart_at(self, state: pyspiel.State) -> None:
+        """Begins a game, at its start. One that was not ended is forgotten."""
+        self.restart()
+
+    def inform_action(self, state: pyspiel.State, player: int, action: int) -> None:
+        """Does nothing: a player's information states tell what the player may know of the others' actions."""
+
+    def inform_actions(self, state: pyspiel.State, actions: list[int]) -> None:
+        """Does nothing, likewise."""
+
+    def provides_policy(self) -> bool:
+        """Returns True."""
+        return True
+
+    def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
+        """Returns [(action, probability)] of what `step` would draw from, exploration included; changes nothing."""
+        actions = state.legal_actions(self._player)
+        if not actions:
+            return []
+        infoset = self._infosets.get(state.information_state_string(self._player))
+        strategy = [1.0 / len(actions)] * len(actions) if infoset is None else infoset.strategy
+        return list(zip(actions, self._mixed(strategy), strict=True))
+
+    def step_with_policy(self, state: pyspiel.State) -> tuple[list[tuple[int, float]], int]:
+        """Returns ([(action, probability)], action), the action drawn from the probabilities."""
+        policy = self.get_policy(state)
+        return policy, self.step(state)
+
+    def step(self, state: pyspiel.State) -> int:
+        """Returns an action for the bot's player, and remembers it until the end of the game.
+
+        Asks the state for nothing but ``information_state_string(player)`` and ``legal_actions(player)``.
+
+        Raises:
+            GameError: If the information state was met twice in this game, or after other own actions before: then
+                the game has imperfect recall, or `step` was called twice for one move.
+        """
+        actions = state.legal_actions(self._player)
+        if not actions:
+            return pyspiel.INVALID_ACTION
+        infoset = self._arrive(state.information_state_string(self._player), actions)
+        mixed = self._mixed(infoset.strategy)
+        draw, index, last = self._rng.random(), 0, len(mixed) - 1
+        while index < last and draw >= mixed[index]:
+            draw -= mixed[index]
+            index += 1
+        self._path.append((infoset, index))
+        self._probability *= mixed[index]
+        if self.horizon is not None:  # Bayes' rule: how likely it is by now that this whole game is uniform
+            self._uniform_share /= len(mixed) * mixed[index]
+        return actions[index]
+
+    def _mixed(self, strategy: list[float]) -> list[float]:
+        share = self._uniform_share
+        floor, rest = share / len(strategy), 1.0 - share
+        return [floor + rest * p for p in strategy]
+
+    def _arrive(self, key: str, actions: list[int]) -> Infoset:
+        parent, index = self._path[-1] if self._path else (None, 0)
+        self._playing = True
+        infoset = self._infosets.get(key)
+        if infoset is None:
+            infoset = self._infosets[key] = Infoset(actions, parent, index)
+        elif infoset.parent is not parent or infoset.parent_index != index or infoset.actions != actions:
+            raise GameError(
+                f"information state {key!r} of player {self._player} was met after other own actions, or with other "
+                f"legal actions than {infoset.actions}. Either step() was called twice for one move, restart() was not "
+                "called after an interrupted game, or the game has imperfect recall, on which there is no regret "
+                "guarantee."
+            )
+        return infoset
+
+    # --- learning ---
+
+    @property
+    def num_games(self) -> int:
+        """Number of games that were ended."""
+        return self._num_games
+
+    def end_game(self, payoff: float) -> None:
+        """Ends the game: tells the bot what it won, from which it learns. `play_games` calls this.
+
+        Args:
+            payoff: The payoff of the bot's player, finite.
+
+        Raises:
+            ConfigError: If the payoff is not a finite number, or no game was begun since the last one ended.
+            GameError: If the game was so long that the probability of the bot's own actions is no longer a number.
+        """
+        payoff = float(payoff)
+        if not math.isfinite(payoff):
+            raise ConfigError(f"payoff={payoff}: give the player's payoff, a finite number.")
+        if not self._playing:
+            raise ConfigError("end_game() without a game: call restart() or step() first, and end_game() once a game.")
+        value = self._weighed(payoff)
+        if not math.isfinite(value):
+            raise GameError(
+                f"a game with {len(self._path)} own moves was taken with probability {self._probability:.3g}: too "
+                "small to divide by. Outcome sampling cannot learn from games of this length."
+            )
+        self._num_games += 1
+        if self._num_games - 1 == self.horizon:
+            logger.warning("player %d plays on after its horizon of %d games", self._player, self.horizon)
+        for infoset, _ in self._path:  # before strategies change, and parents first
+            self._bring_up_to_date(infoset)
+        for infoset, index in reversed(self._path):
+            value = infoset.observe(index, value)
+        self._begin(playing=False)
+
+    def _weighed(self, payoff: float) -> float:
+        """Returns the estimate of the gradient's entry at the last own sequence."""
+        return payoff / self._probability if self._probability else math.inf
+
+    def _bring_up_to_date(self, infoset: Infoset) -> None:
+        infoset.bring_up_to_date(self._num_games)
+        if self.horizon is None:  # by game, the sums with exploration follow from those without
+            infoset.bring_explored_up_to_date(self._num_games, self.epsilon)
+
+    # --- what it knows ---
+
+    def current_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
+        """Returns the strategy of the next game, as a policy that further play does not change.
+
+        Args:
+            game: The game, if OpenSpiel's functions are going to ask the policy for it.
+            exploring: Whether to include exploration: then it is what the bot plays.
+        """
+        return InfoStatePolicy(self._player, self._current_rows(exploring), game)
+
+    def _current_rows(self, exploring: bool) -> dict[str, dict[int, float]]:
+        rows = {}
+        reaches: dict[Infoset, list[float]] = {}  # own reach of each infoset's sequences
+        for key, infoset in self._infosets.items():
+            row = infoset.strategy
+            if exploring and self.horizon is None:
+                row = [self.epsilon / len(row) + (1.0 - self.epsilon) * p for p in row]
+            elif exploring:
+                above = 1.0 if infoset.parent is None else reaches[infoset.parent][infoset.parent_index]
+                reaches[infoset] = [above * p for p in row]
+                row = self._mixed_by_game(infoset, reaches[infoset], 1)
+            rows[key] = _row(infoset.actions, row)
+        return rows
+
+    def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
+        """Returns the average over all games of the strategies, as a policy that further play does not change.
+
+        Args:
+            game: The game, if OpenSpiel's functions are going to ask the policy for it.
+            exploring: Whether to include exploration: then its value against a fixed opponent is the mean of
+                the expected values of all games played, without any noise of draws.
+        """
+        rows = {}
+        for key, infoset in self._infosets.items():
+            self._bring_up_to_date(infoset)
+            sums = infoset.sums
+            if exploring and self.horizon is None:
+                sums = infoset.explored_sums
+            elif exploring:
+                sums = self._mixed_by_game(infoset, sums, self._num_games)
+            rows[key] = _row(infoset.actions, sums)
+        return InfoStatePolicy(self._player, rows, game)
+
+    def _mixed_by_game(self, infoset: Infoset, reach: list[float], num_games: int) -> list[float]:
+        floor = self.epsilon * num_games * infoset.uniform_reach / len(reach)
+        return [floor + (1.0 - self.epsilon) * r for r in reach]
+
+
+def _row(actions: list[int], weights: list[float]) -> dict[int, float]:
+    """Returns {action: probability} in proportion to weights."""
+    total = sum(weights)
+    if not total > 0.0:  # never reached by the bot's own strategy: any answer is right
+        return dict.fromkeys(actions, 1.0 / len(actions))
+    return {action: weight / total for action, weight in zip(actions, weights, strict=True)}
+
+
+def _exploration(epsilon: float | None, horizon: int | None) -> float:
+    """Returns epsilon, as it is or as the horizon asks for.
+
+    Raises:
+        ConfigError: If one of them is out of range, or not exactly one is given.
+    """
+    if (epsilon is None) == (horizon is None):
+        raise ConfigError(
+            f"epsilon={epsilon!r}, horizon={horizon!r}: give either epsilon, the exploration at each node, or horizon, "
+            "the number of games that will be played."
+        )
+    if horizon is not None:
+        if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+            raise ConfigError(f"horizon={horizon!r}: give the number of games that will be played, an integer >= 1.")
+        return float(horizon) ** (-1.0 / 3.0)
+    number = isinstance(epsilon, int | float | np.integer | np.floating) and not isinstance(epsilon, bool)
+    if not number or not 0.0 < epsilon <= 1.0:  # type: ignore[operator]
+        raise ConfigError(f"epsilon={epsilon!r}: give a number in (0, 1]; without exploration nothing is learned.")
+    return float(epsilon)  # type: ignore[arg-type]

@@ -1,0 +1,38 @@
+"""One player's policy by information state string, uniform wherever it has no answer."""
+
+from __future__ import annotations
+
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
+
+
+class InfoStatePolicy(openspiel_policy.Policy):
+    """What a player knows how to play, as an OpenSpiel policy; all else, other players included, is uniform.
+
+    Answers for states of a simultaneous game and of its turn-based conversion alike.
+
+    Args:
+        player: Whose policy it is.
+        rows: Information state string -> {action: probability}. Kept, not copied.
+        game: The game, which some of OpenSpiel's functions ask a policy for. Optional, as a player need not have it.
+    """
+
+    def __init__(self, player: int, rows: dict[str, dict[int, float]], game: pyspiel.Game | None = None):
+        super().__init__(game, [player] if game is None else list(range(game.num_players())))
+        self.player = player
+        self.rows = rows
+
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
+        """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node."""
+        player = state.current_player() if player_id is None else player_id
+        if player == self.player:
+            key = state.information_state_string(player)
+            row = self.rows.get(key)
+            if row is None:  # OpenSpiel's conversion to turn-based puts this line before the original's string
+                row = self.rows.get(key.removeprefix(f"Current player: {player}\n"))
+            if row is not None:
+                return dict(row)
+        actions = state.legal_actions(player)
+        if not actions:  # OpenSpiel's own policies answer so where a player has nothing to choose
+            return {0: 1.0}
+        return dict.fromkeys(actions, 1.0 / len(actions))

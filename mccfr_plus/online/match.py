@@ -1,0 +1,111 @@
+"""Bots that play one another, and what they won."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyspiel
+from tqdm import tqdm
+
+from mccfr_plus.errors import ConfigError, GameError
+from mccfr_plus.rng import new_state
+from mccfr_plus.tree.game import game_of_name
+
+
+class MatchResult(NamedTuple):
+    """What each player won in each game."""
+
+    payoffs: np.ndarray  # [num_games, num_players] float64
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Each player's average payoff, ``[num_players]`` float64."""
+        return self.payoffs.mean(axis=0)
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Standard error of `mean` if games were independent, ``[num_players]``; nan for a single game."""
+        count = len(self.payoffs)
+        if count < 2:
+            return np.full(self.payoffs.shape[1], np.nan)
+        return self.payoffs.std(axis=0, ddof=1) / np.sqrt(count)
+
+
+def play_games(
+    game: pyspiel.Game | str,
+    bots: Sequence[pyspiel.Bot],
+    num_games: int,
+    seed: int | np.random.Generator | None = None,
+    progress: bool = False,
+) -> MatchResult:
+    """Lets bots play and returns what they won.
+
+    Each game begins with ``bot.restart_at(state)`` for all. Bots are told of chance's and of each other's moves as
+    OpenSpiel does it. A bot that has a method ``end_game(payoff)`` is told its payoff at the end of each game.
+
+    Args:
+        game: A game or a game string; turn-based or with simultaneous moves.
+        bots: One per player, in the order of players, from Python or C++.
+        num_games: How many games to play, at least 1.
+        seed: For chance's moves only; bots have seeds of their own.
+        progress: Whether to show a progress bar.
+
+    Raises:
+        GameError: If the game is unknown or a mean-field game.
+        ConfigError: If the number of bots or of games, or the seed, makes no sense.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> bots = [mccfr_plus.OnlineOutcomeSampling(0, horizon=1000, seed=1), pyspiel.make_uniform_random_bot(1, 1)]
+        >>> bool(mccfr_plus.play_games("kuhn_poker", bots, 1000, seed=1).mean[0] > 0)
+        True
+    """
+    if isinstance(game, str):
+        game = game_of_name(game)
+    if not isinstance(game, pyspiel.Game):
+        raise GameError(f"game={game!r} is a {type(game).__name__}: give a pyspiel.Game or a game string.")
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
+        raise GameError(f"{game} is a mean-field game: its single player stands for a population, not for a bot.")
+    if len(bots) != game.num_players() or not all(isinstance(bot, pyspiel.Bot) for bot in bots):
+        given = ", ".join(type(bot).__name__ for bot in bots) or "none"
+        raise ConfigError(f"bots={given}: give one pyspiel.Bot for each of the {game.num_players()} players.")
+    if isinstance(num_games, bool) or not isinstance(num_games, int | np.integer) or num_games < 1:
+        raise ConfigError(f"num_games={num_games!r}: give an integer >= 1.")
+    rng = random.Random(int(new_state(seed)[0]))
+    listeners = [(p, bot.end_game) for p, bot in enumerate(bots) if callable(getattr(bot, "end_game", None))]
+    payoffs = np.empty((num_games, game.num_players()))
+    for number in tqdm(range(num_games), unit="game") if progress else range(num_games):
+        payoffs[number] = returns = _play(game.new_initial_state(), bots, rng)
+        for player, end_game in listeners:
+            end_game(returns[player])
+    return MatchResult(payoffs)
+
+
+def _play(state: pyspiel.State, bots: Sequence[pyspiel.Bot], rng: random.Random) -> list[float]:
+    """Returns the payoffs of one game. `state` is modified in place."""
+    for bot in bots:
+        bot.restart_at(state)
+    while not state.is_terminal():
+        if state.is_simultaneous_node():
+            joint = [
+                bot.step(state) if state.legal_actions(player) else pyspiel.INVALID_ACTION
+                for player, bot in enumerate(bots)
+            ]
+            for bot in bots:
+                bot.inform_actions(state, joint)
+            state.apply_actions(joint)
+            continue
+        player = state.current_player()
+        if player == pyspiel.PlayerId.CHANCE:
+            actions, weights = zip(*state.chance_outcomes(), strict=True)
+            action = rng.choices(actions, weights)[0]
+        else:
+            action = bots[player].step(state)
+        for other, bot in enumerate(bots):
+            if other != player:
+                bot.inform_action(state, player, action)
+        state.apply_action(action)
+    return state.returns()

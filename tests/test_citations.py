@@ -1,0 +1,106 @@
+"""BibTeX: entries are well-formed, every built-in part has sources, a solver cites its own and nothing else."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from mccfr_plus import ConfigError, Solver, cite
+from mccfr_plus.citations import BIBLIOGRAPHY, entries
+from mccfr_plus.parts import AVERAGES, ESTIMATORS, MINIMIZERS
+
+REQUIRED = {
+    "article": {"author", "title", "journal", "year"},
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "misc": {"author", "title", "howpublished", "year"},
+    "software": {"author", "title"},
+}
+
+
+def parse(text):
+    """Returns [(kind, key, {field: value})] of well-formed BibTeX; anything else fails."""
+    found, position = [], 0
+    while match := re.compile(r"\s*@(\w+)\{([^,\s]+),").match(text, position):
+        position, fields = match.end(), {}
+        while field := re.compile(r"\s*(\w+) = \{").match(text, position):
+            position, depth = field.end(), 1
+            while depth:
+                depth += {"{": 1, "}": -1}.get(text[position], 0)
+                position += 1
+            assert field[1] not in fields
+            fields[field[1]] = text[field.end() : position - 1]
+            assert text[position] == ","
+            position += 1
+        end = re.compile(r"\s*\}").match(text, position)
+        assert end, text[position : position + 40]
+        position = end.end()
+        found.append((match[1], match[2], fields))
+    assert not text[position:].strip()
+    return found
+
+
+def keys_of(solver):
+    return [key for _, key, _ in parse(cite(solver))]
+
+
+@pytest.mark.parametrize("key", BIBLIOGRAPHY)
+def test_entries_are_well_formed(key):
+    ((kind, name, fields),) = parse(BIBLIOGRAPHY[key])
+    assert name == key
+    assert REQUIRED[kind] <= set(fields)
+    assert all(value.strip() for value in fields.values())
+    assert fields["year"] in key
+    first_author = re.sub(r"[^a-z]", "", fields["author"].split(",")[0].lower())
+    assert key.startswith(first_author)
+    assert re.fullmatch(r"\d+(--\d+)?", fields.get("pages", "1"))
+
+
+def test_every_part_has_sources():
+    for table in (ESTIMATORS, MINIMIZERS, AVERAGES):
+        for name, factory in table.items():
+            references = factory().references
+            assert references or name == "last", name
+            assert set(references) <= set(BIBLIOGRAPHY), name
+
+
+@pytest.mark.parametrize("minimizer", MINIMIZERS)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_cites_the_parts_in_use_once(estimator, minimizer):
+    solver = Solver("kuhn_poker", estimator, minimizer)
+    keys = keys_of(solver)
+    parts = (solver.estimator, solver.minimizer, solver.averaging)
+    expected = {key for part in parts for key in part.references}
+    assert set(keys) == expected | {"lanctot2019openspiel", "mccfr_plus"}
+    assert len(keys) == len(set(keys))
+    assert keys[0] == solver.estimator.references[0]
+
+
+def test_cfr_by_hand():
+    assert keys_of(Solver("kuhn_poker", "full", "rm")) == [
+        "zinkevich2007regret",
+        "hart2000simple",
+        "lanctot2019openspiel",
+        "mccfr_plus",
+    ]
+
+
+def test_parts_of_your_own():
+    def solver(**attributes):
+        part = SimpleNamespace(**attributes)
+        return SimpleNamespace(estimator=part, baseline=None, minimizer=part, averaging=SimpleNamespace())
+
+    assert keys_of(solver()) == ["lanctot2019openspiel", "mccfr_plus"]
+    own = "@misc{me2026,\n  author = {Me},\n  title = {Mine},\n}"
+    assert keys_of(solver(references=(own, "hoda2010smoothing"))) == [
+        "me2026",
+        "hoda2010smoothing",
+        "lanctot2019openspiel",
+        "mccfr_plus",
+    ]
+    with pytest.raises(ConfigError, match="'nobody1900nothing'"):
+        cite(solver(references=("nobody1900nothing",)))
+
+
+def test_keys_are_kept_in_order_and_once():
+    found = entries(["hart2000simple", "freund1997decision", "hart2000simple"])
+    assert found == [BIBLIOGRAPHY["hart2000simple"], BIBLIOGRAPHY["freund1997decision"]]

@@ -1,0 +1,812 @@
+"""The online learner: unbiased whatever is drawn, exact averages, and regret below what theory allows.
+
+Bounds are on the expected regret and are computed from the game and the opponent, none is fitted to what was seen.
+Learners that are broken on purpose go through the same checks and fail them.
+"""
+
+import logging
+import math
+import random
+
+import naive
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import evaluate_bots, exploitability
+from open_spiel.python.bots import policy as policy_bot
+from open_spiel.python.bots import uniform_random
+
+import mccfr_plus
+from mccfr_plus import ConfigError, GameError, MatchResult, OnlineOutcomeSampling, play_games
+
+KUHN = pyspiel.load_game("kuhn_poker")
+EXPLORATIONS = ({"epsilon": 0.3}, {"horizon": 20})  # the horizon's epsilon is 0.37
+
+
+class IgnoresWeights(OnlineOutcomeSampling):
+    """Broken: takes the payoff for the gradient."""
+
+    def _weighed(self, payoff):
+        return payoff
+
+
+class FlipsSign(OnlineOutcomeSampling):
+    """Broken: learns to lose."""
+
+    def _weighed(self, payoff):
+        return -super()._weighed(payoff)
+
+
+class Idle(OnlineOutcomeSampling):
+    """Learns nothing: stays uniform."""
+
+    def _weighed(self, payoff):
+        return 0.0
+
+
+class ForgetsItsStrategy(OnlineOutcomeSampling):
+    """Broken: divides by the probability of uniform play, as if all games were explored."""
+
+    def _weighed(self, payoff):
+        infoset, _ = self._path[-1]
+        return payoff * len(infoset.actions) / infoset.uniform_reach
+
+
+BROKEN = (IgnoresWeights, FlipsSign, Idle, ForgetsItsStrategy)
+
+
+# --- parameters ---
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"epsilon": 0.1, "horizon": 10},
+        *({"epsilon": e} for e in (0.0, -0.1, 1.0001, float("nan"), "0.1", True)),
+        *({"horizon": t} for t in (0, -1, 10.0, float("inf"), "10", True)),
+        {"epsilon": 0.1, "player": -1},
+        {"epsilon": 0.1, "player": 0.0},
+        {"epsilon": 0.1, "seed": -1},
+    ],
+    ids=str,
+)
+def test_refuses_bad_parameters(arguments):
+    with pytest.raises(ConfigError):
+        OnlineOutcomeSampling(**{"player": 0, **arguments})
+
+
+def test_exploration_that_a_horizon_asks_for():
+    assert [OnlineOutcomeSampling(0, horizon=t).epsilon for t in (1, 1000, 8000)] == pytest.approx([1.0, 0.1, 0.05])
+    assert OnlineOutcomeSampling(0, epsilon=1).epsilon == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"num_games": 0}, ConfigError),
+        ({"num_games": 1.5}, ConfigError),
+        ({"num_games": True}, ConfigError),
+        ({"seed": -1}, ConfigError),
+        ({"bots": []}, ConfigError),
+        ({"bots": [pyspiel.make_uniform_random_bot(0, 1)] * 3}, ConfigError),
+        ({"bots": ["uniform", "uniform"]}, ConfigError),
+        ({"game": "kuhn_pokr"}, GameError),
+        ({"game": 3}, GameError),
+        ({"game": pyspiel.load_game("mfg_crowd_modelling")}, GameError),
+    ],
+    ids=str,
+)
+def test_play_games_refuses_bad_arguments(arguments, error):
+    bots = [pyspiel.make_uniform_random_bot(player, 1) for player in range(2)]
+    with pytest.raises(error):
+        play_games(**{"game": KUHN, "bots": bots, "num_games": 1, **arguments})
+
+
+# --- what it sees ---
+
+
+class Guarded:
+    """What a real player sees of a state. Anything else is an AttributeError."""
+
+    def __init__(self, state, player):
+        self.__state, self.__player = state, player
+
+    def information_state_string(self, player):
+        assert player == self.__player
+        return self.__state.information_state_string(player)
+
+    def legal_actions(self, player):
+        assert player == self.__player
+        return self.__state.legal_actions(player)
+
+
+class Blindfolded(pyspiel.Bot):
+    """Shows a bot no more of a state than a player sees."""
+
+    def __init__(self, bot, player):
+        super().__init__()
+        self.bot, self.player = bot, player
+        self.end_game = bot.end_game
+
+    def restart_at(self, state):
+        self.bot.restart_at(Guarded(state, self.player))
+
+    def inform_action(self, state, player, action):
+        self.bot.inform_action(None, None, None)  # not even this
+
+    def inform_actions(self, state, actions):
+        self.bot.inform_actions(None, None)
+
+    def step(self, state):
+        state = Guarded(state, self.player)
+        policy = self.bot.get_policy(state)
+        assert sum(p for _, p in policy) == pytest.approx(1)
+        again, action = self.bot.step_with_policy(state)
+        assert again == policy
+        assert action in dict(policy)
+        return action
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "goofspiel(num_cards=3,imp_info=True)", "kuhn_poker(players=3)"])
+@pytest.mark.parametrize("arguments", EXPLORATIONS, ids=str)
+def test_looks_at_nothing_that_a_player_does_not_see(name, arguments):
+    game = pyspiel.load_game(name)
+    for player in range(game.num_players()):
+        results = []
+        for blindfold in (True, False):
+            bot = OnlineOutcomeSampling(player, seed=3, **{"horizon": 300} if "horizon" in arguments else arguments)
+            bots = [pyspiel.make_uniform_random_bot(p, 5) for p in range(game.num_players())]
+            bots[player] = Blindfolded(bot, player) if blindfold else bot
+            results.append(play_games(game, bots, 300, seed=7).payoffs)
+        np.testing.assert_array_equal(*results)  # and it plays no worse for it
+
+
+# --- the estimate ---
+
+
+class Dictated:
+    """Stands in for the bot's random numbers: draws what the test wants."""
+
+    def random(self):
+        return self.next
+
+
+def taught(cls, game, player, arguments, num_games=20):
+    """Returns a learner in the midst of learning, always in the same place."""
+    bot = cls(player, seed=11, **arguments)
+    bots = [pyspiel.make_uniform_random_bot(p, 12 + p) for p in range(game.num_players())]
+    bots[player] = bot
+    play_games(game, bots, num_games, seed=13)
+    return bot
+
+
+def rows(bot, infosets, exploring=False):
+    """Returns what a bot plays next as a strategy dictionary, uniform where it has not been."""
+    known = bot.current_policy(exploring=exploring).rows
+    return {
+        (player, text): list(known[text].values()) if player == bot._player and text in known else [1 / count] * count
+        for (player, text), count in infosets.items()
+    }
+
+
+def mean_of_all_outcomes(cls, game, root, player, arguments, others):
+    """Returns the expected change of regrets in one game, from a replay of each history, and the sum of chances."""
+    mean, mass = {}, 0.0
+
+    def visit(state, node, history):
+        nonlocal mass
+        if node.player == naive.TERMINAL:
+            probability = replay(history)
+            mass += probability
+            return
+        for index, child in enumerate(node.children):
+            visit(state.child(node.actions[index]), child, [*history, (node, index)])
+
+    def replay(history):
+        bot = taught(cls, game, player, arguments)
+        before = {key: list(infoset.regrets) for key, infoset in bot._infosets.items()}
+        bot._rng = Dictated()
+        state, probability = game.new_initial_state(), 1.0
+        bot.restart_at(state)
+        for node, index in history:
+            if node.player == player:
+                chances = [p for _, p in bot.get_policy(state)]
+                bot._rng.next = sum(chances[:index]) + chances[index] / 2
+                assert bot.step(state) == node.actions[index]
+                probability *= chances[index]
+            else:
+                row = node.probabilities if node.player == naive.CHANCE else others[node.key]
+                probability *= row[index]
+            state.apply_action(node.actions[index])
+        bot.end_game(state.returns()[player])
+        for key, infoset in bot._infosets.items():
+            change = np.array(infoset.regrets) - before.get(key, 0.0)
+            mean[key] = mean.get(key, 0.0) + probability * change
+        return probability
+
+    visit(game.new_initial_state(), root, [])
+    return mean, mass
+
+
+def exact_regrets(root, player, strategy):
+    """Returns the counterfactual regrets of one game, from the exact gradient."""
+    values = dict(naive.exact_gradient(root, player, strategy))
+    above = {}
+
+    def visit(node, sequence):
+        if node.player == player:
+            above.setdefault(node.key, sequence)
+        for index, child in enumerate(node.children):
+            visit(child, (node.key, index) if node.player == player else sequence)
+
+    visit(root, None)
+    regrets = {}
+    for key in reversed(above):  # first met, parents first
+        row = np.array([values.get((key, index), 0.0) for index in range(len(strategy[key]))])
+        value = float(row @ strategy[key])
+        regrets[key[1]] = row - value
+        values[above[key]] = values.get(above[key], 0.0) + value
+    return regrets
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "random:2:1", "random:3:2"])
+@pytest.mark.parametrize("arguments", EXPLORATIONS, ids=str)
+@pytest.mark.parametrize("player", [0, 1])
+def test_mean_over_all_outcomes_is_the_exact_regret(name, player, arguments):
+    game, root = naive.game(name), naive.root_of(name)
+    tree = naive.tree_of(name)
+    others = naive.to_dict(tree, naive.random_strategy(tree, seed=5))
+
+    def differs(cls):
+        mean, mass = mean_of_all_outcomes(cls, game, root, player, arguments, others)
+        assert mass == pytest.approx(1, abs=1e-12)  # get_policy says what step draws from
+        own = rows(taught(cls, game, player, arguments), naive.infosets_of(root))
+        exact = exact_regrets(root, player, {**others, **{k: row for k, row in own.items() if k[0] == player}})
+        return max((np.abs(mean.get(key, 0.0) - row).max() for key, row in exact.items()), default=0.0)
+
+    assert differs(OnlineOutcomeSampling) < 1e-12
+    if name == "kuhn_poker":
+        for cls in BROKEN:
+            assert differs(cls) > 1e-3, cls
+
+
+def test_strategy_is_regret_matching():
+    bot = taught(OnlineOutcomeSampling, KUHN, 0, {"epsilon": 0.3})
+    for infoset in bot._infosets.values():
+        positive = np.maximum(infoset.regrets, 0)
+        expected = positive / positive.sum() if positive.any() else np.full(2, 0.5)
+        np.testing.assert_allclose(infoset.strategy, expected, rtol=1e-14)
+
+
+# --- the averages ---
+
+
+@pytest.mark.parametrize("arguments", EXPLORATIONS, ids=str)
+@pytest.mark.parametrize("exploring", [False, True])
+@pytest.mark.parametrize("name", ["kuhn_poker", "random:2:1", "random:3:2", "leduc_poker"])
+def test_averages_are_those_of_all_games(name, exploring, arguments):
+    root, tree = naive.root_of(name), naive.tree_of(name)
+    infosets = naive.infosets_of(root)
+    bots = [pyspiel.make_uniform_random_bot(p, 4) for p in range(tree.num_players)]
+    bot = bots[1] = OnlineOutcomeSampling(1, seed=2, **arguments)
+    played, rng = [], np.random.default_rng(6)
+    for _ in range(40):
+        played.append(naive.to_array(tree, rows(bot, infosets, exploring)))
+        play_games(tree.game, bots, 1, seed=rng)
+    expected = plans(tree, np.array(played)).sum(axis=0)
+    for _ in range(2):  # asking changes nothing
+        found = bot.average_policy(exploring=exploring).rows
+        for infoset in range(tree.arrays.infoset_range[1], tree.arrays.infoset_range[2]):
+            row, count = expected[tree.slots(infoset)], len(tree.legal_actions(infoset))
+            if row.sum() > 1e-9:  # elsewhere any row is an average
+                known = found.get(tree.info_states[infoset], dict.fromkeys(range(count), 1 / count))
+                np.testing.assert_allclose(list(known.values()), row / row.sum(), atol=1e-10)
+
+
+def plans(tree, strategies):
+    """Returns own reach of every sequence under many strategies, ``[games, num_slots + num_players]``."""
+    reach = np.ones((len(strategies), tree.num_slots + tree.num_players))
+    for infoset in range(tree.num_infosets):
+        slots = tree.slots(infoset)
+        above = tree.arrays.infosets[infoset]["parent_slot"]
+        reach[:, slots] = reach[:, above, None] * strategies[:, slots]
+    return reach
+
+
+# --- regret against fixed opponents ---
+
+
+def trap():
+    """The first action found out to pay something keeps a learner that forgets what it does not try."""
+    return pyspiel.create_matrix_game([[1.0, 1.0], [2.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]])
+
+
+def always(tree, index):
+    """Returns the policy that takes the first or the last action everywhere."""
+    return {text: {a: float(a == tree.legal_actions(i)[index]) for a in tree.legal_actions(i)}
+            for i, text in enumerate(tree.info_states)}  # fmt: skip
+
+
+def uniform(tree):
+    return {text: dict.fromkeys(tree.legal_actions(i), 1 / len(tree.legal_actions(i)))
+            for i, text in enumerate(tree.info_states)}  # fmt: skip
+
+
+CASES = {
+    "trap": (trap, 0, uniform),
+    "kuhn, folds": (lambda: KUHN, 0, lambda tree: always(tree, 0)),
+    "kuhn, second, folds": (lambda: KUHN, 1, lambda tree: always(tree, 0)),
+    "kuhn, uniform": (lambda: KUHN, 0, uniform),
+    "rps, rock": (lambda: pyspiel.load_game("matrix_rps"), 1, lambda tree: always(tree, 0)),
+}
+
+
+class FixedBot(pyspiel.Bot):
+    """Plays {information state: {action: probability}}."""
+
+    def __init__(self, player, rows, seed):
+        super().__init__()
+        self.player, self.rng = player, random.Random(seed)
+        self.rows = {text: (list(row), list(row.values())) for text, row in rows.items()}
+
+    def restart_at(self, state):
+        pass
+
+    def step(self, state):
+        return self.rng.choices(*self.rows[state.information_state_string(self.player)])[0]
+
+
+class Case:
+    """A game, the player who learns, and a fixed opponent; what is exact about them."""
+
+    def __init__(self, name):
+        make, self.player, policy = CASES[name]
+        self.game = make()
+        self.tree = mccfr_plus.compile_game(self.game)
+        self.rows = policy(self.tree)
+        self.idle_regret = self.regret_of(uniform(self.tree))
+        self.factor = self._factor()
+
+    def regret_of(self, policy):
+        """Returns the regret per game of a policy: the best response's value minus the policy's."""
+        both = [self.rows, self.rows]
+        both[self.player] = policy
+        result = mccfr_plus.evaluate(self.tree, both)
+        return (result.best_response_values - result.values)[self.player]
+
+    def _factor(self):
+        """Returns c so that the expected regret of regret matching is at most c sqrt(T / epsilon), sampling aside.
+
+        It is at most the sum over infosets of sqrt(sum over games of E|r|^2). With x the estimate passed up to an
+        action, |r|^2 <= max(1, n - 1) x^2, and E x^2 <= (weight of the action) / epsilon, where the sampling
+        probability is at least epsilon times uniform reach, and a strategy's squares sum to at most 1.
+        """
+        root = naive.build(self.tree.game.new_initial_state())
+        direct, above, counts = {}, {}, {}
+        names = {(int(p), text): text for p, text in zip(self.tree.arrays.infosets["player"], self.tree.info_states,
+                                                         strict=True)}  # fmt: skip
+
+        def visit(node, sequence, others, uniform_reach):
+            if node.player == naive.TERMINAL:
+                weight = others * node.returns[self.player] ** 2 / uniform_reach
+                direct[sequence] = direct.get(sequence, 0.0) + weight
+                return
+            if node.player == self.player:
+                above[node.key], counts[node.key] = sequence, len(node.actions)
+            for index, child in enumerate(node.children):
+                if node.player == self.player:
+                    visit(child, (node.key, index), others, uniform_reach / len(node.actions))
+                elif node.player == naive.CHANCE:
+                    visit(child, sequence, others * node.probabilities[index], uniform_reach)
+                else:
+                    share = self.rows[names[node.key]][node.actions[index]]
+                    visit(child, sequence, others * share, uniform_reach)
+
+        visit(root, None, 1.0, 1.0)
+        total = 0.0
+        for key in reversed(above):
+            weights = [direct.get((key, index), 0.0) for index in range(counts[key])]
+            total += math.sqrt(max(1, counts[key] - 1) * sum(weights))
+            direct[above[key]] = direct.get(above[key], 0.0) + max(weights)
+        return total
+
+    def bound(self, horizon):
+        """Returns what the expected regret per game cannot exceed with the exploration of a horizon."""
+        epsilon = horizon ** (-1 / 3)
+        return self.factor / math.sqrt(horizon * epsilon) + epsilon * self.idle_regret
+
+    def play(self, bot, num_games, seed):
+        bots = [FixedBot(1 - self.player, self.in_game(self.rows), seed)] * 2
+        bots[self.player] = bot
+        return play_games(self.game, bots, num_games, seed=seed)
+
+    def in_game(self, rows):
+        """Returns the rows by the information states of the game itself, where it was converted to turn-based."""
+        return {key.removeprefix(f"Current player: {1 - self.player}\n"): row for key, row in rows.items()}
+
+    def regrets(self, cls, horizon, seeds):
+        """Returns the exact regret per game of each run: of the strategies played, exploration included."""
+        found = []
+        for seed in range(seeds):
+            bot = cls(self.player, horizon=horizon, seed=seed)
+            self.play(bot, horizon, seed + 1000)
+            found.append(self.regret_of(bot.average_policy(exploring=True)))
+        return np.array(found)
+
+
+@pytest.mark.parametrize("name", ["trap", "kuhn, folds", "kuhn, second, folds", "rps, rock"])
+def test_regret_is_below_the_bound_and_that_of_idleness(name):
+    case, horizon, seeds = Case(name), 2000, 6
+    assert case.bound(horizon) < case.idle_regret  # the bound says something
+    found = case.regrets(OnlineOutcomeSampling, horizon, seeds)
+    # What uniform play costs is lost in a share epsilon of the games, whatever is learned.
+    assert found.min() >= horizon ** (-1 / 3) * case.idle_regret - 1e-9
+    assert found.mean() <= case.bound(horizon)
+    assert found.max() < case.idle_regret / 2
+
+
+@pytest.mark.parametrize("name", ["kuhn, folds", "kuhn, uniform"])
+def test_payoffs_approach_the_best_response(name):
+    case, horizon = Case(name), 20_000
+    bot = OnlineOutcomeSampling(0, horizon=horizon, seed=1)
+    payoffs = case.play(bot, horizon, 2)
+    last = MatchResult(payoffs.payoffs[horizon // 2 :])
+    best = mccfr_plus.best_response(case.tree, case.rows, 0).value
+    # No game is worth more than the best response, so that half of the games hold at most all of the regret.
+    assert last.mean[0] + 5 * last.standard_error[0] > best - 2 * case.bound(horizon)
+    assert last.mean[0] - 5 * last.standard_error[0] > best - case.idle_regret
+    # What is summed up exactly is what was won, up to the luck of the draws.
+    expected = best - case.regret_of(bot.average_policy(exploring=True))
+    assert abs(payoffs.mean[0] - expected) < 5 * payoffs.standard_error[0]
+
+
+@pytest.mark.parametrize("cls", [IgnoresWeights, FlipsSign, Idle])
+def test_broken_learners_exceed_the_bound(cls):
+    case, horizon = Case("trap"), 8000
+    assert case.regrets(cls, horizon, 10).mean() > case.bound(horizon)
+    assert case.regrets(OnlineOutcomeSampling, horizon, 3).mean() < case.bound(horizon)
+
+
+@pytest.mark.slow
+def test_regret_falls_with_a_known_horizon_as_it_should():
+    case, horizons = Case("kuhn, uniform"), [1000, 8000, 64_000]
+    means = []
+    for horizon, seeds in zip(horizons, (20, 8, 4), strict=True):
+        found = case.regrets(OnlineOutcomeSampling, horizon, seeds)
+        assert found.min() >= horizon ** (-1 / 3) * case.idle_regret - 1e-9
+        assert found.mean() <= case.bound(horizon)
+        means.append(found.mean())
+    assert case.bound(horizons[-1]) < case.idle_regret
+    # From above towards the cost of exploring, which falls as T^(-1/3): never more slowly than that.
+    slope = np.polyfit(np.log(horizons), np.log(means), 1)[0]
+    assert slope < -1 / 3
+
+
+# --- regret against opponents that adapt ---
+
+
+class Recorded(OnlineOutcomeSampling):
+    """Writes down what it is about to play, game by game."""
+
+    def __init__(self, player, tree, **arguments):
+        super().__init__(player, **arguments)
+        self.names = [tree.info_states[i] for i in range(*tree.arrays.infoset_range[player : player + 2])]
+        self.played = []
+
+    def restart_at(self, state):
+        super().restart_at(state)
+        known = self._current_rows(exploring=True)  # OpenSpiel's Policy takes long to make
+        self.played.append([p for name in self.names for p in (known[name].values() if name in known else (0.5, 0.5))])
+
+
+def regrets_of_a_match(tree, bots, num_games, seed):
+    """Returns both players' exact regret per game: against the strategies that the opponent played, game by game."""
+    play_games(tree.game, bots, num_games, seed=seed)
+    both = plans(tree, np.hstack([bot.played for bot in bots]))
+    cut, end = tree.arrays.slot_range[1:]
+    value = ((both[:, :cut] @ payoff_matrix(tree)) * both[:, cut:end]).sum() / num_games
+    averages = [bot.average_policy(exploring=True) for bot in bots]
+    # A best response to the average in sequence form is the best fixed strategy in hindsight.
+    return mccfr_plus.evaluate(tree, averages).best_response_values - [value, -value]
+
+
+def payoff_matrix(tree):
+    """Returns the first player's payoffs by both players' sequences, chance included; each moves in every history."""
+    first, cut, end = tree.arrays.slot_range
+    matrix = np.zeros((cut - first, end - cut))
+
+    def visit(node, sequences, chance):
+        if node.player == naive.TERMINAL:
+            matrix[sequences[0], sequences[1] - cut] += chance * node.returns[0]
+            return
+        for index, child in enumerate(node.children):
+            below, share = list(sequences), 1.0
+            if node.player == naive.CHANCE:
+                share = node.probabilities[index]
+            else:
+                below[node.player] = tree.slots(tree.infoset(*reversed(node.key))).start + index
+            visit(child, below, chance * share)
+
+    visit(naive.root_of("kuhn_poker"), [-1, -1], 1.0)
+    return matrix
+
+
+def mean_regrets_against_a_learner(horizons, seeds, cls=Recorded):
+    """Returns both players' mean regret per game, ``[horizons, 2]``; `cls` is the first player's."""
+    tree, means = naive.tree_of("kuhn_poker"), []
+    for horizon in horizons:
+        found = []
+        for seed in range(seeds):
+            bots = [(cls, Recorded)[p](p, tree, horizon=horizon, seed=10 * seed + p) for p in range(2)]
+            found.append(regrets_of_a_match(tree, bots, horizon, seed))
+            averages = [bot.average_policy(exploring=True) for bot in bots]
+            # Payoffs cancel, so that the two regrets are the NashConv of the averages: two ways to one number.
+            assert found[-1].sum() == pytest.approx(mccfr_plus.nash_conv(tree, averages), abs=1e-9)
+        means.append(np.mean(found, axis=0))
+    return np.array(means)
+
+
+def test_regrets_fall_against_a_learner():
+    means = mean_regrets_against_a_learner((500, 8000), 4)
+    assert (means[1] < means[0]).all()
+
+
+@pytest.mark.slow
+def test_regrets_fall_against_a_learner_as_they_should():
+    means = mean_regrets_against_a_learner((500, 32_000), 8)
+    assert (means[1] < means[0] / 2).all()  # the bound falls to 64^(-1/3), a quarter
+
+
+class RecordedIdle(Recorded, Idle):
+    """Learns nothing, and writes it down."""
+
+
+class RecordedFlipsSign(Recorded, FlipsSign):
+    """Learns to lose, and writes it down."""
+
+
+@pytest.mark.parametrize("cls", [RecordedIdle, RecordedFlipsSign])
+def test_regret_of_broken_learners_does_not_fall_against_a_learner(cls):
+    means = mean_regrets_against_a_learner((500, 8000), 2, cls)
+    assert means[1, 0] > means[0, 0]
+
+
+class Watched(OnlineOutcomeSampling):
+    """Shows what it is about to play to a bot that moves after it, at the same node."""
+
+    def step(self, state):
+        self.shown = [p for _, p in self.get_policy(state)]
+        return super().step(state)
+
+
+class Nemesis(pyspiel.Bot):
+    """Reads the other's mind: plays the best response to what is about to be played."""
+
+    def __init__(self, victim, payoffs):
+        super().__init__()
+        self.victim, self.payoffs, self.played = victim, payoffs, []
+
+    def restart_at(self, state):
+        pass
+
+    def step(self, state):
+        action = int(np.argmin(self.victim.shown @ self.payoffs))
+        self.played.append((self.victim.shown, action))
+        return action
+
+
+def regret_against_nemesis(cls, game, horizon, seed):
+    payoffs = np.array(game.row_utilities()).reshape(2, 2)
+    bot = cls(0, horizon=horizon, seed=seed)
+    nemesis = Nemesis(bot, payoffs)
+    play_games(game, [bot, nemesis], horizon, seed=seed)
+    chances, actions = (np.array(column) for column in zip(*nemesis.played, strict=True))
+    columns = payoffs[:, actions]
+    return (columns.sum(axis=1).max() - (chances.T * columns).sum()) / horizon
+
+
+class WatchedIdle(Watched, Idle):
+    """Learns nothing, for all to see."""
+
+
+def test_regret_falls_against_one_who_knows_the_strategy():
+    game, means, bounds = pyspiel.load_game("matrix_mp"), [], []
+    horizons = (1000, 8000)
+    for horizon in horizons:
+        means.append(np.mean([regret_against_nemesis(Watched, game, horizon, seed) for seed in range(4)]))
+        # As in Case: E|r|^2 <= (2 + 2) / epsilon. Who adapts may also follow the luck of the estimates: for each
+        # of the two actions another sqrt(2 T / epsilon). Payoffs are 1 and -1, so that exploring costs 1 at most.
+        epsilon = horizon ** (-1 / 3)
+        bounds.append((2 + 2 * math.sqrt(2)) / math.sqrt(horizon * epsilon) + epsilon)
+    assert (np.array(means) < bounds).all()
+    assert means[1] < means[0]
+    assert regret_against_nemesis(WatchedIdle, game, horizons[1], 0) > bounds[1]
+
+
+# --- as a bot of OpenSpiel ---
+
+
+def test_plays_in_openspiels_drivers():
+    bot = OnlineOutcomeSampling(0, epsilon=0.2, seed=1)
+    for seed in range(20):
+        returns = pyspiel.evaluate_bots(KUHN.new_initial_state(), [bot, pyspiel.make_uniform_random_bot(1, 1)], seed)
+        bot.end_game(returns[0])
+    others = uniform_random.UniformRandomBot(1, np.random.RandomState(1))
+    for _ in range(20):
+        returns = evaluate_bots.evaluate_bots(KUHN.new_initial_state(), [bot, others], np.random.RandomState(2))
+        bot.end_game(returns[0])
+    assert bot.num_games == 40
+    assert bot.provides_policy()
+
+
+def test_a_game_without_an_end_is_forgotten(caplog):
+    def bot_and_state():
+        bot, state = OnlineOutcomeSampling(0, epsilon=0.2, seed=1), KUHN.new_initial_state()
+        state.apply_action(2)
+        state.apply_action(1)
+        bot.restart_at(state)
+        return bot, state
+
+    bot, state = bot_and_state()
+    bot.step(state)
+    with caplog.at_level(logging.INFO, "mccfr_plus"):
+        bot.restart()
+    assert "forgotten" in caplog.text
+    bot.end_game(1.0)  # of a game without own moves
+    assert bot.num_games == 1
+    assert dict(bot.current_policy().rows["2"]) == {0: 0.5, 1: 0.5}
+
+
+def test_end_game_refuses_what_makes_no_sense():
+    bot = OnlineOutcomeSampling(0, epsilon=0.2)
+    with pytest.raises(ConfigError, match="without a game"):
+        bot.end_game(1.0)
+    bot.restart()
+    for payoff in (float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match="finite"):
+            bot.end_game(payoff)
+    bot.end_game(1)
+    with pytest.raises(ConfigError, match="without a game"):
+        bot.end_game(1.0)
+
+
+def test_step_twice_for_one_move_is_refused():
+    bot, state = OnlineOutcomeSampling(0, epsilon=0.2), KUHN.new_initial_state()
+    assert bot.step(state) == pyspiel.INVALID_ACTION  # chance's move
+    assert bot.get_policy(state) == []
+    state.apply_action(0)
+    state.apply_action(1)
+    bot.step(state)
+    with pytest.raises(GameError, match="twice"):
+        bot.step(state)
+    state.apply_action(0)
+    assert bot.step(state) == pyspiel.INVALID_ACTION  # the opponent's move
+
+
+def test_a_game_too_long_to_learn_from_is_refused():
+    bot = OnlineOutcomeSampling(0, epsilon=0.2)
+    state = KUHN.new_initial_state()
+    state.apply_action(0)
+    state.apply_action(1)
+    bot.step(state)
+    bot._probability = 0.0
+    with pytest.raises(GameError, match="too small"):
+        bot.end_game(1.0)
+
+
+def test_imperfect_recall_is_refused():
+    game = pyspiel.load_efg_game("""EFG 2 R "forgets" { "A" "B" }
+p "" 1 1 "first" { "l" "r" } 0
+ p "" 1 2 "second" { "l" "r" } 0
+  t "" 1 "" { 1 -1 }
+  t "" 2 "" { 2 -2 }
+ p "" 1 2 "second" { "l" "r" } 0
+  t "" 3 "" { 3 -3 }
+  t "" 4 "" { 4 -4 }
+""")
+    bots = [OnlineOutcomeSampling(0, epsilon=1.0, seed=1), pyspiel.make_uniform_random_bot(1, 1)]
+    with pytest.raises(GameError, match="imperfect recall"):
+        play_games(game, bots, 100, seed=1)
+
+
+def test_says_when_it_plays_on_after_its_horizon(caplog):
+    taught(OnlineOutcomeSampling, KUHN, 0, {"horizon": 5}, num_games=5)
+    assert not caplog.text
+    taught(OnlineOutcomeSampling, KUHN, 0, {"horizon": 5}, num_games=10)
+    assert caplog.text.count("horizon of 5 games") == 1
+
+
+def test_same_seed_same_play():
+    first, second = (taught(OnlineOutcomeSampling, KUHN, 1, {"horizon": 100}, 100) for _ in range(2))
+    third = taught(OnlineOutcomeSampling, KUHN, 1, {"horizon": 200}, 100)
+    assert first.average_policy().rows == second.average_policy().rows
+    assert first.average_policy().rows != third.average_policy().rows
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "goofspiel(num_cards=3,imp_info=True)"])
+def test_policies_are_openspiels(name):
+    game = pyspiel.load_game(name)
+    bots = [OnlineOutcomeSampling(p, horizon=200, seed=p) for p in range(2)]
+    play_games(game, bots, 200, seed=3)
+    turn_based, tree = mccfr_plus.load_game(game), mccfr_plus.compile_game(game)
+    for policy in (bots[0].average_policy(turn_based), bots[0].current_policy(turn_based)):
+        expected = mccfr_plus.nash_conv(tree, policy)
+        assert exploitability.nash_conv(turn_based, policy) == pytest.approx(expected, abs=1e-10)
+        before = policy.rows.copy()
+        bots[0].restart()
+        play_games(game, bots, 20, seed=4)
+        assert policy.rows == before
+    state = turn_based.new_initial_state()
+    while state.current_player() != 1:
+        state.apply_action(state.legal_actions()[0])
+    actions = state.legal_actions()
+    assert policy.action_probabilities(state) == dict.fromkeys(actions, 1 / len(actions))  # not the bot's own
+
+
+# --- the driver ---
+
+
+def test_result_of_a_match():
+    bots = [pyspiel.make_uniform_random_bot(p, p) for p in range(2)]
+    result = play_games("kuhn_poker", bots, 1000, seed=1, progress=False)
+    assert result.payoffs.shape == (1000, 2)
+    assert set(np.unique(result.payoffs)) == {-2.0, -1.0, 1.0, 2.0}
+    np.testing.assert_allclose(result.payoffs.sum(axis=1), 0)
+    np.testing.assert_allclose(result.mean, result.payoffs.mean(axis=0))
+    np.testing.assert_allclose(result.standard_error, result.payoffs.std(axis=0, ddof=1) / 1000**0.5)
+    assert abs(result.mean[0] - 0.125) < 5 * result.standard_error[0]  # what uniform play is worth
+    assert np.isnan(play_games(KUHN, bots, 1).standard_error).all()
+
+
+def test_progress_goes_to_standard_error(capsys):
+    bots = [pyspiel.make_uniform_random_bot(p, p) for p in range(2)]
+    play_games(KUHN, bots, 10, progress=True)
+    assert "10/10" in capsys.readouterr().err
+
+
+def test_all_kinds_of_bots_play():
+    policy = mccfr_plus.Solver(KUHN, "full").run(10).average_policy()
+    bots = [pyspiel.make_policy_bot(KUHN, 0, 1, policy.to_pyspiel()), OnlineOutcomeSampling(1, epsilon=0.1)]
+    assert play_games(KUHN, bots, 10).payoffs.shape == (10, 2)
+    bots = [policy_bot.PolicyBot(0, np.random.RandomState(1), policy), pyspiel.make_uniform_random_bot(1, 1)]
+    assert play_games(KUHN, bots, 10).payoffs.shape == (10, 2)
+    bots = [OnlineOutcomeSampling(0, epsilon=0.1), uniform_random.UniformRandomBot(1, np.random.RandomState(1))]
+    assert play_games("python_kuhn_poker", bots, 10).payoffs.shape == (10, 2)  # a game written in Python
+
+
+class Listener(pyspiel.Bot):
+    """Plays first actions and writes down what it is told."""
+
+    def __init__(self, player):
+        super().__init__()
+        self.player, self.told = player, []
+
+    def restart_at(self, state):
+        self.told.append("restart")
+
+    def inform_action(self, state, player, action):
+        self.told.append((player, action))
+
+    def inform_actions(self, state, actions):
+        self.told.append(actions)
+
+    def step(self, state):
+        return state.legal_actions(self.player)[0]
+
+    def end_game(self, payoff):
+        self.told.append(payoff)
+
+
+def test_bots_are_told_what_happened():
+    bots = [Listener(0), Listener(1)]
+    result = play_games(KUHN, bots, 2, seed=1)
+    for player, bot in enumerate(bots):
+        half = len(bot.told) // 2
+        for number, told in enumerate((bot.told[:half], bot.told[half:])):
+            assert told[0] == "restart"
+            assert [p for p, _ in told[1:-1]] == [pyspiel.PlayerId.CHANCE] * 2 + [1 - player]
+            assert told[-1] == result.payoffs[number, player]
+    bots = [Listener(0), Listener(1)]
+    play_games("matrix_rps", bots, 1)
+    assert bots[0].told == ["restart", [0, 0], 0.0]
