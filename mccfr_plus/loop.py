@@ -35,6 +35,7 @@ def loop(
     guide,
     baseline,
     rate,
+    expected,
     minimizer_parameters,
     way,
     gamma,
@@ -58,6 +59,7 @@ def loop(
         guide: See `Guide`.
         baseline: ``[num_players, num_nodes]`` float64, or no rows for no baselines. Modified in place.
         rate: Of the baselines.
+        expected: Whether they move towards expected values.
         minimizer_parameters: See `Minimizer.parameters`. Modified in place.
         way: A value of `Way`.
         gamma: Exponent of the weights of the average.
@@ -99,7 +101,16 @@ def loop(
                 begin_walk(workspace)
                 if len(baseline) > 0:
                     estimate_controlled(
-                        estimator_parameters, guide, baseline, rate, tree, strategy, workspace, player, visit_mode
+                        estimator_parameters,
+                        guide,
+                        baseline,
+                        rate,
+                        expected,
+                        tree,
+                        strategy,
+                        workspace,
+                        player,
+                        visit_mode,
                     )
                 else:
                     estimate(estimator_parameters, guide, tree, strategy, workspace, player, visit_mode)
@@ -135,6 +146,7 @@ def run(iterations, *flat):
         rest[13],
         rest[14],
         rest[15],
+        rest[16],
         iterations,
     )
 

@@ -154,6 +154,7 @@ class Solver:
             guides[self.estimator.guide],
             baselines,
             0.0 if self.baseline is None else float(self.baseline.rate),
+            self.baseline is not None and self.baseline.backup == "expected",
             minimizer_parameters,
             int(self.way),
             float(self.averaging.gamma),

@@ -564,7 +564,8 @@ def next_strategy(rule, regrets: np.ndarray, instant: np.ndarray, t: int) -> np.
     """Returns the strategy at an infoset after iteration t's update; `instant` is what was just added to `regrets`."""
     if rule[0] == "hedge":
         eta, decay, twice = *rule[1:3], rule[3] if len(rule) > 3 else 0.0
-        powers = np.exp(eta / (t + 1) ** decay * (regrets + twice * instant))
+        scores = eta / (t + 1) ** decay * (regrets + twice * instant)
+        powers = np.exp(scores - scores.max())
         return powers / powers.sum()
     positive = np.maximum(regrets + instant if rule[0].startswith("prm") else regrets, 0)
     return positive / positive.sum() if positive.sum() > 0 else np.full(len(regrets), 1 / len(regrets))

@@ -10,16 +10,19 @@ from mccfr_plus.errors import ConfigError
 
 @dataclass(frozen=True)
 class Baseline:
-    """A running mean of what walks found below each history, as a control variate around any scheme that samples.
+    """What each history was worth so far, as a control variate around any scheme that samples.
 
     The gradient stays unbiased whatever the baselines are; see `mccfr_plus.estimators.controlled`.
 
     Args:
-        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average more noise away, large ones follow
-            the changing strategies faster.
+        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average noise away, of which expected
+            values have none; large ones follow the changing strategies faster.
+        backup: Which values: ``"expected"``, from the baselines one step below, or ``"sampled"``, what the walk
+            found, as in Schmid et al. 2019 (with a rate of 0.5 there).
     """
 
-    rate: float = 0.1
+    rate: float = 1.0
+    backup: str = "expected"
     short_name: ClassVar[str] = "mean"
     references: ClassVar[tuple[str, ...]] = ("schmid2019variance", "davis2020low")
 
@@ -27,3 +30,5 @@ class Baseline:
         rate = self.rate
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
             raise ConfigError(f"rate={rate!r}: the rate of a baseline must be a number above 0 and at most 1.")
+        if self.backup not in ("expected", "sampled"):
+            raise ConfigError(f"backup={self.backup!r}: give expected or sampled.")

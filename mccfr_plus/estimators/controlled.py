@@ -10,13 +10,19 @@ own nodes at the slot of a. Its mean is 0 whatever the baseline is, so that ever
 where b is close to what the walk finds below, it cancels most of that. (Written in values, v(h, a) = b(h a) + [a was
 visited] / rho(a) (v(h a) - b(h a)).)
 
-What the walk finds below a child, with all control variates in place, moves the child's baseline towards it: a running
-mean with a fixed rate, per player and history. The tables have 8 bytes per player and node.
+What the walk finds below a child moves the child's baseline towards it: a mean with a fixed rate, per player and
+history; the tables have 8 bytes per player and node. What was found is either
+
+* sampled: v of the child, with all control variates in place. Its mean is right, but it has the variance of 1 / rho; or
+* expected: sum over the child's actions of p times their baselines, those that were just moved included. Payoffs of
+  leaves are exact once seen, and so are the means above them as far as strategies stay the same: no noise, so that the
+  rate can be 1.
 
 References: Schmid et al. 2019, "Variance reduction in Monte Carlo counterfactual regret minimization (VR-MCCFR)",
 equations 8 to 10; Davis, Schmid, Bowling 2020, "Low-variance and zero-variance baselines for extensive-form games",
-section 4 (baselines per history). Differs from them in that it corrects the gradient over sequences and not values, so
-that any minimizer can use it, and in that it serves walks that visit several children.
+sections 4 (baselines per history) and 5 (expected updates, which have no variance in the end). Differs from them in
+that it corrects the gradient over sequences and not values, so that any minimizer can use it, and in that it serves
+walks that visit several children.
 """
 
 from mccfr_plus._jit import inline_kernel, kernel
@@ -44,6 +50,7 @@ def controlled_walk(
     tau,
     beta,
     rate,
+    expected,
     visit_mode,
 ):
     """Adds one sampled traversal with control variates to `workspace.gradient`. Modified in place.
@@ -62,6 +69,7 @@ def controlled_walk(
         tau: See `inclusion`.
         beta: See `inclusion`.
         rate: Share of what a walk finds in the new baseline, in (0, 1].
+        expected: Whether what it finds is the expected or the sampled value.
         visit_mode: How to list the opponents' infosets in `workspace.visits`.
     """
     nodes, gradient, frames = tree.nodes, workspace.gradient, workspace.frames
@@ -95,7 +103,7 @@ def controlled_walk(
                     workspace.counts[NUM_VISITS] = num_visits
                     workspace.counts[NODES_TOUCHED] += nodes_touched
                     return
-                _fold_value(frames[at(depth - 1)], nodes, baseline, player, rate, value)
+                _fold_value(frames[at(depth - 1)], nodes, baseline, player, rate, expected, value)
             frame = frames[at(depth - 1)]
             record = nodes[at(frame["node"])]
             kind = record["kind"]
@@ -146,13 +154,14 @@ def _share(tree, strategy, kind, row):
 
 
 @inline_kernel
-def _fold_value(frame, nodes, baseline, player, rate, value):
+def _fold_value(frame, nodes, baseline, player, rate, expected, value):
     """Adds the value of a node's visited child to the node's, and moves its baseline. Modified in place."""
     if frame["inclusion"] > 0.0:
         child = nodes[at(frame["node"])]["first_child"] + frame["index"]
         guess = baseline[at(player), at(child)]
-        frame["value"] += frame["share"] * (value - guess) / frame["inclusion"]
-        baseline[at(player), at(child)] = guess + rate * (value - guess)
+        step = rate * (value - guess)
+        baseline[at(player), at(child)] = guess + step
+        frame["value"] += frame["share"] * (step if expected else (value - guess) / frame["inclusion"])
     else:
         frame["value"] += frame["share"] * value
 

@@ -39,7 +39,7 @@ def estimate(parameters, guide, tree, strategy, workspace, player, visit_mode):
 
 
 @inline_kernel
-def estimate_controlled(parameters, guide, baseline, rate, tree, strategy, workspace, player, visit_mode):
+def estimate_controlled(parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, visit_mode):
     """Runs a built-in scheme that samples, with control variates. `baseline` and `workspace` are modified in place."""
     scheme = int(parameters[0])
     own, epsilon, tau, beta = ALL, 1.0, 0.0, 0.0
@@ -61,5 +61,6 @@ def estimate_controlled(parameters, guide, baseline, rate, tree, strategy, works
         tau,
         beta,
         rate,
+        expected,
         visit_mode,
     )

@@ -23,7 +23,7 @@ from mccfr_plus.workspace import (
 
 
 @numba.njit(error_model="numpy")
-def _gradient(batch, parameters, guide, baseline, rate, tree, strategy, workspace, player):
+def _gradient(batch, parameters, guide, baseline, rate, expected, tree, strategy, workspace, player):
     """Does what the loop does for one gradient."""
     if player >= 0:
         begin_gradient(tree, workspace, player)
@@ -34,7 +34,7 @@ def _gradient(batch, parameters, guide, baseline, rate, tree, strategy, workspac
     for _ in range(batch):
         begin_walk(workspace)
         if len(baseline) > 0:
-            estimate_controlled(parameters, guide, baseline, rate, tree, strategy, workspace, player, mode)
+            estimate_controlled(parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, mode)
         else:
             estimate(parameters, guide, tree, strategy, workspace, max(player, 0), mode)
     if batch > 1:
@@ -43,13 +43,29 @@ def _gradient(batch, parameters, guide, baseline, rate, tree, strategy, workspac
 
 @numba.njit(error_model="numpy")
 def _sample(
-    count, batch, parameters, guide, baseline, rate, tree, strategy, workspace, player, shared, total, squares, hits
+    count,
+    batch,
+    parameters,
+    guide,
+    baseline,
+    rate,
+    expected,
+    tree,
+    strategy,
+    workspace,
+    player,
+    shared,
+    total,
+    squares,
+    hits,
 ):
     """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else."""
     tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
     empty = tree.slot_range[-1] + player
     for _ in range(count):
-        _gradient(batch, parameters, guide, baseline, rate, tree, strategy, workspace, -1 if shared else player)
+        _gradient(
+            batch, parameters, guide, baseline, rate, expected, tree, strategy, workspace, -1 if shared else player
+        )
         begin = tree.infoset_range[player]
         for position in range(begin, begin + workspace.num_touched[player]):
             first = workspace.touched[position]["first_slot"]
@@ -64,14 +80,30 @@ def _sample(
 
 @numba.njit(error_model="numpy")
 def _project(
-    count, batch, parameters, guide, baseline, rate, tree, strategy, workspace, player, shared, signs, total, squares
+    count,
+    batch,
+    parameters,
+    guide,
+    baseline,
+    rate,
+    expected,
+    tree,
+    strategy,
+    workspace,
+    player,
+    shared,
+    signs,
+    total,
+    squares,
 ):
     """Adds up values and squares of `count` sampled gradients times the columns of `signs`."""
     tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
     empty = tree.slot_range[-1] + player
     sums = np.zeros(signs.shape[1])
     for _ in range(count):
-        _gradient(batch, parameters, guide, baseline, rate, tree, strategy, workspace, -1 if shared else player)
+        _gradient(
+            batch, parameters, guide, baseline, rate, expected, tree, strategy, workspace, -1 if shared else player
+        )
         sums[:] = workspace.gradient[empty] * signs[-1]
         begin = tree.infoset_range[player]
         for position in range(begin, begin + workspace.num_touched[player]):
@@ -114,6 +146,7 @@ class Sampler:
             self.guide = np.zeros(tree.num_slots)
         self.baselines = np.zeros((tree.num_players, tree.num_nodes) if baseline else (0, 0))
         self.rate = baseline.rate if baseline else 0.0
+        self.expected = baseline is not None and baseline.backup == "expected"
 
     def use(self, strategy: np.ndarray) -> None:
         self.strategy = strategy
@@ -121,7 +154,16 @@ class Sampler:
 
     def _first(self, player: int) -> tuple:
         parameters = self.estimator.parameters()
-        parts = (self.batch, parameters, self.guide, self.baselines, self.rate, self.arrays, self.strategy)
+        parts = (
+            self.batch,
+            parameters,
+            self.guide,
+            self.baselines,
+            self.rate,
+            self.expected,
+            self.arrays,
+            self.strategy,
+        )
         return (*parts, self.workspace, player, self.estimator.updates_all_players)
 
     def sum(self, player: int, count: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

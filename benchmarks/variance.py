@@ -1,0 +1,104 @@
+"""How much variance baselines take away: of sampled gradients and regrets, at the strategy that a run has reached.
+
+Runs a solver, then draws gradients with its strategy held fixed, with the baselines that it has learned (which go on
+learning) and without any. The figure is the sum over slots of the variance of
+
+* g: the gradient's entries;
+* r: the sampled counterfactual regrets, r(I, a) = v(I, a) - sum_b x(I, b) v(I, b), which regret matching adds up.
+  How rarely a walk comes to an infoset at all is in it, which no baseline changes;
+* v: the sampled values of the whole game under the strategy, <g, x>, one number per player.
+
+    python benchmarks/variance.py --game=leduc_poker --iterations=1000000
+"""
+
+import numba
+import numpy as np
+from absl import app, flags
+
+import mccfr_plus
+from mccfr_plus.estimators.estimate import estimate, estimate_controlled
+from mccfr_plus.workspace import begin_gradient, begin_walk
+
+FLAGS = flags.FLAGS
+
+flags.DEFINE_string("game", "leduc_poker", "Name of the game")
+flags.DEFINE_list("estimators", ["outcome", "balanced", "external", "average_strategy"], "Schemes that sample")
+flags.DEFINE_list("baselines", ["expected:1", "expected:0.5", "sampled:0.5", "sampled:0.1"], "Baselines, backup:rate")
+flags.DEFINE_integer("iterations", 1_000_000, "Iterations before the variance is measured")
+flags.DEFINE_integer("samples", 200_000, "Gradients per player")
+flags.DEFINE_integer("seed", 1, "Seed")
+
+
+@numba.njit(error_model="numpy")
+def _moments(samples, parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, sums):
+    """Adds up values and squares of gradients, regrets and game values; `sums` is ``[6, num_slots]``."""
+    for _ in range(samples):
+        begin_gradient(tree, workspace, player)
+        begin_walk(workspace)
+        if len(baseline) > 0:
+            estimate_controlled(parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, 0)
+        else:
+            estimate(parameters, guide, tree, strategy, workspace, player, 0)
+        gradient, begin = workspace.gradient, tree.infoset_range[player]
+        for position in range(begin, begin + workspace.num_touched[player]):
+            first = workspace.touched[position]["first_slot"]
+            for slot in range(first, first + workspace.touched[position]["num_actions"]):
+                sums[0, slot] += gradient[slot]
+                sums[1, slot] += gradient[slot] ** 2
+        for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
+            infoset = workspace.touched[position]
+            first = infoset["first_slot"]
+            last = first + infoset["num_actions"]
+            value = 0.0
+            for slot in range(first, last):
+                value += strategy[slot] * gradient[slot]
+            gradient[infoset["parent_slot"]] += value
+            for slot in range(first, last):
+                sums[2, slot] += gradient[slot] - value
+                sums[3, slot] += (gradient[slot] - value) ** 2
+        value = gradient[tree.slot_range[-1] + player]
+        sums[4, player] += value
+        sums[5, player] += value**2
+
+
+def variances(solver, baselines, baseline):
+    """Returns the total variances of gradients, regrets and game values over both players."""
+    tree, total = solver.tree, np.zeros((6, solver.tree.num_slots))
+    guide = solver._average if solver.estimator.short_name == "average_strategy" else solver._sampling
+    for player in range(tree.num_players):
+        _moments(
+            FLAGS.samples,
+            solver.estimator.parameters(),
+            guide,
+            baselines,
+            baseline.rate,
+            baseline.backup == "expected",
+            tree.arrays,
+            solver.current_strategy(),
+            solver._workspace,
+            player,
+            total,
+        )
+    total /= FLAGS.samples
+    return [(total[row + 1] - total[row] ** 2).sum() for row in (0, 2, 4)]
+
+
+def main(_):
+    tree = mccfr_plus.compile_game(FLAGS.game)
+    print(f"{FLAGS.game}, {FLAGS.iterations:,} iterations, {FLAGS.samples:,} gradients per player, seed {FLAGS.seed}")
+    print("variance without / with baselines, exploitability of the run with / without")
+    print(f"{'estimator':>16} {'baseline':>12} {'g':>7} {'r':>7} {'v':>7} {'with':>9} {'without':>9}")
+    for estimator in FLAGS.estimators:
+        plain = mccfr_plus.Solver(tree, estimator, "rm", seed=FLAGS.seed).run(FLAGS.iterations).exploitability()
+        for spec in FLAGS.baselines:
+            backup, _, rate = spec.partition(":")
+            baseline = mccfr_plus.Baseline(float(rate), backup)
+            solver = mccfr_plus.Solver(tree, estimator, "rm", baseline=baseline, seed=FLAGS.seed).run(FLAGS.iterations)
+            without = variances(solver, np.zeros((0, 0)), baseline)
+            found = variances(solver, solver._baselines, baseline)
+            ratios = " ".join(f"{a / b:>7.1f}" for a, b in zip(without, found, strict=True))
+            print(f"{estimator:>16} {spec:>12} {ratios} {solver.exploitability():>9.5f} {plain:>9.5f}", flush=True)
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,460 @@
+"""The special forms of estimators: traversals with and without pruning, one draw per infoset, one history for all,
+sampling strategies, batches, baselines, and what is refused."""
+
+import math
+
+import naive
+import numpy as np
+import pyspiel
+import pytest
+from sampling import Sampler
+
+from mccfr_plus import (
+    AverageStrategySampling,
+    BalancedOutcomeSampling,
+    Baseline,
+    ConfigError,
+    Discounted,
+    ExternalSampling,
+    Full,
+    GameError,
+    OutcomeSampling,
+    Solver,
+    TreePolicy,
+    evaluate,
+    parts,
+)
+from mccfr_plus.estimators import balanced_strategy
+
+SAMPLED = tuple(name for name in parts.ESTIMATORS if name != "full")
+GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:2:5", "random:3:3")
+
+
+# --- full traversals ---
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.6])
+@pytest.mark.parametrize("game", [*GAMES, "leduc_poker"])
+@pytest.mark.parametrize("estimator", [Full(walk=True), Full(pruning=True)], ids=repr)
+def test_a_traversal_gives_the_exact_gradient(estimator, game, zeros):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    sampler = Sampler(tree, estimator)
+    sampler.use(naive.random_strategy(tree, seed=4, zeros=zeros))
+    for player in range(tree.num_players):
+        exact = naive.exact_gradient(root, player, naive.to_dict(tree, sampler.strategy))
+        np.testing.assert_allclose(
+            sampler.sum(player)[0], naive.sequences_to_array(tree, exact, player), rtol=1e-12, atol=1e-12
+        )
+
+
+def reached_nodes(root, player, strategy):
+    """Returns how many histories the others allow: the product of all probabilities may underflow to 0, too."""
+
+    def count(node, others):
+        shares = [1.0] * len(node.children)
+        if node.player not in (player, naive.TERMINAL):
+            shares = node.probabilities if node.player == naive.CHANCE else strategy[node.key]
+        ahead = zip(shares, node.children, strict=True)
+        prunes = node.player not in (player, naive.CHANCE)
+        return 1 + sum(count(child, others * share) for share, child in ahead if not prunes or others * share > 0)
+
+    return count(root, 1.0)
+
+
+@pytest.mark.parametrize("minimizer", list(parts.MINIMIZERS))
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("game", GAMES)
+def test_pruning_changes_no_bit(game, alternating, minimizer):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    whole, pruned = (
+        Solver(tree, estimator, minimizer, alternating=alternating)
+        for estimator in (Full(walk=True), Full(pruning=True))
+    )
+    for _ in range(40):
+        before = pruned.nodes_touched
+        table = naive.to_dict(tree, pruned.current_strategy())
+        whole.iteration()
+        pruned.iteration()
+        np.testing.assert_array_equal(whole._tables, pruned._tables)
+        np.testing.assert_array_equal(whole.current_strategy(), pruned.current_strategy())
+        np.testing.assert_array_equal(whole._average, pruned._average)
+        if not alternating:
+            expected = sum(reached_nodes(root, player, table) for player in range(tree.num_players))
+            assert pruned.nodes_touched - before == expected
+    assert whole.nodes_touched == 40 * tree.num_nodes * tree.num_players
+    if minimizer in ("rm", "rm+"):
+        assert pruned.nodes_touched < whole.nodes_touched
+
+
+def test_pruning_saves_nodes_on_leduc():
+    tree = naive.tree_of("leduc_poker")
+    whole, pruned = (Solver(tree, e, "rm").run(100) for e in ("full(walk=True)", "full(pruning=True)"))
+    np.testing.assert_array_equal(whole.average_strategy(), pruned.average_strategy())
+    assert pruned.nodes_touched < 0.8 * whole.nodes_touched
+
+
+# --- one draw per infoset ---
+
+
+@pytest.mark.parametrize("scheme", ["external", "opponent", "average_strategy"])
+def test_draws_once_per_infoset_and_anew_for_each_walk(scheme):
+    # Matching pennies with many own actions: all of them meet the same action of the opponent.
+    payoffs = [[float(i), float(-i)] for i in range(1, 9)]
+    game = pyspiel.create_matrix_game("m", "m", list("abcdefgh"), ["x", "y"], payoffs, payoffs)
+    solver = Solver(game, "full")
+    tree = solver.tree
+    once, anew = Sampler(tree, f"{scheme}(once=True)", state=3), Sampler(tree, scheme, state=3)
+    seen = {True: set(), False: set()}
+    for is_once, sampler in ((True, once), (False, anew)):
+        for _ in range(64):
+            gradient = sampler.sum(0)[0][:8]
+            seen[is_once].add(tuple(np.sign(gradient)))
+    assert seen[True] == {(1.0,) * 8, (-1.0,) * 8}
+    assert len(seen[False]) > 30
+
+
+@pytest.mark.parametrize("scheme", ["external", "opponent", "average_strategy"])
+@pytest.mark.parametrize("game", ["leduc_poker", "random:2:0", "random:3:1"])
+def test_one_draw_per_infoset_is_unbiased(game, scheme):
+    assert_unbiased(game, f"{scheme}(once=True)", samples=3000 if scheme == "opponent" else 30_000)
+
+
+def assert_unbiased(game, estimator, samples=30_000, baseline=None, batch=1, guide=None, fill=None):
+    """z-test of random projections of the gradient: 12 of them per player, Bonferroni at one in a million."""
+    tree = naive.tree_of(game)
+    exact, sampler = Sampler(tree, "full"), Sampler(tree, estimator, state=17, baseline=baseline, batch=batch)
+    if guide is not None:
+        sampler.guide = guide
+    if fill is not None:
+        sampler.baselines[:] = fill(sampler.baselines.shape)
+    strategy = naive.random_strategy(tree, seed=8, zeros=0.2)
+    exact.use(strategy)
+    sampler.use(strategy)
+    for player in range(tree.num_players):
+        signs = np.random.default_rng(player).choice([-1.0, 1.0], (tree.num_slots + 1, 12))
+        total, squares = sampler.project(player, samples, signs)
+        mean = total / samples
+        error = np.sqrt(np.maximum(squares / samples - mean**2, 0.0) / samples)
+        target = exact.sum(player)[0] @ signs
+        # 6.2 standard errors: 1e-6 for 24 to 36 two-sided comparisons.
+        assert (np.abs(mean - target) <= 6.2 * error + 1e-9).all()
+        assert (error > 0).any()
+
+
+# --- one history for all players ---
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_one_history_for_all_by_its_draws(game):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    estimator = OutcomeSampling(0.4, shared=True)
+    sampler, draws = Sampler(tree, estimator, state=21), naive.SplitMix(21)
+    for repeat in range(20):
+        sampler.use(naive.random_strategy(tree, seed=repeat, zeros=0.3 * (repeat % 2)))
+        strategy = naive.to_dict(tree, sampler.strategy)
+        state = draws.state
+        for player in range(tree.num_players):
+            sampler.workspace.rng[0] = draws.state = state  # the kernel is run again for every player's sum
+            gradient = sampler.sum(player)[0]
+            node, weight, others, last = root, 1.0, 1.0, None
+            while node.player != naive.TERMINAL:
+                if node.player == naive.CHANCE:
+                    index = draws.outcome(node.probabilities)
+                else:
+                    row = strategy[node.key]
+                    index = draws.exploring(row, 0.4)
+                    weight /= 0.4 / len(row) + 0.6 * row[index]
+                    if node.player == player:
+                        last = (node.key, index)
+                    else:
+                        others *= row[index]
+                node = node.children[index]
+            found = {last: weight * others * node.returns[player]}
+            np.testing.assert_allclose(gradient, naive.sequences_to_array(tree, found, player), rtol=1e-12, atol=1e-12)
+        assert int(sampler.workspace.rng[0]) == draws.state
+
+
+@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "random:3:3"])
+def test_one_history_for_all_is_unbiased(game):
+    assert_unbiased(game, OutcomeSampling(0.6, shared=True), samples=200_000)
+
+
+def test_one_history_for_all_touches_as_many_nodes_as_it_is_long():
+    solver = Solver(naive.tree_of("leduc_poker"), "outcome(shared=True)", "rm", seed=1)
+    assert not solver.alternating
+    solver.run(1000)
+    per_player = Solver(solver.tree, "outcome", "rm", seed=1).run(1000)
+    assert solver.nodes_touched < 0.6 * per_player.nodes_touched
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
+def test_stochastic_average_of_one_history_for_all(game):
+    # Against the exact average of the same run: the same draws make the same strategies.
+    tree = naive.tree_of(game)
+    exact, visits = (
+        Solver(tree, "outcome(shared=True)", "rm", method, seed=3).run(300_000) for method in ("exact", "stochastic")
+    )
+    np.testing.assert_array_equal(exact.current_strategy(), visits.current_strategy())
+    reach = np.ones(tree.num_slots + tree.num_players)
+    for record in tree.arrays.infosets:
+        slots = slice(record["first_slot"], record["first_slot"] + record["num_actions"])
+        reach[slots] = reach[record["parent_slot"]] * exact.average_strategy()[slots]
+    often = reach[: tree.num_slots] > 0.05
+    np.testing.assert_allclose(visits.average_strategy()[often], exact.average_strategy()[often], atol=0.06)
+
+
+# --- sampling strategies ---
+
+
+@pytest.mark.parametrize("game", [*GAMES, "leduc_poker", "tiny_hanabi", "matrix_rps"])
+def test_balanced_strategy_plays_every_sequence_often_enough(game):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    strategy = balanced_strategy(tree)
+    np.testing.assert_allclose(strategy, naive.to_array(tree, naive.balanced_strategy(root)), atol=1e-15)
+    for player in range(tree.num_players):
+        reach = naive.own_reach(root, player, naive.to_dict(tree, strategy))
+        least = [reach[key] * min(naive.to_dict(tree, strategy)[key]) for key in reach]
+        sequences = tree.statistics().sequences[player]
+        assert min(least, default=1.0) >= 1 / max(sequences - 1, 1) - 1e-15
+
+
+def test_balanced_estimates_are_bounded():
+    # No entry is larger than the largest payoff times the number of sequences but one.
+    tree = naive.tree_of("leduc_poker")
+    sampler = Sampler(tree, "balanced", state=2)
+    sampler.use(naive.random_strategy(tree, seed=1, zeros=0.5))
+    limit = 13 * (tree.statistics().sequences[0] - 1)
+    largest = max(np.abs(sampler.sum(0)[0]).max() for _ in range(20_000))
+    assert 0 < largest <= limit
+    assert largest > 13  # and it does weigh
+
+
+def test_a_sampling_strategy_of_ones_own():
+    tree = naive.tree_of("leduc_poker")
+    own = naive.random_strategy(tree, seed=9)
+    by_array = Solver(tree, OutcomeSampling(1.0, sampling=own), "rm", seed=1).run(300)
+    by_policy = Solver(tree, OutcomeSampling(1.0, sampling=TreePolicy(tree, own)), "rm", seed=1).run(300)
+    np.testing.assert_array_equal(by_array.current_strategy(), by_policy.current_strategy())
+    as_balanced = Solver(tree, OutcomeSampling(1.0, sampling=balanced_strategy(tree)), "rm", seed=1).run(300)
+    balanced = Solver(tree, BalancedOutcomeSampling(), "rm", seed=1).run(300)
+    np.testing.assert_array_equal(as_balanced.current_strategy(), balanced.current_strategy())
+    assert not np.array_equal(by_array.current_strategy(), balanced.current_strategy())
+    uniform = Solver(tree, OutcomeSampling(0.6, sampling=tree.uniform_strategy()), "rm", seed=1).run(50_000)
+    assert uniform.exploitability() < evaluate(tree, TreePolicy(tree, tree.uniform_strategy())).exploitability / 2
+
+
+def test_bad_sampling_strategies():
+    tree = naive.tree_of("kuhn_poker")
+    never = tree.uniform_strategy()
+    never[:2] = [0.0, 1.0]
+    with pytest.raises(ConfigError, match="every legal action must have positive probability"):
+        Solver(tree, OutcomeSampling(sampling=never))
+    with pytest.raises(ConfigError, match="sum to 1"):
+        Solver(tree, OutcomeSampling(sampling=tree.uniform_strategy() / 2))
+    with pytest.raises(ConfigError, match="shape"):
+        Solver(tree, OutcomeSampling(sampling=np.full(3, 0.5)))
+    with pytest.raises(ConfigError, match="positive probability"):
+        Solver(tree, OutcomeSampling(sampling=np.full(tree.num_slots, math.nan)))
+
+
+def test_balanced_needs_perfect_recall():
+    with pytest.raises(GameError, match="imperfect recall"):
+        balanced_strategy(naive.tree_of("liars_dice_ir"))
+
+
+# --- subsets of own actions ---
+
+
+def test_what_average_strategy_sampling_leaves_out():
+    # One infoset, ten actions, sums that make one action sure and give the others epsilon.
+    payoffs = [[float(i + 1)] for i in range(10)]
+    game = pyspiel.create_matrix_game("m", "m", list("abcdefghij"), ["x"], payoffs, payoffs)
+    tree = Solver(game, "full").tree
+    sampler = Sampler(tree, AverageStrategySampling(epsilon=0.2, tau=1.0, beta=0.0), state=4)
+    sampler.guide[0] = 1e9
+    total, _, hits = sampler.sum(0, 20_000)
+    assert hits[0] == 20_000
+    np.testing.assert_allclose(hits[1:10] / 20_000, 0.2, atol=6 * math.sqrt(0.16 / 20_000))
+    np.testing.assert_allclose(total[:10] / hits[:10], [1.0, *(5.0 * np.arange(2, 11))], rtol=1e-12)  # 1 / rho
+
+
+def test_everything_is_visited_where_the_denominator_is_zero():
+    tree = naive.tree_of("leduc_poker")
+    plain, subset = Sampler(tree, "external", state=4), Sampler(tree, "average_strategy(beta=0.0)", state=4)
+    for player in range(2):  # no sums yet, and beta = 0
+        np.testing.assert_array_equal(plain.sum(player)[0], subset.sum(player)[0])
+
+
+@pytest.mark.parametrize("minimizer", ["rm", "dcfr", "hedge(eta=0.5)"])
+def test_regret_based_pruning_visits_less_and_is_unbiased(minimizer):
+    tree = naive.tree_of("leduc_poker")
+    estimator = ExternalSampling(prune_below=-300.0, prune_probability=0.1)
+    guide = np.where(np.random.default_rng(2).random(tree.num_slots) < 0.3, -1000.0, 5.0)
+    assert_unbiased("leduc_poker", estimator, guide=guide)
+    plain = Solver(tree, "external", minimizer, seed=1).run(40_000)
+    pruned = Solver(tree, estimator, minimizer, seed=1).run(40_000)
+    assert pruned.exploitability() < 2 * plain.exploitability() + 0.05
+    if minimizer == "rm":
+        assert pruned.nodes_touched < 0.9 * plain.nodes_touched
+
+
+# --- batches ---
+
+
+@pytest.mark.parametrize("scheme", SAMPLED)
+def test_a_batch_is_the_mean_of_its_walks(scheme):
+    tree = naive.tree_of("leduc_poker")
+    one, batch = Sampler(tree, scheme, state=8), Sampler(tree, scheme, state=8, batch=7)
+    strategy = naive.random_strategy(tree, seed=2, zeros=0.2)
+    for sampler in (one, batch):
+        sampler.use(strategy)
+    for player in range(2):
+        singles = one.sum(player, 7)[0] / 7
+        np.testing.assert_allclose(batch.sum(player)[0], singles, rtol=1e-12, atol=1e-13)
+        parents = batch.touched(player)["parent_slot"]
+        known = {tree.num_slots + player}
+        for first, count, parent in zip(
+            batch.touched(player)["first_slot"], batch.touched(player)["num_actions"], parents, strict=True
+        ):
+            assert parent in known  # parents come first, over all walks together
+            known |= set(range(first, first + count))
+
+
+@pytest.mark.parametrize("scheme", SAMPLED)
+def test_batches_have_less_variance(scheme):
+    # Plays of one infoset each: a solver's strategies move less, and its nodes add up.
+    tree = naive.tree_of("kuhn_poker")
+    plain, batch = (Solver(tree, scheme, "rm", batch=n, seed=1).run(200) for n in (1, 20))
+    assert 15 < batch.nodes_touched / plain.nodes_touched < 25
+    errors = [
+        np.mean([Solver(tree, scheme, "rm", batch=n, seed=s).run(150).exploitability() for s in range(6)])
+        for n in (1, 20)
+    ]
+    assert errors[1] < errors[0]
+
+
+@pytest.mark.parametrize("averaging", ["stochastic", "lazy"])
+def test_averages_of_batches(averaging):
+    solver = Solver(naive.tree_of("kuhn_poker"), "external", "rm", averaging, batch=10, seed=1).run(5000)
+    assert solver.exploitability() < 0.02
+
+
+# --- baselines ---
+
+BASELINES = (Baseline(), Baseline(0.3, "sampled"))
+
+
+@pytest.mark.parametrize("baseline", BASELINES, ids=repr)
+@pytest.mark.parametrize(
+    "scheme", [*SAMPLED, "external(once=True)", "external(prune_below=-1.0)", "outcome(epsilon=1)"]
+)
+@pytest.mark.parametrize("game", ["leduc_poker", "random:3:3"])
+def test_whatever_the_baselines_are_gradients_are_unbiased(game, scheme, baseline):
+    tree, rng = naive.tree_of(game), np.random.default_rng(5)
+    guide = None
+    if scheme == "average_strategy":
+        guide = rng.random(tree.num_slots) * 1e8
+    elif "prune" in scheme:
+        guide = rng.normal(size=tree.num_slots)
+    samples = 2000 if scheme == "opponent" else 20_000
+    assert_unbiased(game, scheme, samples, baseline, guide=guide, fill=lambda shape: 5 * rng.normal(size=shape))
+
+
+def test_baselines_of_zero_change_nothing():
+    # Until they are moved: the first walk, which makes the same draws in the same order.
+    tree = naive.tree_of("leduc_poker")
+    for scheme in ("outcome", "balanced"):
+        for state in range(20):
+            found = []
+            for baseline in (None, Baseline()):
+                sampler = Sampler(tree, scheme, state=state, baseline=baseline)
+                sampler.use(naive.random_strategy(tree, seed=3))
+                gradient = sampler.sum(0)[0].tolist()
+                found.append((gradient, sampler.nodes_touched, int(sampler.workspace.rng[0])))
+            assert found[0] == found[1]
+
+
+def test_expected_baselines_become_the_histories_values():
+    # With strategies held fixed they are exact in the end, and then outcome sampling knows the game's value at once.
+    tree, root = naive.tree_of("kuhn_poker"), naive.root_of("kuhn_poker")
+    sampler = Sampler(tree, "outcome(epsilon=1)", state=3, baseline=Baseline())
+    sampler.use(naive.random_strategy(tree, seed=1))
+    strategy = naive.to_dict(tree, sampler.strategy)
+    for player in range(2):
+        sampler.sum(player, 20_000)
+    arrays = tree.arrays.nodes
+
+    def compare(node, number):
+        record = arrays[number]
+        for index, child in enumerate(node.children):
+            at = record["first_child"] + index
+            for player in range(2):
+                expected = naive.expected_values(child, strategy)[player]
+                assert sampler.baselines[player, at] == pytest.approx(expected, abs=1e-12)
+            compare(child, at)
+
+    compare(root, 0)
+
+
+def test_baselines_help_outcome_sampling_on_leduc():
+    tree = naive.tree_of("leduc_poker")
+    plain = [Solver(tree, "outcome", "rm", seed=s).run(100_000).exploitability() for s in range(4)]
+    helped = [Solver(tree, "outcome", "rm", baseline=True, seed=s).run(100_000).exploitability() for s in range(4)]
+    assert max(helped) < min(plain)
+
+
+def test_baselines_run_with_three_players_and_batches():
+    for game in ("kuhn_poker(players=3)", "matrix_rps", "random:3:1"):
+        for scheme in SAMPLED:
+            solver = Solver(naive.tree_of(game), scheme, "rm", baseline="mean", batch=3, seed=1).run(200)
+            assert np.isfinite(solver.average_strategy()).all()
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"estimator": "full", "batch": 2}, "samples nothing"),
+        ({"estimator": "full", "baseline": True}, "samples nothing"),
+        ({"estimator": "outcome(shared=True)", "baseline": True}, "shared=True"),
+        ({"estimator": "outcome(shared=True)", "alternating": True}, "updated together"),
+        ({"estimator": "outcome(shared=True)", "averaging": "sampled"}, "exploring"),
+        ({"estimator": "external(prune_below=-1.0)", "minimizer": "rm+"}, "keeps none"),
+        ({"estimator": "external(prune_below=-1.0)", "minimizer": "ftrl"}, "keeps none"),
+        ({"estimator": "average_strategy", "averaging": "last"}, "'last' keeps none"),
+        ({"estimator": "chance", "averaging": "sampled"}, "draws none"),
+        ({"batch": 0}, "batch=0"),
+        ({"batch": 1.5}, "batch=1.5"),
+        ({"batch": True}, "batch=True"),
+        ({"baseline": "median"}, "mean"),
+        ({"baseline": "mean(rate=0)"}, "rate=0"),
+        ({"baseline": "mean(rate=1.1)"}, "rate=1.1"),
+        ({"baseline": "mean(backup='best')"}, "expected or sampled"),
+        ({"estimator": "average_strategy(epsilon=0)"}, "epsilon=0"),
+        ({"estimator": "average_strategy(epsilon=1.5)"}, "epsilon=1.5"),
+        ({"estimator": "average_strategy(tau=0.5)"}, "tau=0.5"),
+        ({"estimator": "average_strategy(beta=-1)"}, "beta=-1"),
+        ({"estimator": "balanced(epsilon=0)"}, "epsilon=0"),
+        ({"estimator": "external(prune_below=1.0)"}, "prune_below=1.0"),
+        ({"estimator": "external(prune_below=-1.0,prune_probability=0)"}, "prune_probability=0"),
+        ({"estimator": "external(once=1)"}, "True or False"),
+        ({"estimator": "outcome(shared='yes')"}, "True or False"),
+        ({"estimator": "full(pruning=1)"}, "True or False"),
+    ],
+    ids=str,
+)
+def test_combinations_that_make_no_sense_are_refused_with_the_reason(arguments, text):
+    with pytest.raises(ConfigError, match=text):
+        Solver("kuhn_poker", **arguments)
+
+
+def test_drawn_actions_of_three_players_are_refused():
+    with pytest.raises(ConfigError, match="3 players"):
+        Solver("kuhn_poker(players=3)", "external", "rm", "sampled")
+
+
+def test_pruning_goes_with_minimizers_that_keep_regrets():
+    for minimizer in ("rm", "linear", Discounted(1.5, 0.5), "prm", "hedge"):
+        Solver("kuhn_poker", "external(prune_below=-1.0)", minimizer, seed=1).run(10)
