@@ -133,7 +133,7 @@ def last() -> PowerAverage:
 
 
 @inline_kernel
-def accumulate(way, tree, strategy, average, seen, workspace, player, weight, all_own):
+def accumulate(way, tree, strategy, average, workspace, player, weight, all_own):
     """Adds the current strategies to the sums of the average, once per gradient, in the way `Way` names.
 
     Args:
@@ -142,33 +142,32 @@ def accumulate(way, tree, strategy, average, seen, workspace, player, weight, al
         strategy: ``[num_slots]``.
         average: ``[num_slots + num_players]`` float64, the sums; at the end, those of the empty sequences: the weight
             of all iterations so far. Modified in place.
-        seen: ``[num_slots]`` float64: at first slots, the parent's sum when the infoset was last touched. Empty unless
-            the way needs it. Modified in place.
         workspace: `Workspace`, as the estimator left it. Modified in place.
         player: The player whose gradient was estimated.
         weight: Weight of this iteration.
         all_own: For `OWN_WALK`, whether to visit all own actions, by their reach, instead of drawing one.
     """
     average[at(tree.slot_range[-1] + player)] += weight
+    marks = workspace.mark
     if way == _LAZY:
         begin = tree.infoset_range[player]
         for position in range(begin, begin + workspace.num_touched[player]):
             infoset = workspace.touched[at(position)]
-            settle(infoset["first_slot"], infoset["num_actions"], infoset["parent_slot"], strategy, average, seen)
+            settle(infoset["first_slot"], infoset["num_actions"], infoset["parent_slot"], strategy, average, marks)
     elif way == _EXACT:
         refresh_reach(tree, strategy, workspace, player)
         for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
             average[at(slot)] += weight * workspace.reach[at(slot)]
     elif way in (_TOUCHED, _OPTIMISTIC):
-        _add_touched(tree, strategy, average, seen, workspace, player, weight, way == _OPTIMISTIC)
+        _add_touched(tree, strategy, average, workspace, player, weight, way == _OPTIMISTIC)
     elif way == _OWN_WALK:
         own_walk(tree, strategy, workspace, player, all_own)
         add_visits(strategy, average, workspace, weight)
 
 
 @inline_kernel
-def settle(first, count, parent, strategy, average, seen):
-    """Distributes what has reached an infoset since it was last settled. `average` and `seen` are modified in place.
+def settle(first, count, parent, strategy, average, marks):
+    """Distributes what has reached an infoset since it was last settled. `average` and `marks` are modified in place.
 
     Args:
         first: The infoset's first slot.
@@ -176,22 +175,22 @@ def settle(first, count, parent, strategy, average, seen):
         parent: The player's last slot before it.
         strategy: ``[num_slots]``, unchanged at this infoset since it was last settled.
         average: See `accumulate`; the parent's sum is up to date.
-        seen: See `accumulate`.
+        marks: ``[num_slots]`` MARK.
     """
     above = average[at(parent)]
-    gain = above - seen[at(first)]
+    gain = above - marks[at(first)]["seen"]
     if gain != 0.0:
-        seen[at(first)] = above
+        marks[at(first)]["seen"] = above
         for slot in range(first, first + count):
             average[at(slot)] += gain * strategy[at(slot)]
 
 
 @kernel
-def settle_all(infosets, strategy, average, seen):
-    """Settles all infosets, parents first. `average` and `seen` are modified in place."""
+def settle_all(infosets, strategy, average, marks):
+    """Settles all infosets, parents first. `average` and `marks` are modified in place."""
     for infoset in range(len(infosets)):
         record = infosets[infoset]
-        settle(record["first_slot"], record["num_actions"], record["parent_slot"], strategy, average, seen)
+        settle(record["first_slot"], record["num_actions"], record["parent_slot"], strategy, average, marks)
 
 
 @inline_kernel
@@ -207,10 +206,10 @@ def add_visits(strategy, average, workspace, weight):
 
 
 @kernel
-def _add_touched(tree, strategy, average, seen, workspace, player, weight, since_last):
+def _add_touched(tree, strategy, average, workspace, player, weight, since_last):
     """Adds reach times strategy at the player's touched infosets, for this iteration or for all since the last time.
 
-    `average`, `seen` and `workspace` are modified in place.
+    `average` and `workspace` are modified in place.
     """
     reach, total = workspace.reach, average[tree.slot_range[-1] + player]
     begin = tree.infoset_range[player]
@@ -220,8 +219,8 @@ def _add_touched(tree, strategy, average, seen, workspace, player, weight, since
         above = reach[infoset["parent_slot"]]
         scale = weight
         if since_last:
-            scale = total - seen[first]
-            seen[first] = total
+            scale = total - workspace.mark[first]["seen"]
+            workspace.mark[first]["seen"] = total
         for slot in range(first, first + infoset["num_actions"]):
             reach[slot] = above * strategy[slot]
             average[slot] += scale * reach[slot]

@@ -29,7 +29,6 @@ def loop(
     strategy,
     tables,
     average,
-    seen,
     workspace,
     estimator_parameters,
     guide,
@@ -53,7 +52,6 @@ def loop(
         strategy: ``[num_slots]`` float64. Modified in place.
         tables: ``[num_tables, num_slots]`` float64, the minimizer's. Modified in place.
         average: ``[num_slots + num_players]`` float64, sums of the average strategy. Modified in place.
-        seen: See `accumulate`. Modified in place.
         workspace: `Workspace`. Modified in place.
         estimator_parameters: See `Estimator.parameters`.
         guide: See `Guide`.
@@ -71,7 +69,7 @@ def loop(
         iterations: How many.
     """
     tree, workspace = borrow(tree), borrow(workspace)
-    strategy, tables, average, seen = borrow(strategy), borrow(tables), borrow(average), borrow(seen)
+    strategy, tables, average = borrow(strategy), borrow(tables), borrow(average)
     guide, baseline = borrow(guide), borrow(baseline)
     estimator_parameters, minimizer_parameters = borrow(estimator_parameters), borrow(minimizer_parameters)
     num_players = len(tree.slot_range) - 1
@@ -118,7 +116,7 @@ def loop(
                     add_visits(strategy, average, workspace, weight / batch)
             if batch > 1:
                 mean_of_walks(workspace, tree, player, batch)
-            accumulate(way, tree, strategy, average, seen, workspace, player, weight, all_own)
+            accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
 
 
 @kernel
@@ -132,8 +130,8 @@ def run(iterations, *flat):
         rest[0],
         rest[1],
         rest[2],
-        rest[3],
         workspace,
+        rest[3],
         rest[4],
         rest[5],
         rest[6],
@@ -146,7 +144,6 @@ def run(iterations, *flat):
         rest[13],
         rest[14],
         rest[15],
-        rest[16],
         iterations,
     )
 
@@ -159,7 +156,7 @@ def flatten(tree: TreeArrays, workspace: Workspace, *rest: Any) -> tuple:
 
     Args:
         tree: First argument of `loop`.
-        workspace: Its sixth.
+        workspace: Its fifth.
         *rest: All others in their order, without the number of iterations.
     """
     return (*tree, *workspace, *rest)
@@ -200,7 +197,7 @@ def average_kernel(tree, strategy, average, workspace, player, weight):
 
 
 @kernel
-def own_accumulate(way, tree, strategy, average, seen, workspace, player, weight, all_own):
+def own_accumulate(way, tree, strategy, average, workspace, player, weight, all_own):
     """Runs somebody's average."""
     average_kernel(tree, strategy, average, workspace, player, weight)
 

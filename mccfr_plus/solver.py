@@ -101,13 +101,12 @@ class Solver:
         rng = new_state(seed)
         self.tree = compile_game(game)
         self._combination.check_game(self.tree)
-        tree, way = self.tree, self.way
+        tree = self.tree
         with_baseline = self.baseline is not None
         self._bind(
             strategy=tree.uniform_strategy(),
             tables=self.minimizer.tables(tree),
             average=np.zeros(tree.num_slots + tree.num_players),
-            seen=np.zeros(tree.num_slots if way in (Way.LAZY, Way.OPTIMISTIC) else 0),
             baselines=np.zeros((tree.num_players, tree.num_nodes) if with_baseline else (0, 0)),
             sampling=self._combination.sampling_strategy(tree, strategy_of),
             workspace=new_workspace(
@@ -130,11 +129,11 @@ class Solver:
         """How the average strategy is added up."""
         return self._combination.way(self.tree)
 
-    def _bind(self, strategy, tables, average, seen, baselines, sampling, workspace, minimizer_parameters) -> None:
+    def _bind(self, strategy, tables, average, baselines, sampling, workspace, minimizer_parameters) -> None:
         """Keeps the state and the kernel's arguments in the order that it takes them."""
         tree = self.tree
         arrays = tree.arrays_with_leaves if self.estimator.needs_leaves else tree.arrays
-        self._strategy, self._tables, self._average, self._seen = strategy, tables, average, seen
+        self._strategy, self._tables, self._average = strategy, tables, average
         self._baselines, self._sampling = baselines, sampling
         self._workspace, self._minimizer_parameters = workspace, minimizer_parameters
         guides = {
@@ -149,7 +148,6 @@ class Solver:
             strategy,
             tables,
             average,
-            seen,
             self.estimator.parameters(),
             guides[self.estimator.guide],
             baselines,
@@ -281,7 +279,7 @@ class Solver:
         sums = self._average
         if way == Way.LAZY:  # on copies, so that asking changes nothing, not even by rounding
             sums = sums.copy()
-            settle_all(self.tree.arrays.infosets, self._strategy, sums, self._seen.copy())
+            settle_all(self.tree.arrays.infosets, self._strategy, sums, self._workspace.mark.copy())
         strategy = np.empty(self.tree.num_slots)
         normalize(sums, self.tree.arrays.infosets, strategy)
         return strategy
@@ -344,7 +342,6 @@ class Solver:
             "strategy": self._strategy,
             "tables": self._tables,
             "average": self._average,
-            "seen": self._seen,
             "baselines": self._baselines,
             "sampling": self._sampling,
             "workspace": self._workspace,

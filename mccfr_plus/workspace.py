@@ -28,6 +28,15 @@ VISIT = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("weight"
 # A node that waits to be expanded: the last own slot before it, and the weight of what is below it.
 PENDING = np.dtype([("node", np.int32), ("slot", np.int32), ("weight", np.float64)])
 
+# What is kept of an infoset from one gradient to the next; one record, so that touching it costs one cache line.
+MARK = np.dtype(
+    [
+        ("stamp", np.int32),  # of the last gradient for which it was entered
+        ("seen", np.float64),  # the sum of the average at its parent's slot when it was last settled; see `averaging`
+    ],
+    align=True,
+)
+
 # The action that stands for an infoset during one walk.
 DRAWN = np.dtype([("walk", np.int32), ("action", np.int32)])
 
@@ -51,7 +60,7 @@ DRAWN_ACTION = -1
 # What a walk lists in `visits`.
 NO_VISITS, VISITED, DRAWN_ACTIONS = 0, 1, 2
 
-_LAST_STAMP = 2**31 - 2  # `mark` is int32 to stay small; the stamps start again when they run out
+_LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
 
 
 class Workspace(NamedTuple):
@@ -66,7 +75,7 @@ class Workspace(NamedTuple):
     gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences and a dump
     touched: np.ndarray  # [num_infosets] TOUCHED; player p's part starts at infoset_range[p]
     num_touched: np.ndarray  # [num_players] int64
-    mark: np.ndarray  # [num_slots] int32; at an infoset's first slot, the stamp of the last walk that entered it
+    mark: np.ndarray  # [num_slots] MARK, used at first slots
     reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
     reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy
     visits: np.ndarray  # [max_visits] VISIT
@@ -97,7 +106,7 @@ def new_workspace(
         gradient=np.zeros(num_slots + num_players + 1),
         touched=np.zeros(len(tree.infosets), TOUCHED),
         num_touched=np.zeros(num_players, np.int64),
-        mark=np.zeros(num_slots, np.int32),
+        mark=np.zeros(num_slots, MARK),
         reach=reach,
         reach_valid=np.zeros(num_players, np.int64),
         visits=np.zeros(max_visits, VISIT),
@@ -121,7 +130,7 @@ def begin_gradient(tree, workspace, player):
     counts = workspace.counts
     if counts[STAMP] >= _LAST_STAMP:
         for slot in range(len(workspace.mark)):
-            workspace.mark[slot] = 0
+            workspace.mark[slot]["stamp"] = 0
         counts[STAMP] = 0
     counts[STAMP] += 1
     workspace.num_touched[player] = 0
@@ -168,9 +177,9 @@ def enter(tree, workspace, player, first, count, parent, stamp):
         parent: The player's last slot before it.
         stamp: ``workspace.counts[STAMP]``.
     """
-    is_new = workspace.mark[at(first)] != stamp
+    is_new = workspace.mark[at(first)]["stamp"] != stamp
     if is_new:
-        workspace.mark[at(first)] = stamp
+        workspace.mark[at(first)]["stamp"] = stamp
         touched = workspace.touched[at(tree.infoset_range[player] + workspace.num_touched[player])]
         touched["first_slot"] = first
         touched["num_actions"] = count

@@ -20,11 +20,11 @@ SAMPLED = tuple(name for name in parts.ESTIMATORS if name != "full")
 
 
 @numba.njit(error_model="numpy")
-def _replay(batches, length, parameters, guide, tree, strategies, average, seen, workspace, way, mode, all_own, sums):
+def _replay(batches, length, parameters, guide, tree, strategies, average, workspace, way, mode, all_own, sums):
     """Adds up estimate + accumulate with two strategies in turn; `sums` gets one row per batch."""
     for batch in range(batches):
         average[:] = 0.0
-        seen[:] = 0.0
+        workspace.mark["seen"][:] = 0.0
         for step in range(length):
             strategy = strategies[step % 2]
             workspace.reach_valid[:] = 0
@@ -34,7 +34,7 @@ def _replay(batches, length, parameters, guide, tree, strategies, average, seen,
                 estimate(parameters, guide, tree, strategy, workspace, player, mode)
                 if way == _VISITS:
                     add_visits(strategy, average, workspace, 1.0)
-                accumulate(way, tree, strategy, average, seen, workspace, player, 1.0, all_own)
+                accumulate(way, tree, strategy, average, workspace, player, 1.0, all_own)
         sums[batch] = average[: sums.shape[1]]
 
 
@@ -65,7 +65,6 @@ def batches_of_averages(name, scheme, way, batches=200, length=400, mode=VISITED
         tree.arrays_with_leaves,
         strategies,
         np.zeros(tree.num_slots + tree.num_players),
-        np.zeros(tree.num_slots),
         workspace,
         int(way),
         mode if int(way) == _VISITS else 0,

@@ -45,7 +45,7 @@ def begin_full_walk(tree, workspace, player):
     touch_all(tree, workspace, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         workspace.gradient[at(slot)] = 0.0
-        workspace.mark[at(slot)] = workspace.counts[STAMP]
+        workspace.mark[at(slot)]["stamp"] = workspace.counts[STAMP]
 
 
 @inline_kernel

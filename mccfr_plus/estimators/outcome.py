@@ -14,7 +14,7 @@ References: Lanctot et al. 2009, section 3.1, equation 10, with the paper's epsi
 appendix (one history for all); Farina et al. 2020, section 4.2 (sampling strategies).
 """
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus._jit import inline_kernel
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
 from mccfr_plus.estimators.walk import draw_for_infoset, list_visit
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
@@ -65,7 +65,7 @@ def outcome_walk(tree, strategy, exploration, workspace, player, epsilon, visit_
     workspace.counts[NODES_TOUCHED] += nodes_touched
 
 
-@kernel
+@inline_kernel
 def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_mode):
     """Adds to all players' gradients what one sampled history says, and lists what it touched. Modified in place.
 
@@ -83,8 +83,8 @@ def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_m
     nodes, rng, last = tree.nodes, workspace.rng, workspace.stack  # per player: the last own slot and the own reach
     num_players = len(tree.slot_range) - 1
     for player in range(num_players):
-        last[player]["slot"] = tree.slot_range[-1] + player
-        last[player]["weight"] = 1.0
+        last[at(player)]["slot"] = tree.slot_range[-1] + player
+        last[at(player)]["weight"] = 1.0
     weight = 1.0
     num_visits, nodes_touched = 0, 1
     record = nodes[0]
@@ -93,22 +93,22 @@ def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_m
         if kind == CHANCE:
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
-            touch(tree, workspace, kind, payload, count, last[kind]["slot"])
+            touch(tree, workspace, kind, payload, count, last[at(kind)]["slot"])
             if visit_mode != NO_VISITS:
-                note_visit(workspace, num_visits, payload, count, weight * last[kind]["weight"])
+                note_visit(workspace, num_visits, payload, count, weight * last[at(kind)]["weight"])
                 num_visits += 1
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
-            last[kind]["slot"] = slot
-            last[kind]["weight"] *= strategy[slot]
+            last[at(kind)]["slot"] = slot
+            last[at(kind)]["weight"] *= strategy[at(slot)]
             weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
-        record = nodes[record["first_child"] + index]
+        record = nodes[at(record["first_child"] + index)]
         nodes_touched += 1
     for player in range(num_players):
         others = weight
         for other in range(num_players):
             if other != player:
-                others *= last[other]["weight"]
-        workspace.gradient[last[player]["slot"]] += others * tree.payoffs[record["payload"], player]
+                others *= last[at(other)]["weight"]
+        workspace.gradient[at(last[at(player)]["slot"])] += others * tree.payoffs[at(record["payload"]), at(player)]
     workspace.counts[NUM_VISITS] = num_visits
     workspace.counts[NODES_TOUCHED] += nodes_touched

@@ -159,7 +159,7 @@ def test_stamps_start_again_when_they_run_out():
     tree = naive.tree_of("kuhn_poker")
     worn, fresh = Sampler(tree, "external", state=5), Sampler(tree, "external", state=5)
     worn.workspace.counts[0] = 2**31 - 5
-    worn.workspace.mark[:] = np.arange(tree.num_slots) % 4 + 1  # left by walks of long ago
+    worn.workspace.mark["stamp"] = np.arange(tree.num_slots) % 4 + 1  # left by walks of long ago
     for _ in range(12):
         for player in range(2):
             np.testing.assert_array_equal(worn.sum(player)[0], fresh.sum(player)[0])
