@@ -1,4 +1,4 @@
-"""A minimizer of one's own: Hedge (multiplicative weights) at every information set, at the speed of the built-in ones.
+"""A minimizer of one's own: Hedge (multiplicative weights) at every information set, beside the built-in one.
 
 Reference: Freund, Schapire 1997, "A decision-theoretic generalization of on-line learning", figure 2.
 """
@@ -40,7 +40,7 @@ def hedge_update(values, strategy, tables, first, last, iteration, parameters):
 class Hedge(mccfr_plus.Minimizer):
     """Hedge with a constant step size eta."""
 
-    short_name = "hedge"
+    short_name = "my hedge"
     kernel = staticmethod(hedge_update)
 
     def parameters(self):
@@ -48,10 +48,11 @@ class Hedge(mccfr_plus.Minimizer):
 
 
 def main(_):
-    for minimizer in (Hedge(), "rm"):
+    print(mccfr_plus.check_minimizer(Hedge()))
+    for minimizer in (Hedge(), f"hedge(eta={FLAGS.eta})", "rm"):
         solver = mccfr_plus.Solver(FLAGS.game, FLAGS.estimator, minimizer, seed=0).run(FLAGS.iterations)
         name = getattr(minimizer, "short_name", minimizer)
-        print(f"{name:>6}: exploitability {solver.exploitability():.5f} after {solver.iterations} iterations")
+        print(f"{name:>16}: exploitability {solver.exploitability():.5f} after {solver.iterations} iterations")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ _GAME = flags.DEFINE_string(
 _OPPONENT = flags.DEFINE_enum("opponent", "uniform", ["uniform", "equilibrium", "learner"], "Who the other player is.")
 _PLAYER = flags.DEFINE_integer("player", 0, "Which player learns.", lower_bound=0, upper_bound=1)
 _GAMES = flags.DEFINE_integer("games", 100_000, "How many games to play.", lower_bound=1)
-_EPSILON = flags.DEFINE_float("epsilon", None, "Exploration at each node, instead of what --games asks for.")
+_EPSILON = flags.DEFINE_float(
+    "epsilon", None, "Exploration at each node, instead of what --games asks for.", lower_bound=1e-6, upper_bound=1.0
+)
 _SEED = flags.DEFINE_integer("seed", 1, "Seed of everything.", lower_bound=0)
 
 

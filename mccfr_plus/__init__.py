@@ -15,6 +15,7 @@ Example:
 
 from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
+from mccfr_plus.checks import check_average, check_estimator, check_minimizer
 from mccfr_plus.citations import cite
 from mccfr_plus.drop_in import (
     AverageType,
@@ -27,6 +28,7 @@ from mccfr_plus.drop_in import (
 )
 from mccfr_plus.errors import (
     BudgetError,
+    CheckError,
     ConfigError,
     GameError,
     MccfrPlusError,

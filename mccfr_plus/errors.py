@@ -23,3 +23,7 @@ class PolicyError(MccfrPlusError, ValueError):
 
 class PolicyFileError(PolicyError):
     """A file that is no policy of this package, is damaged, or belongs to another game."""
+
+
+class CheckError(MccfrPlusError, AssertionError):
+    """A part that does not keep its contract: what failed, where, what was expected, what was found, where to look."""

@@ -95,7 +95,7 @@ def loop(
             elif player == 0:
                 for other in range(num_players):
                     begin_gradient(tree, workspace, other)
-            for _ in range(batch):
+            for _ in range(0 if all_players and player > 0 else batch):
                 begin_walk(workspace)
                 if len(baseline) > 0:
                     estimate_controlled(

@@ -29,7 +29,7 @@ LAYERS = [
     {"policy_file"},
     {"evaluation"},
     {"solver", "online"},
-    {"drop_in", "benchmark", "bounds", "citations"},
+    {"drop_in", "benchmark", "bounds", "checks", "citations"},
     {"cli"},
     {"__main__"},
 ]
@@ -48,13 +48,13 @@ LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in name
 
 PUBLIC = {
     "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError", "ChanceSampling",
-    "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError",
-    "GameTree", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD",
+    "CheckError", "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full",
+    "GameError", "GameTree", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD",
     "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage",
     "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "RegretBound", "RegretMatching",
-    "RegretMatchingPlus", "Solver", "Statistics", "TreePolicy", "best_response", "cite", "compile_game", "evaluate",
-    "expected_values", "exploitability", "load_game", "load_policy", "measured_regret", "nash_conv", "play_games",
-    "regret_bound", "save_policy",
+    "RegretMatchingPlus", "Solver", "Statistics", "TreePolicy", "best_response", "check_average", "check_estimator",
+    "check_minimizer", "cite", "compile_game", "evaluate", "expected_values", "exploitability", "load_game",
+    "load_policy", "measured_regret", "nash_conv", "play_games", "regret_bound", "save_policy",
 }  # fmt: skip
 
 # Classes with OpenSpiel's names, from `mccfr_plus.drop_in`.

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from mccfr_plus import parts
 from mccfr_plus.averaging import PowerAverage
-from mccfr_plus.estimators import Estimator
+from mccfr_plus.combination import Combination
+from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -32,12 +33,13 @@ class Specs(NamedTuple):
     minimizer: str | None
     averaging: str | None
 
-    def check(self) -> None:
-        """Raises ConfigError if one of the parts named does not exist."""
-        if self.estimator is not None:
-            parts.estimator_of(self.estimator)
+    def check(self, baseline: Baseline | None, batch: int, alternating: bool | None) -> None:
+        """Raises ConfigError if a part named does not exist or does not go with the others, whatever the game."""
         minimizer = parts.minimizer_of(self.minimizer or "rm")
-        parts.average_of(self.averaging, minimizer)
+        averaging = parts.average_of(self.averaging, minimizer)
+        if self.estimator is not None:
+            estimator = parts.estimator_of(self.estimator)
+            Combination(estimator, minimizer, averaging, baseline, batch, bool(alternating)).check_parts()
 
 
 class Choice(NamedTuple):

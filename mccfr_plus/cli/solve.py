@@ -71,8 +71,8 @@ class SolveCommand(Command):
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments
         specs = Specs(values.estimator, values.minimizer, values.averaging)
-        specs.check()
         baseline = _baseline(values)
+        specs.check(baseline, values.batch, values.alternating)
         if values.policy_out is not None:
             check_writable(values.policy_out)
         tree = trees.compile_within_budget(game, values, quiet=values.quiet)

@@ -34,7 +34,7 @@ def estimate(parameters, guide, tree, strategy, workspace, player, visit_mode):
         )
     elif scheme == _OUTCOME:
         outcome_walk(tree, strategy, guide, workspace, player, parameters[1], visit_mode)
-    elif player == 0:
+    else:
         shared_outcome_walk(tree, strategy, guide, workspace, parameters[1], visit_mode)
 
 

@@ -1,0 +1,46 @@
+"""What checks compare with, node by node in plain Python: nothing of it is shared with the kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.game_tree import GameTree
+
+
+def exact_gradient(tree: GameTree, strategy: np.ndarray, player: int) -> np.ndarray:
+    """Returns the player's utility gradient, ``[num_slots + num_players]`` float64.
+
+    The sum over the leaves z with the player's last slot s of u(z) * (reach of chance and the others); behind the slots
+    stand the empty sequences, of which the player's own is filled.
+
+    Args:
+        tree: The game.
+        strategy: ``[num_slots]``.
+        player: For whom.
+    """
+    arrays = tree.arrays
+    nodes, chance, payoffs = arrays.nodes.tolist(), arrays.chance["probability"].tolist(), arrays.payoffs[:, player]
+    gradient = np.zeros(tree.num_slots + tree.num_players)
+    stack = [(0, tree.num_slots + player, 1.0)]
+    while stack:
+        node, slot, weight = stack.pop()
+        kind, count, child, payload = nodes[node]
+        if kind == TERMINAL:
+            gradient[slot] += weight * payoffs[payload]
+        for index in range(count):
+            if kind == player:
+                stack.append((child + index, payload + index, weight))
+            else:
+                share = chance[payload + index] if kind == CHANCE else strategy[payload + index]
+                stack.append((child + index, slot, weight * share))
+    return gradient
+
+
+def own_reach(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
+    """Returns the probability with which its player's own actions play each sequence, ``[num_slots]`` float64."""
+    reach = np.append(np.zeros(tree.num_slots), np.ones(tree.num_players))
+    for infoset, parent in enumerate(tree.arrays.infosets["parent_slot"]):
+        slots = tree.slots(infoset)
+        reach[slots] = reach[parent] * strategy[slots]
+    return reach[: tree.num_slots]

@@ -1,0 +1,152 @@
+"""Small games on which everything can be gone through: uneven chance, odd shapes, any number of players."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.tree.game_tree import GameTree, compile_game
+
+# General sum. Chance is uneven; B is entered at two depths; D has a single action; both players move twice.
+SPANS = """EFG 2 R "spans" { "P0" "P1" }
+c "" 1 "deal" { "x" 0.25 "y" 0.75 } 0
+p "" 1 1 "A" { "l" "r" } 0
+p "" 2 1 "B" { "a" "b" "c" } 0
+t "" 1 "o1" { 1.5 -0.3 }
+t "" 2 "o2" { -2.1 0.7 }
+p "" 1 2 "C" { "s" "t" } 0
+t "" 3 "o3" { 0.4 1.1 }
+t "" 4 "o4" { -1.3 2.2 }
+p "" 1 3 "D" { "only" } 0
+t "" 5 "o5" { 0.9 -1.7 }
+p "" 2 1 "B" { "a" "b" "c" } 0
+p "" 1 4 "E" { "u" "v" } 0
+t "" 6 "o6" { 2.3 0.2 }
+t "" 7 "o7" { -0.6 1.9 }
+t "" 8 "o8" { 0.8 -2.4 }
+c "" 2 "late" { "p" 0.6 "q" 0.4 } 0
+t "" 9 "o9" { -1.1 0.5 }
+p "" 2 2 "F" { "m" "n" } 0
+t "" 10 "o10" { 1.2 -0.9 }
+t "" 11 "o11" { -0.7 2.6 }
+"""
+
+# Three players; C is entered at two depths, of which one lies behind chance.
+THREE = """EFG 2 R "three" { "P0" "P1" "P2" }
+p "" 1 1 "A" { "l" "r" } 0
+p "" 2 1 "B" { "a" "b" } 0
+p "" 3 1 "C" { "x" "y" } 0
+p "" 1 2 "E" { "s" "t" } 0
+t "" 1 "o1" { 1.1 -0.4 0.6 }
+t "" 2 "o2" { -0.8 1.3 2.1 }
+t "" 3 "o3" { 0.3 0.9 -1.2 }
+c "" 1 "late" { "p" 0.3 "q" 0.7 } 0
+t "" 4 "o4" { -1.6 0.2 0.8 }
+p "" 3 1 "C" { "x" "y" } 0
+t "" 5 "o5" { 2.2 -1.5 0.1 }
+t "" 6 "o6" { -0.5 0.7 -2.3 }
+p "" 2 1 "B" { "a" "b" } 0
+t "" 7 "o7" { 0.6 -1.9 1.4 }
+p "" 3 2 "D" { "x" "y" "z" } 0
+t "" 8 "o8" { -2.4 1.2 0.5 }
+t "" 9 "o9" { 1.7 -0.6 -0.9 }
+t "" 10 "o10" { 0.2 2.5 1.8 }
+"""
+
+# One player against chance, three decisions deep.
+ALONE = """EFG 2 R "alone" { "P0" }
+p "" 1 1 "A" { "l" "r" } 0
+c "" 1 "late" { "p" 0.15 "q" 0.85 } 0
+p "" 1 2 "B" { "only" } 0
+p "" 1 3 "C" { "s" "t" "u" } 0
+t "" 1 "o1" { 1.4 }
+t "" 2 "o2" { -0.7 }
+t "" 3 "o3" { 0.9 }
+t "" 4 "o4" { -2.2 }
+t "" 5 "o5" { 0.3 }
+"""
+
+
+# OpenSpiel calls all of them "efg_game()". The cache below keeps the games alive, so that no id is used again.
+_TITLES: dict[int, str] = {}
+
+
+def name_of(tree: GameTree) -> str:
+    """Returns a short text for a game."""
+    text = str(tree.game)
+    return _TITLES.get(id(tree.game), text if len(text) <= 60 else text[:57] + "...")
+
+
+def deep_text(levels: int = 5) -> str:
+    """Returns a two-player zero-sum game without ties: the players move in turn and see their own moves alone."""
+    payoffs = random.Random(7)
+    numbers: dict[tuple, int] = {}
+    fresh, lines = itertools.count(1), []
+
+    def grow(level: int, own: tuple[str, str]) -> None:
+        if level == levels:
+            payoff = payoffs.uniform(-2, 2)
+            lines.append(f't "" {next(fresh)} "" {{ {payoff:.6f} {-payoff:.6f} }}')
+            return
+        player = level % 2
+        seen = (player, own[player])
+        number = numbers.setdefault(seen, 1 + sum(1 for other in numbers if other[0] == player))
+        lines.append(f'p "" {player + 1} {number} "I{number}" {{ "a" "b" }} 0')
+        for action in "ab":
+            mine = own[player] + action
+            grow(level + 1, (mine, own[1]) if player == 0 else (own[0], mine))
+
+    grow(0, ("", ""))
+    return 'EFG 2 R "deep" { "P0" "P1" }\n' + "\n".join(lines) + "\n"
+
+
+def three_infosets_text(num_actions: int) -> str:
+    """Returns a one-player game with infosets of 2, `num_actions` and 3 actions beside one another."""
+    lines = ['EFG 2 R "three infosets" { "P0" }', 'c "" 1 "deal" { "x" 0.25 "y" 0.5 "z" 0.25 } 0']
+    fresh = itertools.count(1)
+    for number, count in enumerate((2, num_actions, 3), 1):
+        actions = " ".join(f'"a{action}"' for action in range(count))
+        lines.append(f'p "" 1 {number} "I{number}" {{ {actions} }} 0')
+        lines += [f't "" {next(fresh)} "" {{ {float(action)} }}' for action in range(count)]
+    return "\n".join(lines) + "\n"
+
+
+@functools.cache
+def tree_of_text(text: str) -> GameTree:
+    """Returns the tree of a game that is given as text in the EFG format."""
+    tree = compile_game(pyspiel.load_efg_game(text))
+    _TITLES[id(tree.game)] = text.split('"')[1]
+    return tree
+
+
+@functools.cache
+def tree_of_name(name: str) -> GameTree:
+    """Returns the tree of an OpenSpiel game."""
+    return compile_game(name)
+
+
+def tiny_trees() -> list[GameTree]:
+    """Returns games on which all random outcomes of most walks can be gone through."""
+    return [tree_of_name("kuhn_poker"), *(tree_of_text(text) for text in (SPANS, THREE, ALONE))]
+
+
+def random_strategy(tree: GameTree, rng: np.random.Generator, zeros: float = 0.0) -> np.ndarray:
+    """Returns a random strategy, ``[num_slots]`` float64.
+
+    Args:
+        tree: The game.
+        rng: Modified in place.
+        zeros: Chance of each probability to be 0, but never of all at an infoset.
+    """
+    strategy = rng.exponential(size=tree.num_slots) + 0.05
+    strategy[rng.random(tree.num_slots) < zeros] = 0.0
+    for infoset in range(tree.num_infosets):
+        slots = tree.slots(infoset)
+        if not strategy[slots].any():
+            strategy[rng.integers(slots.start, slots.stop)] = 1.0
+        strategy[slots] /= strategy[slots].sum()
+    return strategy

@@ -1,0 +1,78 @@
+"""Averages that are wrong on purpose: each is caught, and the message says what to look at."""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import pytest
+
+from mccfr_plus import CheckError, ConfigError, Estimator, PowerAverage, check_average
+from mccfr_plus.workspace import refresh_reach
+
+FAULTS = {
+    # fault: what the message must say
+    "forgets reach": "is biased",
+    "forgets the weight": "is biased",
+    "visits by draws of others": "is biased",
+    "NaN": "adds NaN or infinity",
+    "negative": "makes a sum of the average negative",
+    "leaves infosets out": "adds nothing up at an infoset",
+    "writes to the strategy": "writes to the strategy",
+}
+NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
+
+
+def average_with(fault):
+    """Returns the kernel of an exact average with one fault; 0: none."""
+
+    @numba.njit(error_model="numpy")
+    def add(tree, strategy, average, workspace, player, weight):
+        refresh_reach(tree, strategy, workspace, player)
+        first, last = tree.slot_range[player], tree.slot_range[player + 1]
+        if fault == 2:
+            weight = 1.0
+        if fault == 3:  # somebody else's strategy decides how much this iteration counts
+            weight *= strategy[tree.slot_range[len(tree.slot_range) - 2 - player]]
+        if fault == 4:
+            weight = np.inf * 0.0
+        if fault == 5:
+            weight = -weight
+        if fault == 6:
+            last -= 2
+        if fault == 7:
+            strategy[first] += 1e-3
+        for slot in range(first, last):
+            average[slot] += weight * (strategy[slot] if fault == 1 else workspace.reach[slot])
+
+    return add
+
+
+@dataclass(frozen=True)
+class Wrong(PowerAverage):
+    fault: str = ""
+
+    @property
+    def kernel(self):
+        return average_with(NUMBERS.get(self.fault, 0))
+
+
+def test_without_a_fault_it_passes():
+    assert check_average(Wrong()).figures["bias"] < 1e-10
+
+
+@pytest.mark.parametrize("fault", list(FAULTS))
+def test_faults_are_caught(fault):
+    with pytest.raises(CheckError, match=FAULTS[fault]) as caught:
+        check_average(Wrong(fault=fault))
+    text = str(caught.value)
+    assert "where: game" in text
+    assert "look at:" in text
+
+
+def test_estimators_of_others_are_refused():
+    class Own(Estimator):
+        short_name = "own"
+        kernel = staticmethod(average_with(0))
+
+    with pytest.raises(ConfigError, match="built-in estimators"):
+        check_average("exact", Own())
