@@ -186,11 +186,23 @@ def settle(first, count, parent, strategy, average, marks):
 
 
 @kernel
-def settle_all(infosets, strategy, average, marks):
-    """Settles all infosets, parents first. `average` and `marks` are modified in place."""
-    for infoset in range(len(infosets)):
-        record = infosets[infoset]
-        settle(record["first_slot"], record["num_actions"], record["parent_slot"], strategy, average, marks)
+def settled(infosets, strategy, average, marks, sums):
+    """Writes what `average` would be if all infosets were settled; nothing else changes, not even by rounding.
+
+    Args:
+        infosets: ``[num_infosets]`` INFOSET, parents first.
+        strategy: ``[num_slots]``.
+        average: See `accumulate`.
+        marks: See `settle`.
+        sums: ``[num_slots + num_players]``, an output.
+    """
+    for slot in range(len(strategy), len(average)):
+        sums[slot] = average[slot]
+    for infoset in infosets:
+        first = infoset["first_slot"]
+        gain = sums[infoset["parent_slot"]] - marks[first]["seen"]
+        for slot in range(first, first + infoset["num_actions"]):
+            sums[slot] = average[slot] + gain * strategy[slot]
 
 
 @inline_kernel

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from mccfr_plus import loop, parts
 from mccfr_plus._jit import announce_compilation
-from mccfr_plus.averaging import PowerAverage, settle_all
+from mccfr_plus.averaging import PowerAverage, settled
 from mccfr_plus.combination import Combination
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
@@ -101,6 +101,7 @@ class Solver:
         rng = new_state(seed)
         self.tree = compile_game(game)
         self._combination.check_game(self.tree)
+        self._way = self._combination.way(self.tree)
         tree = self.tree
         with_baseline = self.baseline is not None
         self._bind(
@@ -127,11 +128,12 @@ class Solver:
     @property
     def way(self) -> Way:
         """How the average strategy is added up."""
-        return self._combination.way(self.tree)
+        return self._way
 
     def _bind(self, strategy, tables, average, baselines, sampling, workspace, minimizer_parameters) -> None:
         """Keeps the state and the kernel's arguments in the order that it takes them."""
         tree = self.tree
+        self._way = self._combination.way(tree)
         arrays = tree.arrays_with_leaves if self.estimator.needs_leaves else tree.arrays
         self._strategy, self._tables, self._average = strategy, tables, average
         self._baselines, self._sampling = baselines, sampling
@@ -277,9 +279,9 @@ class Solver:
         if way == Way.NONE:
             return self._strategy.copy()
         sums = self._average
-        if way == Way.LAZY:  # on copies, so that asking changes nothing, not even by rounding
-            sums = sums.copy()
-            settle_all(self.tree.arrays.infosets, self._strategy, sums, self._workspace.mark.copy())
+        if way == Way.LAZY:
+            sums = np.empty(len(sums))
+            settled(self.tree.arrays.infosets, self._strategy, self._average, self._workspace.mark, sums)
         strategy = np.empty(self.tree.num_slots)
         normalize(sums, self.tree.arrays.infosets, strategy)
         return strategy
