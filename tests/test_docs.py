@@ -36,3 +36,10 @@ def test_guides(name, tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "checks passed" in out
     assert "look at:" in out
+
+
+@pytest.mark.parametrize("name", ["bounds.md", "online-play.md"])
+def test_pages(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run(ROOT / "docs" / name)
+    assert capsys.readouterr().out

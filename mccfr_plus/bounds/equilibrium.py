@@ -61,7 +61,10 @@ def nash_conv_claim(solver: Solver) -> NashConvClaim:
     if not solver.alternating:
         return NashConvClaim(True, True, 0.0, "nash_conv is the sum of the average regrets")
     if estimator.scheme != Scheme.FULL or minimizer.kernel is not None or minimizer.rule not in _IMPROVING:
-        return _nothing("with alternating updates the parts must improve in every update, which these need not")
+        return _nothing(
+            "with alternating updates the parts must improve in every update, which these need not; with simultaneous "
+            "ones (--noalternating) nash_conv would be the sum of the average regrets"
+        )
     if not solver.iterations:
         return _nothing("there was no iteration")
     slack = float(tree.payoff_range[1]) / Weights.of(float(solver.averaging.gamma), solver.iterations).total

@@ -185,7 +185,7 @@ class AverageStrategySampling(_SamplesOpponents):
     s being the sums of the average strategy, and what is found is divided by it. The average must be one that keeps
     sums; with more than two players and stochastic averaging it takes the second walk that the paper mentions.
 
-    Reference: Gibson, Lanctot, Burch, Szafron, Bowling 2012, algorithm 1, with its defaults.
+    Reference: Gibson, Burch, Lanctot, Szafron 2012, algorithm 1, with its defaults.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].
