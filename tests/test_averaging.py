@@ -136,12 +136,18 @@ def test_the_check_sees_the_bias_of_optimistic_averages():
 
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("minimizer", ["rm", "dcfr", "omd"])
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "random:3:1", "matrix_rps"])
-@pytest.mark.parametrize("scheme", [name for name in parts.ESTIMATORS if name != "average_strategy"])
+@pytest.mark.parametrize(
+    ("scheme", "game"),
+    [
+        (scheme, game)
+        for scheme in parts.ESTIMATORS
+        for game in ("kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "random:3:1", "matrix_rps")
+        # Average strategy sampling looks at the sums, which the two ways bring up to date at different times.
+        if scheme != "average_strategy" and not (game == "leduc_poker" and scheme in ("full", "opponent"))
+    ],
+)
 def test_lazy_is_the_dense_average(scheme, game, minimizer, alternating):
     tree = naive.tree_of(game)
-    if game == "leduc_poker" and scheme in ("full", "opponent"):
-        pytest.skip("covered by the small games")
     lazy, dense = (
         Solver(tree, scheme, minimizer, PowerAverage(1.5, method), alternating=alternating, seed=6)
         for method in ("lazy", "exact")

@@ -81,7 +81,7 @@ class Estimator(abc.ABC):
 
     def sampling_strategy(self, tree: GameTree) -> Any:
         """Returns the strategy for `Guide.SAMPLING`: ``[num_slots]`` float64 or a policy; positive at every slot."""
-        raise NotImplementedError
+        return tree.uniform_strategy()
 
     def average(self, num_players: int) -> Way:
         """Returns how stochastic averaging must be done so that it is right for this number of players."""

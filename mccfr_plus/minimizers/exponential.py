@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -74,8 +75,9 @@ class _Dilated(Minimizer):
 
     rule: ClassVar[Rule] = Rule.DILATED
 
+    @abc.abstractmethod
     def _parts(self) -> tuple[float, float, bool, str]:
-        raise NotImplementedError
+        """Returns eta, decay, optimistic and weights."""
 
     def __post_init__(self) -> None:
         eta, decay, optimistic, weights = self._parts()

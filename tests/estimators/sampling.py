@@ -6,8 +6,8 @@ import numba
 import numpy as np
 
 from mccfr_plus.borrowed import borrow
+from mccfr_plus.checks.sampler import sample_gradient
 from mccfr_plus.estimators import Baseline, Guide
-from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.loop import max_visits
 from mccfr_plus.parts import estimator_of
 from mccfr_plus.workspace import (
@@ -15,30 +15,8 @@ from mccfr_plus.workspace import (
     NUM_VISITS,
     VISITED,
     Workspace,
-    begin_gradient,
-    begin_walk,
-    mean_of_walks,
     new_workspace,
 )
-
-
-@numba.njit(error_model="numpy")
-def _gradient(batch, parameters, guide, baseline, rate, expected, tree, strategy, workspace, player):
-    """Does what the loop does for one gradient."""
-    if player >= 0:
-        begin_gradient(tree, workspace, player)
-    else:
-        for other in range(len(tree.slot_range) - 1):
-            begin_gradient(tree, workspace, other)
-    mode = VISITED if len(workspace.visits) > 0 else 0
-    for _ in range(batch):
-        begin_walk(workspace)
-        if len(baseline) > 0:
-            estimate_controlled(parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, mode)
-        else:
-            estimate(parameters, guide, tree, strategy, workspace, max(player, 0), mode)
-    if batch > 1:
-        mean_of_walks(workspace, tree, player, batch)
 
 
 @numba.njit(error_model="numpy")
@@ -63,8 +41,19 @@ def _sample(
     tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
     empty = tree.slot_range[-1] + player
     for _ in range(count):
-        _gradient(
-            batch, parameters, guide, baseline, rate, expected, tree, strategy, workspace, -1 if shared else player
+        sample_gradient(
+            parameters,
+            guide,
+            baseline,
+            rate,
+            expected,
+            tree,
+            strategy,
+            workspace,
+            0 if shared else player,
+            shared,
+            batch,
+            VISITED,
         )
         begin = tree.infoset_range[player]
         for position in range(begin, begin + workspace.num_touched[player]):
@@ -101,8 +90,19 @@ def _project(
     empty = tree.slot_range[-1] + player
     sums = np.zeros(signs.shape[1])
     for _ in range(count):
-        _gradient(
-            batch, parameters, guide, baseline, rate, expected, tree, strategy, workspace, -1 if shared else player
+        sample_gradient(
+            parameters,
+            guide,
+            baseline,
+            rate,
+            expected,
+            tree,
+            strategy,
+            workspace,
+            0 if shared else player,
+            shared,
+            batch,
+            VISITED,
         )
         sums[:] = workspace.gradient[empty] * signs[-1]
         begin = tree.infoset_range[player]

@@ -457,4 +457,6 @@ def test_drawn_actions_of_three_players_are_refused():
 
 def test_pruning_goes_with_minimizers_that_keep_regrets():
     for minimizer in ("rm", "linear", Discounted(1.5, 0.5), "prm", "hedge"):
-        Solver("kuhn_poker", "external(prune_below=-1.0)", minimizer, seed=1).run(10)
+        solver = Solver("kuhn_poker", "external(prune_below=-1.0)", minimizer, seed=1).run(10)
+        assert solver.minimizer.keeps_regrets
+        assert min(min(solver.regrets(text).values()) for text in solver.tree.info_states) < 0
