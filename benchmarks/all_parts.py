@@ -43,15 +43,15 @@ def solver_of(tree, estimator, minimizer="rm", averaging="uniform", **options):
     return mccfr_plus.Solver(tree, estimator, minimizer, averaging, seed=1, **options).run(seconds=0.1)
 
 
-def ratio(solver, reference):
-    """Returns the median ratio of nodes per second."""
+def ratio(solver, reference, unit="nodes_touched"):
+    """Returns the median ratio of nodes, or iterations, per second."""
     ratios = []
     for _ in range(FLAGS.rounds):
         rates = []
         for each in (solver, reference):
-            begin, nodes = time.perf_counter(), each.nodes_touched
+            begin, done = time.perf_counter(), getattr(each, unit)
             each.run(seconds=FLAGS.seconds)
-            rates.append((each.nodes_touched - nodes) / (time.perf_counter() - begin))
+            rates.append((getattr(each, unit) - done) / (time.perf_counter() - begin))
         ratios.append(rates[0] / rates[1])
     return statistics.median(ratios)
 
@@ -71,6 +71,23 @@ def main(_):
         for name in MINIMIZERS:
             row = [ratio(solver_of(tree, estimator, name), solver_of(tree, estimator)) for tree in trees.values()]
             print(f"{name:<34} " + " ".join(f"{value:>12.2f}" for value in row), flush=True)
+    print(f"\n{'nodes per updated infoset':<34} {header}")
+    for name in ("external", "outcome", "balanced", "outcome(shared=True)"):
+        row = [nodes_per_update(solver_of(tree, name)) for tree in trees.values()]
+        print(f"{name:<34} " + " ".join(f"{value:>12.2f}" for value in row), flush=True)
+    print(f"\n{'iterations/s of full over':<34} {header}")
+    for name in ("full(walk=True)", "full(pruning=True)"):
+        row = [1 / ratio(solver_of(tree, name), solver_of(tree, "full"), "iterations") for tree in trees.values()]
+        print(f"{name:<34} " + " ".join(f"{value:>12.2f}" for value in row), flush=True)
+
+
+def nodes_per_update(solver):
+    """Returns how many nodes an iteration visits for each infoset that it updates."""
+    nodes, updated = solver.nodes_touched, 0
+    for _ in range(3000):
+        solver.iteration()
+        updated += int(solver._workspace.num_touched.sum())
+    return (solver.nodes_touched - nodes) / updated
 
 
 if __name__ == "__main__":

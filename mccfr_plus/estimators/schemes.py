@@ -41,8 +41,7 @@ class Full(Estimator):
     """The exact gradient: chance, opponents and own nodes are all visited (CFR).
 
     With regret matching this is CFR (Zinkevich et al. 2007), with RM+ and a linear average CFR+ (Tammelin et al.
-    2015). By default no tree is walked: the sequence form's matrix gives the same gradient, at a tenth of the cost or
-    less.
+    2015). By default no tree is walked: the sequence form's matrix gives the same gradient, several times as fast.
 
     Args:
         walk: Walk the tree instead, as the papers' traversals do. Differs from the matrix by rounding.
