@@ -1,0 +1,154 @@
+"""The contract for games whose rules are compiled: a state is a vector of integers, the rules are six kernels.
+
+Everything else follows from them: the `pyspiel.State` that OpenSpiel's algorithms see (`mccfr_plus.games.state`), and
+the tree that is built at millions of nodes per second without Python (`mccfr_plus.tree`).
+
+A state's first word, ``state[MOVER]``, says who is to move: a player's number, `CHANCE` or `TERMINAL`, as in
+`pyspiel.PlayerId`. All other words are the game's own business. The kernels, compiled with ``numba.njit(cache=True)``:
+
+    start(parameters, table, state)
+        Writes the initial state into a vector of zeros.
+    legal(parameters, table, state, actions) -> count
+        Writes the legal actions of the player to move, ascending, and returns how many there are.
+    outcomes(parameters, table, state, actions, probabilities) -> count
+        The same for chance, with probabilities that sum to 1. None if there is no chance in the game.
+    apply(parameters, table, state, action)
+        Plays an action of a player or of chance, known to be legal. Modifies the state in place.
+    returns(parameters, table, state, payoffs)
+        Writes each player's payoff at the end of the game.
+    look(parameters, table, state, player, view)
+        Writes what the player knows, one entry per place of the layout's `Field`s, into a vector of zeros.
+
+``parameters`` is an int64 vector and ``table`` a float64 vector, both made by the game once and for all; ``state``,
+``actions`` and ``view`` are int64, ``probabilities`` and ``payoffs`` float64. A kernel must not write past their ends:
+nothing checks it in compiled code; `mccfr_plus.check_game` does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyspiel
+
+# Position of the word of a state that says who is to move, and what may stand there beside players.
+MOVER = 0
+CHANCE = int(pyspiel.PlayerId.CHANCE)
+TERMINAL = int(pyspiel.PlayerId.TERMINAL)
+
+# When a field is seen.
+ALWAYS, RECALLED, NOW = "always", "recalled", "now"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The six kernels of a game; see the module's docstring for what each must do."""
+
+    start: Callable
+    legal: Callable
+    apply: Callable
+    returns: Callable
+    look: Callable
+    outcomes: Callable | None = None
+
+
+@dataclass(frozen=True)
+class Field:
+    """One thing that a player knows: `count` places next to each other, each with a value in 0 .. size - 1.
+
+    An information state is the values of all fields that are not ``when="now"``; two states with the same ones are the
+    same to the player, and the text and the tensor of an information state are made of them. An observation is the
+    values of all fields that are not ``when="recalled"``.
+
+    Args:
+        name: What it is called in texts and tensors.
+        size: How many values a place can have, at least 1.
+        count: How many places.
+        private: Whether only the player sees it.
+        when: ``"always"``; ``"recalled"``: part of information states only, such as the order of past moves; ``"now"``:
+            part of observations only, such as a score that follows from them.
+        symbols: How values are written: a text or a sequence of texts, one per value; None: numbers. Values of
+            several places are written one after the other, with spaces between them unless symbols are single
+            characters. Places whose symbol is empty are left out, so that 0 with the symbol "" can stand for "not yet".
+    """
+
+    name: str
+    size: int
+    count: int = 1
+    private: bool = False
+    when: str = ALWAYS
+    symbols: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.count < 0:
+            raise ValueError(f"{self!r}: size must be at least 1 and count at least 0.")
+        if self.when not in (ALWAYS, RECALLED, NOW):
+            raise ValueError(f"{self!r}: when must be one of {ALWAYS!r}, {RECALLED!r}, {NOW!r}.")
+        if self.symbols is not None and len(self.symbols) != self.size:
+            raise ValueError(f"{self!r}: give {self.size} symbols, one per value.")
+
+    def text(self, values: Sequence[int]) -> str:
+        """Returns the values of the field's places as a text."""
+        if self.symbols is None:
+            return " ".join(map(str, values))
+        return self._between.join([text for value in values if (text := self.symbols[value])])
+
+    @cached_property
+    def _between(self) -> str:
+        return "" if max(map(len, self.symbols or ()), default=0) <= 1 else " "
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The sizes of a game with given parameters.
+
+    Args:
+        state_size: Number of words of a state.
+        fields: What players know, in the order in which `look` writes it.
+        num_distinct_actions: Actions of players are 0 .. num_distinct_actions - 1.
+        max_game_length: Most actions of players in one history.
+        min_utility: Smallest payoff.
+        max_utility: Largest payoff.
+        max_chance_outcomes: Outcomes of chance are 0 .. max_chance_outcomes - 1; 0: no chance.
+        max_chance_nodes: Most outcomes of chance in one history.
+        num_players: Number of players.
+        utility_sum: What the payoffs of all players add up to; None if that varies.
+        parameters: What the kernels get as ``parameters``.
+        table: What they get as ``table``; a function that returns it if it is costly: called when it is first needed.
+    """
+
+    state_size: int
+    fields: tuple[Field, ...]
+    num_distinct_actions: int
+    max_game_length: int
+    min_utility: float
+    max_utility: float
+    max_chance_outcomes: int = 0
+    max_chance_nodes: int = 0
+    num_players: int = 2
+    utility_sum: float | None = 0.0
+    parameters: Sequence[int] | np.ndarray = ()
+    table: Sequence[float] | np.ndarray | Callable[[], np.ndarray] = field(default=(), repr=False)
+
+    @property
+    def view_size(self) -> int:
+        """Number of entries that `look` writes."""
+        return sum(each.count for each in self.fields)
+
+    def places(self, hidden: str, *, private: bool = True, public: bool = True) -> list[tuple[int, Field]]:
+        """Returns fields, each with where it begins in what `look` writes.
+
+        Args:
+            hidden: Which `Field.when` to leave out: `NOW` for information states, `RECALLED` for observations.
+            private: Whether to take private fields.
+            public: Whether to take the others.
+        """
+        begins = itertools.accumulate((each.count for each in self.fields), initial=0)
+        return [
+            (begin, each)
+            for begin, each in zip(begins, self.fields, strict=False)
+            if each.when != hidden and (private if each.private else public)
+        ]
