@@ -16,6 +16,8 @@ from typing import Any
 
 import numba
 
+from mccfr_plus.code_digest import digest_of
+
 logger = logging.getLogger("mccfr_plus")
 
 # Kernels never raise, so Python's error model (a check at each division) would only cost time.
@@ -25,7 +27,7 @@ kernel = numba.njit(cache=True, error_model="numpy", nogil=True)
 # references with atomic operations, which was measured to cost ten times as much as the work itself.
 inline_kernel = numba.njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 
-_rebound: weakref.WeakSet = weakref.WeakSet()
+_recompiled: weakref.WeakSet = weakref.WeakSet()
 _announced: set[str] = set()
 
 _NOTICE_AFTER = 1.0  # seconds; loading from the disk cache takes less
@@ -38,7 +40,7 @@ def announce_compilation(function: Any) -> Iterator[None]:
     if getattr(function, "overloads", True):
         yield
         return
-    how_often = "in every process, because of your own parts" if function in _rebound else "once on a machine"
+    how_often = "in every process, because of your own parts" if function in _recompiled else "once on a machine"
     text = f"compiling the kernels: this happens {how_often} and takes up to a minute"
     timer = threading.Timer(_NOTICE_AFTER, _log_once, [text])
     timer.daemon = True
@@ -58,9 +60,10 @@ def _log_once(text: str) -> None:
 def rebind(function: Any, **replacements: Any) -> Any:
     """Returns a kernel in which some of the functions that it calls by global name are others.
 
-    This is how somebody's own part gets into the loops of the built-in ones, at their speed, from one source.
-    Passing functions as arguments would do the same, but Numba does not keep such kernels on disk. What is returned
-    is compiled in each process.
+    This is how somebody's own part, or the rules of a game, get into the loops of the package, at their speed, from one
+    source. Passing functions as arguments would do the same, but Numba does not keep such kernels on disk. What is
+    returned is kept there under a name that contains a digest of the code of everything that it calls, so that a change
+    anywhere compiles again; where that cannot be told, it is compiled in each process.
 
     Args:
         function: A kernel.
@@ -71,6 +74,10 @@ def rebind(function: Any, **replacements: Any) -> Any:
     if unknown:
         raise ValueError(f"{source.__name__} does not use {', '.join(sorted(unknown))}")
     twin = types.FunctionType(source.__code__, {**source.__globals__, **replacements}, source.__name__)
-    rebound = numba.njit(error_model="numpy", nogil=True)(twin)
-    _rebound.add(rebound)
+    digest = digest_of(twin)
+    if digest is not None:
+        twin.__qualname__ = f"{source.__name__}_{digest}"  # which Numba names the file after
+    rebound = numba.njit(error_model="numpy", nogil=True, cache=digest is not None)(twin)
+    if digest is None:
+        _recompiled.add(rebound)
     return rebound

@@ -66,14 +66,12 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         player = state.current_player() if player_id is None else player_id
         if player < 0:
             raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
-        key = state.information_state_string(player)
-        infoset = self.tree.infoset(key, player)
-        if infoset is None:  # the conversion to turn-based puts this line before the original's string
-            infoset = self.tree.infoset(f"Current player: {player}\n{key}", player)
+        infoset = self.tree.infoset_of_state(state, player)
         if infoset is None:
             legal = state.legal_actions(player)
             if not legal:
                 return {0: 1.0}
+            key = state.information_state_string(player)
             raise PolicyError(f"information state {key!r} of player {player} does not occur in {self.game}.")
         return dict(self._actions_and_probabilities(infoset))
 

@@ -4,7 +4,7 @@ Everything else follows from them: the `pyspiel.State` that OpenSpiel's algorith
 the tree that is built at millions of nodes per second without Python (`mccfr_plus.tree`).
 
 A state's first word, ``state[MOVER]``, says who is to move: a player's number, `CHANCE` or `TERMINAL`, as in
-`pyspiel.PlayerId`. All other words are the game's own business. The kernels, compiled with ``numba.njit(cache=True)``:
+`pyspiel.PlayerId`. All other words are the game's own business. The kernels, compiled with ``numba.njit``:
 
     start(parameters, table, state)
         Writes the initial state into a vector of zeros.

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pyspiel
 
+import mccfr_plus.games  # noqa: F401 - registers this package's games
 from mccfr_plus.errors import GameError
 
 logger = logging.getLogger("mccfr_plus")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
@@ -10,14 +11,17 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import GameError
-from mccfr_plus.tree import layout, leaves
+from mccfr_plus.games import RulesGame, RulesState
+from mccfr_plus.tree import layout, leaves, rules_tree
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.info_states import InfoStates
 from mccfr_plus.tree.recorder import record
 from mccfr_plus.tree.recording import Recording
 from mccfr_plus.tree.statistics import Statistics, statistics_of
 
 DEFAULT_MAX_NODES = 50_000_000
+DEFAULT_MAX_NODES_OF_RULES = 1_000_000_000  # the memory is what limits these
 DEFAULT_MAX_BYTES = 8 << 30
 
 
@@ -37,7 +41,7 @@ class GameTree:
     game: pyspiel.Game
     arrays: TreeArrays = field(repr=False)
     shape: layout.Shape
-    info_states: list[str] = field(repr=False)
+    info_states: Sequence[str] = field(repr=False)
     slot_action: np.ndarray = field(repr=False)
     outcome_action: np.ndarray = field(repr=False)
 
@@ -102,6 +106,22 @@ class GameTree:
             if found is not None:
                 return found
         return None
+
+    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
+        """Returns the number of the infoset that a player is in, or None where there is none.
+
+        Args:
+            state: A state of the tree's game, or of the simultaneous game that this was converted from.
+            player: Whose infoset.
+        """
+        if isinstance(self.info_states, InfoStates) and isinstance(state, RulesState):
+            same_game = str(state.get_game()) == str(self.game)
+            return self.info_states.find(state, player) if same_game else None
+        text = state.information_state_string(player)
+        infoset = self.infoset(text, player)
+        if infoset is None:  # the conversion to turn-based puts this line before the original's string
+            infoset = self.infoset(f"Current player: {player}\n{text}", player)
+        return infoset
 
     def slots(self, infoset: int) -> slice:
         """Returns the slots of an infoset, in the order of its legal actions."""
@@ -172,18 +192,19 @@ class GameTree:
 def compile_game(
     game: pyspiel.Game | str | GameTree,
     *,
-    max_nodes: int = DEFAULT_MAX_NODES,
+    max_nodes: int | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     progress: bool | None = None,
 ) -> GameTree:
-    """Returns the flat-array tree of a game, walked once through pyspiel.
+    """Returns the flat-array tree of a game, walked once: through pyspiel, or by its compiled rules if it has some.
 
     Any number of players, any payoffs, chance with explicit outcomes, games registered from Python; simultaneous
     moves through OpenSpiel's own turn-based conversion.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a tree (returned as it is).
-        max_nodes: The largest number of histories to accept.
+        max_nodes: The largest number of histories to accept; None: 50 million, or a billion for games whose rules are
+            compiled (`mccfr_plus.games`).
         max_bytes: The largest memory to accept, estimated from what was seen, in bytes.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
 
@@ -198,11 +219,16 @@ def compile_game(
     """
     if isinstance(game, GameTree):
         return game
+    game = load_game(game)
+    has_rules = isinstance(game, RulesGame)
+    if max_nodes is None:
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if has_rules else DEFAULT_MAX_NODES
     if max_nodes < 1 or max_bytes < 1:
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.
     max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
-    game = load_game(game)
+    if has_rules:
+        return GameTree(game, **rules_tree.build(game, max_nodes, max_bytes, progress)._asdict())
     return build_tree(game, record(game, max_nodes, max_bytes, progress))
 
 

@@ -86,21 +86,43 @@ def alias_table(probabilities: np.ndarray) -> np.ndarray:
 
     Reference: Vose 1991, "A linear algorithm for generating random numbers with a given distribution".
     """
-    count = len(probabilities)
-    table = np.empty(count, OUTCOME)
+    table = np.empty(len(probabilities), OUTCOME)
     table["probability"] = probabilities / probabilities.sum()
-    table["accept"] = 1.0
-    table["alias"] = np.arange(count)
-    scaled = table["probability"] * count
-    small = [i for i in range(count) if scaled[i] < 1.0]
-    large = [i for i in range(count) if scaled[i] >= 1.0]
-    while small and large:
-        low, high = small.pop(), large.pop()
-        table["accept"][low] = scaled[low]
-        table["alias"][low] = high
+    _fill_alias_table(table)
+    return table
+
+
+@kernel
+def _fill_alias_table(table):
+    """Fills acceptance and alias of a table whose probabilities are there. Modified in place."""
+    count = len(table)
+    scaled = np.empty(count)
+    small, large = np.empty(count, np.int64), np.empty(count, np.int64)
+    num_small, num_large = 0, 0
+    for outcome in range(count):
+        table[outcome]["accept"] = 1.0
+        table[outcome]["alias"] = outcome
+        scaled[outcome] = table[outcome]["probability"] * count
+        if scaled[outcome] < 1.0:
+            small[num_small] = outcome
+            num_small += 1
+        else:
+            large[num_large] = outcome
+            num_large += 1
+    while num_small > 0 and num_large > 0:
+        num_small -= 1
+        num_large -= 1
+        low, high = small[num_small], large[num_large]
+        table[low]["accept"] = scaled[low]
+        table[low]["alias"] = high
         scaled[high] -= 1.0 - scaled[low]
-        (small if scaled[high] < 1.0 else large).append(high)
-    return table  # what is left over on either side is 1 up to rounding
+        if scaled[high] < 1.0:
+            small[num_small] = high
+            num_small += 1
+        else:
+            large[num_large] = high
+            num_large += 1
+    # What is left over on either side is 1 up to rounding.
 
 
 @kernel

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-import time
 
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_plus.errors import BudgetError, GameError
+from mccfr_plus.errors import GameError
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.recording import Recording
-from mccfr_plus.tree.size_estimate import as_text, estimate_num_nodes
 
 _CHECK_EVERY = 1024  # nodes between looks at the clock and the budget
-_PROBE_AFTER = 0.5  # seconds; smaller games are done before an estimate would be
-_HOPELESS = 20.0  # an estimate this many times over the budget ends the walk at once
 _BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
 _BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows
 
@@ -41,13 +38,10 @@ def record(game: pyspiel.Game, max_nodes: int, max_bytes: int, progress: bool | 
 class _Recorder:
     def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, progress: bool | None):
         self._game = game
-        self._max_nodes = max_nodes
-        self._max_bytes = max_bytes
+        self._budget = Budget(game, max_nodes, max_bytes)
         self._recording = Recording(game.num_players())
         self._infosets: list[dict[str, int]] = [{} for _ in range(game.num_players())]
         self._key_bytes = 0
-        self._estimate: float | None = None  # log10 of the number of nodes
-        self._begin = time.monotonic()
         disable = None if progress is None else not progress
         self._bar = tqdm(
             desc="compiling the tree", unit=" nodes", unit_scale=True, delay=1.0, disable=disable, leave=False
@@ -134,8 +128,7 @@ class _Recorder:
             else:
                 state.apply_action(actions[0])
         recording.payoffs = list(payoffs)
-        if len(recording.kinds) > self._max_nodes:
-            self._refuse(f"more than the budget of {self._max_nodes:,} nodes")
+        self._look_at_budget()
 
     def _new_infoset(self, player: int, key: str, actions: list[int]) -> int:
         if not actions:
@@ -165,30 +158,17 @@ class _Recorder:
         return [action for action, _ in possible]
 
     def _check(self, frames: list[tuple[pyspiel.State, list[int]]], position: list[int]) -> None:
-        recording = self._recording
-        nodes = len(recording.kinds)
-        if self._estimate is None and time.monotonic() - self._begin > _PROBE_AFTER:
-            self._estimate = estimate_num_nodes(self._game, seconds=0.2)
-            if self._estimate > math.log10(self._max_nodes * _HOPELESS):
-                self._refuse(f"the budget is {self._max_nodes:,} nodes")
-        if nodes > self._max_nodes:
-            self._refuse(f"more than the budget of {self._max_nodes:,} nodes")
-        used = nodes * _BYTES_PER_NODE + len(recording.infoset_key) * _BYTES_PER_INFOSET + self._key_bytes
-        if used > self._max_bytes:
-            self._refuse(f"more than the memory limit of {self._max_bytes:,} bytes after {nodes:,} nodes")
+        self._look_at_budget()
         if not self._bar.disable:
+            nodes = len(self._recording.kinds)
             self._bar.total = round(nodes / max(_fraction_done(frames, position), 1e-9))
             self._bar.update(nodes - self._bar.n)
 
-    def _refuse(self, reason: str) -> None:
-        if self._estimate is None:
-            self._estimate = estimate_num_nodes(self._game, seconds=0.2)
-        seen = max(len(self._recording.kinds), 1)
-        estimate = as_text(max(self._estimate, math.log10(seen)))
-        raise BudgetError(
-            f"the tree of {self._game} has about {estimate} nodes (estimated by random play); {reason}. Choose smaller "
-            "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
-            "about 20 bytes a node, 250 bytes and its text an information state)."
+    def _look_at_budget(self) -> None:
+        recording = self._recording
+        nodes = len(recording.kinds)
+        self._budget.check(
+            nodes, nodes * _BYTES_PER_NODE + len(recording.infoset_key) * _BYTES_PER_INFOSET + self._key_bytes
         )
 
 

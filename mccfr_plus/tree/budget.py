@@ -1,0 +1,58 @@
+"""What a tree may cost, and what is said when it would cost more."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pyspiel
+
+from mccfr_plus.errors import BudgetError
+from mccfr_plus.tree.size_estimate import as_text, estimate_num_nodes
+
+_PROBE_AFTER = 0.5  # seconds; smaller games are done before an estimate would be
+_HOPELESS = 20.0  # an estimate this many times over the budget ends the walk at once
+
+
+class Budget:
+    """The largest number of nodes and bytes that a walk may take, looked at from time to time.
+
+    Args:
+        game: The game that is walked.
+        max_nodes: The largest number of histories to accept.
+        max_bytes: The largest memory to accept.
+    """
+
+    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int):
+        self._game = game
+        self._max_nodes = max_nodes
+        self._max_bytes = max_bytes
+        self._estimate: float | None = None  # log10 of the number of nodes
+        self._begin = time.monotonic()
+
+    def check(self, num_nodes: int, num_bytes: int) -> None:
+        """Looks at what was used so far.
+
+        Raises:
+            BudgetError: If it is more than the budget, or if an estimate by random play is far beyond it.
+        """
+        if self._estimate is None and time.monotonic() - self._begin > _PROBE_AFTER:
+            self._estimate = estimate_num_nodes(self._game, seconds=0.2)
+            if self._estimate > math.log10(self._max_nodes * _HOPELESS):
+                self._refuse(f"the budget is {self._max_nodes:,} nodes", num_nodes)
+        if num_nodes > self._max_nodes:
+            self._refuse(f"more than the budget of {self._max_nodes:,} nodes", num_nodes)
+        if num_bytes > self._max_bytes:
+            self._refuse(
+                f"more than the memory limit of {self._max_bytes:,} bytes after {num_nodes:,} nodes", num_nodes
+            )
+
+    def _refuse(self, reason: str, num_nodes: int) -> None:
+        if self._estimate is None:
+            self._estimate = estimate_num_nodes(self._game, seconds=0.2)
+        estimate = as_text(max(self._estimate, math.log10(max(num_nodes, 1))))
+        raise BudgetError(
+            f"the tree of {self._game} has about {estimate} nodes (estimated by random play); {reason}. Choose smaller "
+            "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
+            "about 20 bytes a node, 250 bytes and its text an information state)."
+        )

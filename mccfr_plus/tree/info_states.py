@@ -1,0 +1,88 @@
+"""The information states of a tree that was built from compiled rules: kept as packed keys, written out when asked for.
+
+Twenty million texts would take more memory than the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.tree.interning import EMPTY, place_of_row, table_of_rows
+from mccfr_plus.tree.key_layout import KeyLayout, key_layout, pack, unpack
+
+_CHUNK = 4096
+
+
+class InfoStates(Sequence[str]):
+    """The texts of a tree's infosets, a sequence of ``num_infosets`` strings that are made when they are read.
+
+    Args:
+        game: The game.
+        keys: ``[num_infosets, words]`` int64, as `key_layout.pack` writes them.
+        players: ``[num_infosets]``, whose infoset each is.
+    """
+
+    def __init__(self, game: RulesGame, keys: np.ndarray, players: np.ndarray):
+        self._game = game
+        self._keys = keys
+        self._players = players
+        self._places: KeyLayout = key_layout(game.sizes)[0]
+        self._table: np.ndarray | None = None
+
+    def __getstate__(self) -> tuple[RulesGame, np.ndarray, np.ndarray]:
+        return self._game, self._keys, self._players
+
+    def __setstate__(self, state: tuple[RulesGame, np.ndarray, np.ndarray]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return self._texts(range(len(self))[index])
+        return self._texts([range(len(self))[index]])[0]
+
+    def __iter__(self) -> Iterator[str]:
+        for begin in range(0, len(self), _CHUNK):
+            yield from self._texts(range(begin, min(begin + _CHUNK, len(self))))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return NotImplemented if not isinstance(other, Sequence) else False
+        return all(own == its for own, its in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def find(self, state: Any, player: int) -> int | None:
+        """Returns the infoset of what a player knows in a state of the game; None if the player never moves there.
+
+        Args:
+            state: A `mccfr_plus.games.RulesState` of the same game.
+            player: The player.
+        """
+        if self._table is None:
+            places = 1 << (2 * max(len(self), 1)).bit_length()
+            self._table = table_of_rows(self._keys, len(self), places)
+        key = np.zeros(self._keys.shape[1], np.int64)
+        pack(self._places, player, state.look(player), key)
+        found = int(self._table[place_of_row(self._table, self._keys, key)])
+        return None if found == EMPTY else found
+
+    def views(self, infosets: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Returns what `look` writes at the infosets, ``[n, view_size]`` int64; 0 for fields of ``when="now"``."""
+        views = np.zeros((len(infosets), self._game.sizes.view_size), np.int64)
+        unpack(self._places, self._keys[np.asarray(infosets, np.int64)], views)
+        return views
+
+    def _texts(self, infosets: Sequence[int]) -> list[str]:
+        write, players = self._game.view_text, self._players[np.asarray(infosets, np.int64)].tolist()
+        return [write(player, view) for player, view in zip(players, self.views(infosets).tolist(), strict=True)]

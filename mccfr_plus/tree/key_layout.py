@@ -1,0 +1,78 @@
+"""Packs what a player knows into a few 64-bit words, and back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.games.rules import NOW, Layout
+
+_WORD = 63  # bits in use of a word: the sign stays out of it
+
+
+class KeyLayout(NamedTuple):
+    """Where each entry of what `look` writes goes in the words of a key, whose lowest bits are the player."""
+
+    word: np.ndarray  # [view_size] int64; -1 for entries that are not part of information states
+    shift: np.ndarray  # [view_size] int64
+    size: np.ndarray  # [view_size] int64, number of values
+
+
+def key_layout(layout: Layout) -> tuple[KeyLayout, int]:
+    """Returns the places of a game's fields and the number of words of a key."""
+    word, shift, size = [], [], []
+    current, used = 0, _bits(layout.num_players)
+    for each in layout.fields:
+        for _ in range(each.count):
+            size.append(each.size)
+            if each.when == NOW:
+                word.append(-1)
+                shift.append(0)
+                continue
+            bits = _bits(each.size)
+            if used + bits > _WORD:
+                current, used = current + 1, 0
+            word.append(current)
+            shift.append(used)
+            used += bits
+    arrays = (np.array(column, np.int64) for column in (word, shift, size))
+    return KeyLayout(*arrays), current + 1
+
+
+def _bits(size: int) -> int:
+    return max(1, (size - 1).bit_length())
+
+
+@inline_kernel
+def pack(places, player, view, key):
+    """Writes the key of what a player knows; returns whether all entries are in range. `key` is an output."""
+    for word in range(len(key)):
+        key[word] = 0
+    key[0] = player
+    for entry in range(len(view)):
+        value = view[entry]
+        if value < 0 or value >= places.size[entry]:
+            return False
+        if places.word[entry] >= 0:
+            key[places.word[entry]] |= value << places.shift[entry]
+    return True
+
+
+@kernel
+def unpack(places, keys, views):
+    """Writes what the keys, ``[n, words]``, stand for into ``[n, view_size]`` zeros; entries that they lack stay 0."""
+    for row in range(len(keys)):
+        for entry in range(views.shape[1]):
+            if places.word[entry] >= 0:
+                mask = _mask(places.size[entry])
+                views[row, entry] = (keys[row, places.word[entry]] >> places.shift[entry]) & mask
+
+
+@inline_kernel
+def _mask(size):
+    mask = 1
+    while mask < size:
+        mask *= 2
+    return max(mask, 2) - 1
