@@ -14,7 +14,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["mccfr_plus", "mccfr_plus.*"]),
-    package_data={"mccfr_plus": ["py.typed"]},
+    package_data={"mccfr_plus": ["py.typed"], "mccfr_plus.games": ["*.json"]},
     python_requires=">=3.11",
     install_requires=[
         "open_spiel>=2.0",

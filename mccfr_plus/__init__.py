@@ -15,7 +15,7 @@ Example:
 
 from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
-from mccfr_plus.checks import check_average, check_estimator, check_minimizer
+from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
 from mccfr_plus.citations import cite
 from mccfr_plus.drop_in import (
     AverageType,
@@ -71,3 +71,4 @@ from mccfr_plus.policies import TreePolicy
 from mccfr_plus.policy_file import load_policy, save_policy
 from mccfr_plus.solver import Progress, Solver
 from mccfr_plus.tree import GameTree, Statistics, compile_game, load_game
+from mccfr_plus.zero_sum_value import GameValue, game_value

@@ -31,7 +31,7 @@ LAYERS = [
     {"policy_file"},
     {"evaluation"},
     {"solver", "online"},
-    {"drop_in", "benchmark", "bounds", "checks", "citations"},
+    {"drop_in", "benchmark", "bounds", "checks", "citations", "zero_sum_value"},
     {"cli"},
     {"__main__"},
 ]
@@ -40,12 +40,13 @@ LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in name
 PUBLIC = {
     "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError", "ChanceSampling",
     "CheckError", "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full",
-    "GameError", "GameTree", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD",
-    "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage",
-    "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "RegretBound", "RegretMatching",
-    "RegretMatchingPlus", "Solver", "Statistics", "TreePolicy", "best_response", "check_average", "check_estimator",
-    "check_minimizer", "cite", "compile_game", "evaluate", "expected_values", "exploitability", "load_game",
-    "load_policy", "measured_regret", "nash_conv", "play_games", "regret_bound", "save_policy",
+    "GameError", "GameTree", "GameValue", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer",
+    "OMD", "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError",
+    "PowerAverage", "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "RegretBound",
+    "RegretMatching", "RegretMatchingPlus", "Solver", "Statistics", "TreePolicy", "best_response", "check_average",
+    "check_estimator", "check_game", "check_minimizer", "cite", "compile_game", "evaluate", "expected_values",
+    "exploitability", "game_value",
+    "load_game", "load_policy", "measured_regret", "nash_conv", "play_games", "regret_bound", "save_policy",
 }  # fmt: skip
 
 # Classes with OpenSpiel's names, from `mccfr_plus.drop_in`.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import NOW, RECALLED
 
 
@@ -19,11 +20,12 @@ class RulesObserver:
         dict: The same memory, per field, ``[count, size]``.
     """
 
-    def __init__(self, game: Any, kind: pyspiel.IIGObservationType, params: Mapping[str, Any] | None):
+    def __init__(self, game: RulesGame, kind: pyspiel.IIGObservationType, params: Mapping[str, Any] | None):
         if params:
             raise ValueError(f"observers of {game} take no parameters; given {dict(params)}.")
         private = kind.private_info == pyspiel.PrivateInfoType.SINGLE_PLAYER
         hidden = NOW if kind.perfect_recall else RECALLED
+        self._game = game
         self._places = game.sizes.places(hidden, private=private, public=kind.public_info)
         num_players = game.sizes.num_players
         self.tensor = np.zeros(num_players + sum(each.count * each.size for _, each in self._places), np.float32)
@@ -47,4 +49,4 @@ class RulesObserver:
 
     def string_from(self, state: Any, player: int) -> str:
         """Returns what the player sees in the state as a text."""
-        return state.get_game().view_text(player, state.look(player).tolist(), self._places)
+        return self._game.view_text(player, state.look(player).tolist(), self._places)

@@ -1,6 +1,6 @@
 """The contract for games whose rules are compiled: a state is a vector of integers, the rules are six kernels.
 
-Everything else follows from them: the `pyspiel.State` that OpenSpiel's algorithms see (`mccfr_plus.games.state`), and
+Everything else follows from them: the `pyspiel.State` that OpenSpiel's algorithms see (`mccfr_plus.games.shell`), and
 the tree that is built at millions of nodes per second without Python (`mccfr_plus.tree`).
 
 A state's first word, ``state[MOVER]``, says who is to move: a player's number, `CHANCE` or `TERMINAL`, as in
@@ -73,6 +73,7 @@ class Field:
         symbols: How values are written: a text or a sequence of texts, one per value; None: numbers. Values of
             several places are written one after the other, with spaces between them unless symbols are single
             characters. Places whose symbol is empty are left out, so that 0 with the symbol "" can stand for "not yet".
+        write: Writes the player's values of all places instead, as a text that no other values have.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Field:
     private: bool = False
     when: str = ALWAYS
     symbols: str | Sequence[str] | None = None
+    write: Callable[[int, Sequence[int]], str] | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.count < 0:
@@ -90,8 +92,10 @@ class Field:
         if self.symbols is not None and len(self.symbols) != self.size:
             raise ValueError(f"{self!r}: give {self.size} symbols, one per value.")
 
-    def text(self, values: Sequence[int]) -> str:
-        """Returns the values of the field's places as a text."""
+    def text(self, player: int, values: Sequence[int]) -> str:
+        """Returns the values of the field's places, as the player knows them, as a text."""
+        if self.write is not None:
+            return self.write(player, values)
         if self.symbols is None:
             return " ".join(map(str, values))
         return self._between.join([text for value in values if (text := self.symbols[value])])

@@ -11,9 +11,10 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import GameError
-from mccfr_plus.games import RulesGame, RulesState
+from mccfr_plus.games import PyspielGame, PyspielState
 from mccfr_plus.tree import layout, leaves, rules_tree
 from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.info_states import InfoStates
 from mccfr_plus.tree.recorder import record
@@ -114,9 +115,8 @@ class GameTree:
             state: A state of the tree's game, or of the simultaneous game that this was converted from.
             player: Whose infoset.
         """
-        if isinstance(self.info_states, InfoStates) and isinstance(state, RulesState):
-            same_game = str(state.get_game()) == str(self.game)
-            return self.info_states.find(state, player) if same_game else None
+        if isinstance(self.info_states, InfoStates) and isinstance(state, PyspielState):
+            return self.info_states.find(state, player)
         text = state.information_state_string(player)
         infoset = self.infoset(text, player)
         if infoset is None:  # the conversion to turn-based puts this line before the original's string
@@ -220,15 +220,16 @@ def compile_game(
     if isinstance(game, GameTree):
         return game
     game = load_game(game)
-    has_rules = isinstance(game, RulesGame)
+    rules_game = game.rules_game if isinstance(game, PyspielGame) else None
     if max_nodes is None:
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if has_rules else DEFAULT_MAX_NODES
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if rules_game else DEFAULT_MAX_NODES
     if max_nodes < 1 or max_bytes < 1:
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.
     max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
-    if has_rules:
-        return GameTree(game, **rules_tree.build(game, max_nodes, max_bytes, progress)._asdict())
+    if rules_game:
+        budget = Budget(game, max_nodes, max_bytes)
+        return GameTree(game, **rules_tree.build(rules_game, budget, progress)._asdict())
     return build_tree(game, record(game, max_nodes, max_bytes, progress))
 
 

@@ -6,11 +6,12 @@ Twenty million texts would take more memory than the tree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.shell import PyspielState
 from mccfr_plus.tree.interning import EMPTY, place_of_row, table_of_rows
 from mccfr_plus.tree.key_layout import KeyLayout, key_layout, pack, unpack
 
@@ -62,13 +63,15 @@ class InfoStates(Sequence[str]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def find(self, state: Any, player: int) -> int | None:
-        """Returns the infoset of what a player knows in a state of the game; None if the player never moves there.
+    def find(self, state: PyspielState, player: int) -> int | None:
+        """Returns the infoset of what a player knows in a state; None if that is of another game or nobody moves there.
 
         Args:
-            state: A `mccfr_plus.games.RulesState` of the same game.
+            state: The state.
             player: The player.
         """
+        if str(state.rules_game) != str(self._game):
+            return None
         if self._table is None:
             places = 1 << (2 * max(len(self), 1)).bit_length()
             self._table = table_of_rows(self._keys, len(self), places)

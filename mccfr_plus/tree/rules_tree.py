@@ -36,20 +36,19 @@ class RulesTree(NamedTuple):
     info_states: InfoStates
 
 
-def build(game: RulesGame, max_nodes: int, max_bytes: int, progress: bool | None) -> RulesTree:
+def build(game: RulesGame, budget: Budget, progress: bool | None) -> RulesTree:
     """Returns the parts of the tree of a game with compiled rules.
 
     Args:
         game: The game.
-        max_nodes: The largest number of histories to accept.
-        max_bytes: The largest memory to accept.
+        budget: What the tree may cost.
         progress: See `compile_game`.
 
     Raises:
         BudgetError: If the tree is larger than the budget.
         GameError: If the rules contradict themselves or the game's layout.
     """
-    return _Builder(game, max_nodes, max_bytes, progress).run()
+    return _Builder(game, budget, progress).run()
 
 
 @kernel
@@ -72,10 +71,10 @@ def _walk_of(rules: Rules) -> Any:
 
 
 class _Builder:
-    def __init__(self, game: RulesGame, max_nodes: int, max_bytes: int, progress: bool | None):
+    def __init__(self, game: RulesGame, budget: Budget, progress: bool | None):
         sizes = game.sizes
         self._game = game
-        self._budget = Budget(game, max_nodes, max_bytes)
+        self._budget = budget
         self._places, words = key_layout(sizes)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         self._walk = Walk(

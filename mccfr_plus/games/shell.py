@@ -1,12 +1,16 @@
-"""The `pyspiel.State` around compiled rules: a thin shell that the same kernels fill."""
+"""The shell that OpenSpiel sees around compiled rules: a `pyspiel.Game` and a `pyspiel.State` for all games."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import pyspiel
 
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.observer import RulesObserver
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 
 
@@ -15,8 +19,8 @@ class _Position:
 
     __slots__ = ("game", "legal", "mover", "outcomes", "words")
 
-    def __init__(self, game: Any, words: np.ndarray):
-        self.game = game  # games never change
+    def __init__(self, game: RulesGame, words: np.ndarray):
+        self.game = game  # never changes. No `pyspiel.Game`: OpenSpiel may put another object in its place
         self.words = words
         self.refresh()
 
@@ -36,7 +40,7 @@ class _Position:
             rules, actions = game.rules, np.empty(game.most_actions, np.int64)
             if mover >= 0:
                 self.legal = actions[: rules.legal(game.parameters, game.table, self.words, actions)].tolist()
-            elif mover == CHANCE:
+            elif mover == CHANCE and rules.outcomes is not None:
                 probabilities = np.empty(game.sizes.max_chance_outcomes)
                 count = rules.outcomes(game.parameters, game.table, self.words, actions, probabilities)
                 self.legal = actions[:count].tolist()
@@ -46,12 +50,18 @@ class _Position:
         return self.legal
 
 
-class RulesState(pyspiel.State):
-    """A state of a `RulesGame`. Made by ``game.new_initial_state()`` only."""
+class PyspielState(pyspiel.State):
+    """A state of a `PyspielGame`. Made by ``game.new_initial_state()`` only."""
 
-    def __init__(self, game: Any):
+    def __init__(self, game: PyspielGame):
         super().__init__(game)
-        self._position = _Position(game, game.first_state.copy())
+        own = game.rules_game
+        self._position = _Position(own, own.first_state.copy())
+
+    @property
+    def rules_game(self) -> RulesGame:
+        """The game behind the shell."""
+        return self._position.game
 
     @property
     def words(self) -> np.ndarray:
@@ -98,9 +108,7 @@ class RulesState(pyspiel.State):
         game = self._position.game
         if not 0 <= player < game.sizes.num_players:
             raise ValueError(f"player={player}: players of this game are 0 .. {game.sizes.num_players - 1}.")
-        view = np.zeros(game.sizes.view_size, np.int64)
-        game.rules.look(game.parameters, game.table, self._position.words, player, view)
-        return view
+        return game.look(self._position.words, player)
 
     def information_state_string(self, player: int | None = None) -> str:
         """Returns all that a player knows, as a text; None: the player to move."""
@@ -131,3 +139,83 @@ class RulesState(pyspiel.State):
     def __str__(self) -> str:
         position = self._position
         return position.game.state_text(position.words) or " ".join(map(str, self.history())) or "start"
+
+
+class PyspielGame(pyspiel.Game):
+    """A `RulesGame` as a game of OpenSpiel. Made by ``pyspiel.load_game``."""
+
+    rules_class: ClassVar[type[RulesGame]]
+
+    def __init__(self, params: Mapping[str, Any] | None = None):
+        own = self.rules_class(params)
+        sizes = own.sizes
+        info = pyspiel.GameInfo(
+            num_distinct_actions=sizes.num_distinct_actions,
+            max_chance_outcomes=sizes.max_chance_outcomes,
+            num_players=sizes.num_players,
+            min_utility=sizes.min_utility,
+            max_utility=sizes.max_utility,
+            utility_sum=sizes.utility_sum,
+            max_game_length=sizes.max_game_length,
+        )
+        super().__init__(game_type(self.rules_class), info, params or {})
+        self.rules_game = own
+
+    @cached_property
+    def rules_game(self) -> RulesGame:
+        """The game behind the shell."""
+        # OpenSpiel may hand out another Python object for the same game, with nothing in it.
+        return self.rules_class(self.get_parameters())
+
+    def __reduce__(self) -> tuple:
+        return pyspiel.load_game, (str(self),)
+
+    def new_initial_state(self) -> PyspielState:
+        """Returns the state at the start of the game."""
+        return PyspielState(self)
+
+    def make_py_observer(
+        self, iig_obs_type: pyspiel.IIGObservationType | None = None, params: Mapping[str, Any] | None = None
+    ) -> RulesObserver:
+        """Returns an object that observes states, as `open_spiel.python.observation` wants it."""
+        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
+        return RulesObserver(self.rules_game, kind, params)
+
+    def max_chance_nodes_in_history(self) -> int:
+        """Returns the most outcomes of chance in one history."""
+        return self.rules_game.sizes.max_chance_nodes
+
+
+def game_type(game: type[RulesGame]) -> pyspiel.GameType:
+    """Returns what OpenSpiel registers of a game."""
+    chance = pyspiel.GameType.ChanceMode
+    return pyspiel.GameType(
+        short_name=game.short_name,
+        long_name=game.long_name,
+        dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
+        chance_mode=chance.EXPLICIT_STOCHASTIC if game.rules.outcomes else chance.DETERMINISTIC,
+        information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
+        utility=game.utility,
+        reward_model=pyspiel.GameType.RewardModel.TERMINAL,
+        max_num_players=10,
+        min_num_players=1,
+        provides_information_state_string=True,
+        provides_information_state_tensor=True,
+        provides_observation_string=True,
+        provides_observation_tensor=True,
+        provides_factored_observation_string=True,
+        parameter_specification=dict(game.defaults),
+    )
+
+
+def register_game(game: type[RulesGame]) -> type[RulesGame]:
+    """Makes a game loadable by ``pyspiel.load_game``; also usable as a decorator of the class.
+
+    Raises:
+        ValueError: If OpenSpiel has another game of that name.
+    """
+    if game.short_name in pyspiel.registered_names():
+        raise ValueError(f"{game.short_name!r} is registered with OpenSpiel already: choose another short_name.")
+    shell = type(game.__name__, (PyspielGame,), {"rules_class": game, "__module__": game.__module__})
+    pyspiel.register_game(game_type(game), shell)
+    return game

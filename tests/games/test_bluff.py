@@ -1,0 +1,172 @@
+"""Bluff: equal to OpenSpiel's liars_dice where they overlap, payoffs by hand, values of later rounds, sizes."""
+
+import random
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_plus
+from mccfr_plus.games import bluff_rounds
+
+
+def play(game, actions):
+    state = game.new_initial_state()
+    for action in actions:
+        state.apply_action(action)
+    return state
+
+
+@pytest.mark.parametrize("parameters", ["dice1=1,dice2=1", "dice1=1,dice2=1,payoff=round"])
+def test_one_die_each_is_liars_dice_state_by_state(parameters):
+    ours, theirs = pyspiel.load_game(f"bluff({parameters})"), pyspiel.load_game("liars_dice")
+    rng = random.Random(1)
+    texts: list[dict[str, str]] = [{}, {}]
+    for _ in range(1000):
+        own, other = ours.new_initial_state(), theirs.new_initial_state()
+        while not other.is_terminal():
+            assert own.current_player() == other.current_player()
+            if other.is_chance_node():
+                assert dict(own.chance_outcomes()) == pytest.approx(dict(other.chance_outcomes()))
+            else:
+                assert own.legal_actions() == other.legal_actions()
+                assert own.action_to_string(own.legal_actions()[0])[:3] in (
+                    other.action_to_string(other.legal_actions()[0])[:3],
+                    "blu",
+                )
+            for player in (0, 1) if not other.is_chance_node() else ():
+                text = other.information_state_string(player)
+                assert texts[player].setdefault(text, own.information_state_string(player)) == (
+                    own.information_state_string(player)
+                )
+            action = rng.choice(other.legal_actions())
+            own.apply_action(action)
+            other.apply_action(action)
+        assert own.is_terminal()
+        assert own.returns() == other.returns()
+    for table in texts:
+        assert len(set(table.values())) == len(table)
+
+
+def test_one_die_each_has_the_tree_of_liars_dice():
+    ours = mccfr_plus.compile_game("bluff(dice1=1,dice2=1)").statistics()
+    theirs = mccfr_plus.compile_game("liars_dice").statistics()
+    assert ours.histories == theirs.histories == 294_883
+    assert ours.infosets == theirs.infosets == [12_288, 12_288]
+    assert ours.m_values == theirs.m_values
+    assert ours.chance_nodes == 7
+
+
+def test_uniform_play_has_the_published_exploitability():
+    tree = mccfr_plus.compile_game("bluff(dice1=1,dice2=1)")
+    assert mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy())) == pytest.approx(
+        0.780744, abs=5e-7
+    )
+
+
+# Rolls of two dice in order: 1.1, 1.2, ... 1.6, 2.2, ...; 1.2 is number 1, 3.6 is number 14, 6.6 is number 20.
+@pytest.mark.parametrize(
+    ("rolls", "bids", "loser"),
+    [
+        ((1, 0), [0], 1),  # one 1; there are two
+        ((1, 2), [8], 0),  # two 3s; there is one
+        ((1, 5), [6 + 1], 1),  # two 2s; a 2 and a wild 6
+        ((14, 5), [12 + 2], 1),  # three 3s: a 3 and two wild 6s
+        ((14, 5), [12 + 5], 0),  # three 6s: only two
+        ((20, 5), [12 + 5], 1),  # three 6s: three
+        ((1, 0), [0, 5], 1),  # player 1 bid one 6 after one 1, and there is none
+    ],
+)
+def test_who_loses_a_die(rolls, bids, loser):
+    game = pyspiel.load_game("bluff(payoff=round)")
+    state = play(game, [*rolls, *bids, 18])
+    assert state.returns() == ([-1.0, 1.0] if loser == 0 else [1.0, -1.0])
+
+
+def test_rolls_have_multinomial_probabilities():
+    state = pyspiel.load_game("bluff").new_initial_state()
+    outcomes = dict(state.chance_outcomes())
+    assert len(outcomes) == 21
+    assert outcomes[0] == pytest.approx(1 / 36)
+    assert outcomes[1] == pytest.approx(2 / 36)
+    assert sum(outcomes.values()) == pytest.approx(1.0)
+    state.apply_action(1)
+    assert len(state.chance_outcomes()) == 6
+
+
+def test_payoffs_of_a_match_are_values_of_what_follows():
+    # With two dice against one, the loser starts: (1, 1) by player 0 if player 0 loses; player 1 is out if it loses.
+    value = mccfr_plus.game_value("bluff(dice1=1,dice2=1)", precision=1e-4)
+    game = pyspiel.load_game("bluff(dice1=2,dice2=1)")
+    lost, won = play(game, [1, 2, 8, 18]).returns(), play(game, [1, 0, 0, 18]).returns()
+    assert value.lower <= lost[0] <= value.upper
+    assert lost[1] == -lost[0]
+    assert won == [1.0, -1.0]
+    winner_starts = pyspiel.load_game("bluff(dice1=2,dice2=1,starts=winner)")
+    assert play(winner_starts, [1, 2, 8, 18]).returns()[0] == pytest.approx(-lost[0], abs=1e-12)
+
+
+def test_values_that_are_not_kept_are_computed():
+    game = pyspiel.load_game("bluff(dice1=2,dice2=1,faces=2)")
+    value = mccfr_plus.game_value("bluff(dice1=1,dice2=1,faces=2)", precision=1e-6).middle
+    lost = play(game, [0, 1, 5, 6])  # three 2s, and there is one
+    assert lost.returns()[0] == pytest.approx(value, abs=2 * bluff_rounds.PRECISION)
+
+
+def test_kept_values_are_between_bounds_of_a_new_computation():
+    for kept in bluff_rounds._kept():
+        if kept["game"].startswith("bluff(dice1=1,dice2=1,faces=6"):
+            value = mccfr_plus.game_value(kept["game"], precision=1e-3)
+            assert value.lower <= kept["upper"]
+            assert kept["lower"] <= value.upper
+        assert 0 <= kept["upper"] - kept["lower"] <= 2e-4
+
+
+def test_number_of_histories_is_that_of_the_tree():
+    for dice in ((1, 1), (2, 1), (1, 2), (2, 2)):
+        tree = mccfr_plus.compile_game(f"bluff(dice1={dice[0]},dice2={dice[1]},faces=2,payoff=round)")
+        assert tree.num_nodes == bluff_rounds.num_histories(*dice, 2)
+
+
+def test_two_dice_against_one_has_the_published_size():
+    # 66 million nodes; over 3.5 million infosets (Gibson et al. 2012).
+    assert bluff_rounds.num_histories(2, 1, 6) == 66_060_162 + 22
+
+
+@pytest.mark.slow
+def test_two_dice_against_one_by_enumeration():
+    tree = mccfr_plus.compile_game("bluff")
+    statistics = tree.statistics()
+    assert statistics.histories - statistics.chance_nodes == 66_060_162
+    assert sum(statistics.infosets) == 3_538_944
+
+
+def test_texts():
+    game = pyspiel.load_game("bluff")
+    state = play(game, [14, 4, 1, 11])
+    assert str(state) == "rolls 3.6 | 5, bids 1-2 2-6"
+    assert state.information_state_string(0) == "player=0 roll=3.6 bids=1-2 2-6"
+    assert state.information_state_string(1) == "player=1 roll=5 bids=1-2 2-6"
+    assert [state.action_to_string(a) for a in state.legal_actions()[-2:]] == ["3-6", "bluff"]
+    assert np.sum(state.information_state_tensor(0)) == 2 + 18
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("dice1=0", "dice1=0: give a whole number from 1 to 10"),
+        ("dice2=11", "dice2=11: give a whole number from 1 to 10"),
+        ("faces=1", "faces=1: give a whole number from 2 to 20"),
+        ("dice1=6,dice2=5", "66 bids.*at most 62"),
+        ("dice1=10,dice2=1,faces=5,payoff=round", None),
+        ("dice1=3,dice2=2", "the round that may follow, with 2 and 2 dice, is not known"),
+        ("payoff=chips", "payoff='chips': give one of match, round"),
+        ("starts=0.5", "kString"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    if message is None:
+        assert pyspiel.load_game(f"bluff({parameters})").num_players() == 2
+        return
+    with pytest.raises((ValueError, pyspiel.SpielError), match=message):
+        pyspiel.load_game(f"bluff({parameters})")

@@ -1,0 +1,202 @@
+"""What holds for every game of the package: citizenship in OpenSpiel, and one set of rules behind state and tree."""
+
+import pickle
+import random
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import cfr, evaluate_bots, exploitability, get_all_states, mcts
+from open_spiel.python.bots.policy import PolicyBot
+from open_spiel.python.observation import make_observation
+
+import mccfr_plus
+from mccfr_plus.games import GAMES
+
+# Small enough to be walked by OpenSpiel's own Python.
+SMALL = [
+    "one_card_poker(deck_size=4)",
+    "bluff(dice1=1,dice2=1,faces=3)",
+    "bluff(dice1=2,dice2=1,faces=2)",
+]
+
+every_game = pytest.mark.parametrize("name", SMALL)
+
+
+def a_state(game, moves, seed=0):
+    rng, state = random.Random(seed), game.new_initial_state()
+    for _ in range(moves):
+        if state.is_terminal():
+            break
+        outcomes = [a for a, _ in state.chance_outcomes()] if state.is_chance_node() else state.legal_actions()
+        state.apply_action(rng.choice(outcomes))
+    return state
+
+
+def test_every_game_is_tested():
+    assert {name.split("(")[0] for name in SMALL} == {game.short_name for game in GAMES}
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.short_name)
+def test_registered_with_its_defaults(game):
+    loaded = pyspiel.load_game(game.short_name)
+    assert loaded.get_type().short_name in pyspiel.registered_names()
+    assert dict(loaded.rules_game.given) == dict(game.defaults)
+    assert dict(loaded.get_type().parameter_specification) == dict(game.defaults)
+    explained = pyspiel.load_game(str(loaded))
+    assert str(explained.rules_game) == str(loaded.rules_game)
+
+
+@every_game
+def test_keeps_the_contract(name):
+    report = mccfr_plus.check_game(name)
+    assert [line.check for line in report.lines] == ["contract", "simulation", "tree", "recall", "tensors"]
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.short_name)
+def test_keeps_the_contract_at_full_size(game):
+    assert mccfr_plus.check_game(game.short_name, plays=100, max_nodes=1000).lines
+
+
+@every_game
+def test_every_state_once(name):
+    game = pyspiel.load_game(name)
+    states = get_all_states.get_all_states(
+        game, include_chance_states=True, to_string=lambda state: state.history_str()
+    )
+    assert len(states) == mccfr_plus.compile_game(game).num_nodes
+
+
+@every_game
+def test_openspiel_solves_it_as_the_package_does(name):
+    game = pyspiel.load_game(name)
+    theirs = pyspiel.CFRSolver(game)
+    ours = mccfr_plus.CFRSolver(game)
+    for _ in range(3):
+        theirs.evaluate_and_update_policy()
+        ours.evaluate_and_update_policy()
+    expected = pyspiel.exploitability(game, theirs.average_policy())
+    assert mccfr_plus.exploitability(game, ours.average_policy()) == pytest.approx(expected, abs=1e-10)
+    sampled = pyspiel.ExternalSamplingMCCFRSolver(game, seed=1)
+    sampled.run_iteration()
+    assert mccfr_plus.nash_conv(game, sampled.average_policy()) >= 0
+
+
+def test_openspiels_python_algorithms_run():
+    game = pyspiel.load_game("one_card_poker(deck_size=4)")
+    solver = cfr.CFRSolver(game)
+    for _ in range(5):
+        solver.evaluate_and_update_policy()
+    found = exploitability.exploitability(game, solver.average_policy())
+    assert found == pytest.approx(mccfr_plus.exploitability(game, solver.average_policy()), abs=1e-10)
+
+
+@every_game
+def test_bots_play_it(name):
+    game = pyspiel.load_game(name)
+    rng = np.random.RandomState(1)
+    policy = mccfr_plus.Solver(game, "external", seed=1).run(10).average_policy()
+    bots = [PolicyBot(0, rng, policy), PolicyBot(1, rng, policy)]
+    payoffs = evaluate_bots.evaluate_bots(game.new_initial_state(), bots, rng)
+    assert sum(payoffs) == pytest.approx(0.0)
+    searcher = mcts.MCTSBot(game, 2.0, 5, mcts.RandomRolloutEvaluator(1, rng), random_state=rng)
+    payoffs = evaluate_bots.evaluate_bots(game.new_initial_state(), [searcher, bots[1]], rng)
+    assert sum(payoffs) == pytest.approx(0.0)
+
+
+@every_game
+def test_policies_answer_by_state_and_by_text(name):
+    game = pyspiel.load_game(name)
+    tree = mccfr_plus.compile_game(game)
+    policy = mccfr_plus.Solver(tree, "full").run(5).average_policy()
+    for seed in range(20):
+        state = a_state(game, seed % 8, seed)
+        if state.current_player() >= 0:
+            by_text = tree.infoset(state.information_state_string(), state.current_player())
+            assert tree.infoset_of_state(state, state.current_player()) == by_text
+            assert list(policy.action_probabilities(state)) == state.legal_actions()
+    other = pyspiel.load_game("one_card_poker(deck_size=5)" if "deck_size=4" in name else "one_card_poker(deck_size=4)")
+    with pytest.raises(mccfr_plus.PolicyError, match="does not occur"):
+        policy.action_probabilities(a_state(other, 2))
+
+
+@every_game
+def test_states_survive_copies_and_texts(name):
+    game = pyspiel.load_game(name)
+    for moves in range(6):
+        state = a_state(game, moves, moves)
+        for copy in (state.clone(), game.deserialize_state(state.serialize()), pickle.loads(pickle.dumps(state))):
+            assert copy.history() == state.history()
+            assert copy.words.tolist() == state.words.tolist()
+            assert str(copy) == str(state)
+        loaded_game, loaded = pyspiel.deserialize_game_and_state(pyspiel.serialize_game_and_state(game, state))
+        assert str(loaded) == str(state)
+        assert str(loaded_game.rules_game) == str(game.rules_game)
+        before = state.words.tolist()
+        if not state.is_terminal():
+            legal = [a for a, _ in state.chance_outcomes()] if state.is_chance_node() else state.legal_actions()
+            child = state.child(legal[0])
+            assert state.words.tolist() == before
+            assert len(child.history()) == len(state.history()) + 1
+            assert state.action_to_string(state.current_player(), legal[0])
+    tree = mccfr_plus.compile_game(game)
+    again = pickle.loads(pickle.dumps(tree))
+    assert again.info_states == tree.info_states
+    assert again.fingerprint == tree.fingerprint
+
+
+@every_game
+def test_bad_input_is_an_error_and_changes_nothing(name):
+    game = pyspiel.load_game(name)
+    state = a_state(game, 2)
+    words = state.words.tolist()
+    for action in (-2, 10**6):
+        with pytest.raises(ValueError, match="is not legal in"):
+            state.apply_action(action)
+    for text in ("nonsense\n", "99999\n", "-3\n0\n"):
+        with pytest.raises((ValueError, pyspiel.SpielError, RuntimeError)):
+            game.deserialize_state(text)
+    for player in (-1, 2, 99):
+        with pytest.raises((ValueError, pyspiel.SpielError)):
+            state.information_state_string(player)
+    with pytest.raises(ValueError, match="no chance node"):
+        a_state(game, 100).chance_outcomes()
+    end = a_state(game, 100)
+    assert end.is_terminal()
+    assert end.legal_actions() == []
+    with pytest.raises((ValueError, pyspiel.SpielError), match="over"):
+        end.apply_action(0)
+    assert state.words.tolist() == words
+    with pytest.raises(ValueError, match="read-only"):
+        state.words[0] = 5
+    with pytest.raises((ValueError, pyspiel.SpielError)):
+        pyspiel.load_game(f"{name.split('(')[0]}(no_such_parameter=1)")
+
+
+@every_game
+def test_observations_show_less_than_information_states(name):
+    game = pyspiel.load_game(name)
+    remembered = make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
+    public = make_observation(
+        game, pyspiel.IIGObservationType(perfect_recall=True, private_info=pyspiel.PrivateInfoType.NONE)
+    )
+    state = a_state(game, 4)
+    for player in (0, 1):
+        remembered.set_from(state, player)
+        assert remembered.tensor.tolist() == state.information_state_tensor(player)
+        assert remembered.string_from(state, player) == state.information_state_string(player)
+        assert len(state.observation_tensor(player)) == game.observation_tensor_size()
+        assert state.observation_string(player).startswith(f"player={player}")
+    tensors = []
+    for player in (0, 1):
+        public.set_from(state, player)
+        tensors.append(public.tensor[2:].tolist())
+    assert tensors[0] == tensors[1]
+    assert public.string_from(state, 0).split(" ", 1)[1:] == public.string_from(state, 1).split(" ", 1)[1:]
+    with pytest.raises(ValueError, match="take no parameters"):
+        make_observation(game, pyspiel.IIGObservationType(perfect_recall=True), {"a": 1})
+
+
+def test_a_name_can_be_registered_once():
+    with pytest.raises(ValueError, match="registered with OpenSpiel already"):
+        mccfr_plus.games.register_game(GAMES[0])
