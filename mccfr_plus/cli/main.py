@@ -18,12 +18,14 @@ from collections.abc import Iterator
 from mccfr_plus.cli.benchmark import BenchmarkCommand
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError
 from mccfr_plus.cli.evaluate import EvaluateCommand
+from mccfr_plus.cli.games import GamesCommand
 from mccfr_plus.cli.solve import SolveCommand
 from mccfr_plus.cli.stats import StatsCommand
 from mccfr_plus.errors import MccfrPlusError
 
 COMMANDS: dict[str, Command] = {
-    command.name: command for command in (SolveCommand(), StatsCommand(), EvaluateCommand(), BenchmarkCommand())
+    command.name: command
+    for command in (SolveCommand(), StatsCommand(), EvaluateCommand(), GamesCommand(), BenchmarkCommand())
 }
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141

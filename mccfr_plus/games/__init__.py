@@ -1,10 +1,16 @@
 """Games of the papers, registered with OpenSpiel, and the contract for compiled rules."""
 
+from mccfr_plus.games.bid_goofspiel import BidGoofspielGame
 from mccfr_plus.games.bluff import BluffGame
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.latent_tic_tac_toe import LatentTicTacToeGame
+from mccfr_plus.games.leduc_ranks import LeducRanksGame
+from mccfr_plus.games.nl_holdem_buckets import NoLimitHoldemBucketsGame
 from mccfr_plus.games.one_card_poker import OneCardPokerGame
 from mccfr_plus.games.parameters import Parameters
+from mccfr_plus.games.princess_and_monster import PrincessAndMonsterGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.search_game import SearchGame
 from mccfr_plus.games.shell import PyspielGame, PyspielState, register_game
 
 __all__ = [
@@ -22,7 +28,16 @@ __all__ = [
     "register_game",
 ]
 
-GAMES = (OneCardPokerGame, BluffGame)
+GAMES = (
+    OneCardPokerGame,
+    BidGoofspielGame,
+    LatentTicTacToeGame,
+    PrincessAndMonsterGame,
+    BluffGame,
+    NoLimitHoldemBucketsGame,
+    LeducRanksGame,
+    SearchGame,
+)
 
 for _game in GAMES:
     register_game(_game)

@@ -15,7 +15,7 @@ A state's first word, ``state[MOVER]``, says who is to move: a player's number, 
     apply(parameters, table, state, action)
         Plays an action of a player or of chance, known to be legal. Modifies the state in place.
     returns(parameters, table, state, payoffs)
-        Writes each player's payoff at the end of the game.
+        Writes each player's payoff at the end of the game into a vector of zeros.
     look(parameters, table, state, player, view)
         Writes what the player knows, one entry per place of the layout's `Field`s, into a vector of zeros.
 

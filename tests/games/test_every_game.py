@@ -18,9 +18,20 @@ SMALL = [
     "one_card_poker(deck_size=4)",
     "bluff(dice1=1,dice2=1,faces=3)",
     "bluff(dice1=2,dice2=1,faces=2)",
+    "bid_goofspiel(num_cards=3)",
+    "bid_goofspiel(num_cards=3,reveal=bids,prizes=random,utility=point_difference)",
+    "princess_and_monster(rows=2,columns=2,horizon=4)",
+    "princess_and_monster(rows=2,columns=2,horizon=4,stay=True,same_start=True,first=monster,shift=-2.0)",
+    "nl_holdem_buckets(stack=4)",
+    "leduc_ranks(ranks=3)",
+    "search_game(moves=2)",
+    "search_game(moves=2,crossing=True,wait=False)",
 ]
 
-every_game = pytest.mark.parametrize("name", SMALL)
+LARGE = ["latent_tic_tac_toe", "latent_tic_tac_toe(win=disclosure,full=disclosed_board)"]
+
+every_game = pytest.mark.parametrize("name", SMALL + LARGE)
+every_small_game = pytest.mark.parametrize("name", SMALL)
 
 
 def a_state(game, moves, seed=0):
@@ -34,7 +45,7 @@ def a_state(game, moves, seed=0):
 
 
 def test_every_game_is_tested():
-    assert {name.split("(")[0] for name in SMALL} == {game.short_name for game in GAMES}
+    assert {name.split("(")[0] for name in SMALL + LARGE} == {game.short_name for game in GAMES}
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.short_name)
@@ -47,7 +58,7 @@ def test_registered_with_its_defaults(game):
     assert str(explained.rules_game) == str(loaded.rules_game)
 
 
-@every_game
+@every_small_game
 def test_keeps_the_contract(name):
     report = mccfr_plus.check_game(name)
     assert [line.check for line in report.lines] == ["contract", "simulation", "tree", "recall", "tensors"]
@@ -58,7 +69,7 @@ def test_keeps_the_contract_at_full_size(game):
     assert mccfr_plus.check_game(game.short_name, plays=100, max_nodes=1000).lines
 
 
-@every_game
+@every_small_game
 def test_every_state_once(name):
     game = pyspiel.load_game(name)
     states = get_all_states.get_all_states(
@@ -67,7 +78,7 @@ def test_every_state_once(name):
     assert len(states) == mccfr_plus.compile_game(game).num_nodes
 
 
-@every_game
+@every_small_game
 def test_openspiel_solves_it_as_the_package_does(name):
     game = pyspiel.load_game(name)
     theirs = pyspiel.CFRSolver(game)
@@ -91,7 +102,7 @@ def test_openspiels_python_algorithms_run():
     assert found == pytest.approx(mccfr_plus.exploitability(game, solver.average_policy()), abs=1e-10)
 
 
-@every_game
+@every_small_game
 def test_bots_play_it(name):
     game = pyspiel.load_game(name)
     rng = np.random.RandomState(1)
@@ -104,7 +115,7 @@ def test_bots_play_it(name):
     assert sum(payoffs) == pytest.approx(0.0)
 
 
-@every_game
+@every_small_game
 def test_policies_answer_by_state_and_by_text(name):
     game = pyspiel.load_game(name)
     tree = mccfr_plus.compile_game(game)
@@ -139,7 +150,11 @@ def test_states_survive_copies_and_texts(name):
             assert state.words.tolist() == before
             assert len(child.history()) == len(state.history()) + 1
             assert state.action_to_string(state.current_player(), legal[0])
-    tree = mccfr_plus.compile_game(game)
+
+
+@every_small_game
+def test_trees_survive_pickling(name):
+    tree = mccfr_plus.compile_game(name)
     again = pickle.loads(pickle.dumps(tree))
     assert again.info_states == tree.info_states
     assert again.fingerprint == tree.fingerprint

@@ -1,0 +1,79 @@
+"""`mccfr-plus games`: the games of this package, with the papers' figures beside ours."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from absl import flags
+
+from mccfr_plus.cli import output
+from mccfr_plus.cli.command import Command
+from mccfr_plus.games import GAMES
+from mccfr_plus.games.catalogue import CATALOGUE, Published
+
+
+class GamesCommand(Command):
+    """Lists the games that this package brings to OpenSpiel."""
+
+    name = "games"
+    summary = "List the papers' games that come with this package: parameters, published and enumerated sizes."
+    notes = """
+What is counted: as in `mccfr-plus stats GAME`; l is the longest history in moves. Papers: Lanctot, Waugh, Zinkevich,
+Bowling 2009; Gibson, Lanctot, Burch, Szafron, Bowling 2012; Farina, Kroer, Sandholm 2020. Every game loads with
+pyspiel.load_game(NAME) after `import mccfr_plus`; docs/games.md has the rules.
+"""
+
+    def define_flags(self, values: flags.FlagValues) -> None:
+        output.define_json(
+            values, "games (name, title, parameters), sizes (game, paper, what, published, ours, verdict)"
+        )
+
+    def run(self, arguments: list[str], values: Any) -> None:
+        print("Games and their parameters with defaults:")
+        print()
+        width = max(len(game.short_name) for game in GAMES)
+        for game in GAMES:
+            parameters = ", ".join(f"{name}={default}" for name, default in game.defaults.items())
+            lines = textwrap.wrap(f"{game.long_name}: {parameters}", 100 - width, break_on_hyphens=False)
+            for number, line in enumerate(lines):
+                print(f"  {game.short_name if not number else '':<{width}}  {line}")
+        print()
+        print("Sizes in the papers and by enumeration:")
+        print()
+        rows = [["game", "paper", "", "published", "ours", "verdict"]]
+        for entry in CATALOGUE:
+            for number, size in enumerate(entry.sizes):
+                first = [entry.game, entry.paper] if not number else ["", ""]
+                rows.append([*first, size.what, size.published, number_text(size.ours), size.verdict])
+        output.print_table(rows, texts=(0, 1, 2, 5))
+        if values.json:
+            output.print_json(
+                {
+                    "games": [
+                        {"name": game.short_name, "title": game.long_name, "parameters": dict(game.defaults)}
+                        for game in GAMES
+                    ],
+                    "sizes": [row for entry in CATALOGUE for row in _as_dicts(entry)],
+                }
+            )
+
+
+def number_text(number: float | tuple[float, ...]) -> str:
+    """Returns a count, or one per player, as people write it."""
+    numbers = number if isinstance(number, tuple) else (number,)
+    return " / ".join(f"{each:,.2f}" if isinstance(each, float) else f"{each:,}" for each in numbers)
+
+
+def _as_dicts(entry: Published) -> list[dict]:
+    return [
+        {
+            "game": entry.game,
+            "paper": entry.paper,
+            "what": size.what,
+            "published": size.published,
+            "ours": size.ours,
+            "verdict": size.verdict,
+        }
+        for size in entry.sizes
+    ]

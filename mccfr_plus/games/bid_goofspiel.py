@@ -1,0 +1,223 @@
+"""Goofspiel in which every bid is a move, the forced last ones included; what is revealed is a parameter.
+
+Each of two players holds the cards 1 .. N, and the prizes are 1 .. N. Each round one prize is up, which both see;
+player 0 bids one of the cards left, then player 1 does without having seen that bid. The higher card wins the prize,
+equal cards lose it; both cards are gone. After N rounds the one with more points wins 1, or the difference in points.
+
+* Prizes come in descending or ascending order, or at random: one chance node at the start of each round, with equal
+  probabilities of all prizes left, but none for the last prize.
+* After a round both players learn who won the bid or that it was a tie (``reveal=results``), or both cards
+  (``reveal=bids``).
+
+Reference: Lanctot et al. 2009, section 5 (seven cards, descending, results); Farina, Kroer and Sandholm 2020, section 5
+(four cards, random, bids).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.parameters import Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+
+# Words of a state. Sets of cards are masks; sequences have four bits per round, the first round in the lowest ones.
+_ROUND = 1  # rounds played
+_PRIZE = 2  # the prize that is up, 0: chance has not dealt it
+_PRIZES_LEFT = 3  # those that have not been up
+_POINTS, _HANDS, _BIDS = 4, 6, 8  # one word per player
+_RESULTS, _PRIZES = 10, 11  # sequences
+_SIZE = 12
+
+_MOST_CARDS = 15  # 1 .. 15 fit into four bits, 15 rounds into a word
+_RESULT_OF_0, _RESULT_OF_1, _TIE = 1, 2, 3
+_DESCENDING, _ASCENDING, _RANDOM = 0, 1, 2
+
+
+@inline_kernel
+def _entry(sequence, turn):
+    return (sequence >> (4 * turn)) & 15
+
+
+@inline_kernel
+def _put_up(state, prize):
+    state[_PRIZE] = prize
+    state[_PRIZES_LEFT] &= ~(1 << (prize - 1))
+    state[_PRIZES] |= prize << (4 * state[_ROUND])
+    state[MOVER] = 0
+
+
+@inline_kernel
+def _next_prize(num_cards, order, state):
+    left = num_cards - state[_ROUND]
+    if order == _RANDOM and left > 1:
+        state[_PRIZE] = 0
+        state[MOVER] = CHANCE
+        return
+    prize = left if order == _DESCENDING else state[_ROUND] + 1
+    if order == _RANDOM:
+        prize = 1
+        while state[_PRIZES_LEFT] >> prize:
+            prize += 1
+    _put_up(state, prize)
+
+
+@kernel
+def _start(parameters, table, state):
+    num_cards, order = parameters[0], parameters[2]
+    everything = (1 << num_cards) - 1
+    state[_PRIZES_LEFT] = state[_HANDS] = state[_HANDS + 1] = everything
+    _next_prize(num_cards, order, state)
+
+
+@kernel
+def _legal(parameters, table, state, actions):
+    hand, count, card = state[_HANDS + state[MOVER]], 0, 0
+    while hand:
+        actions[count] = card
+        count += hand & 1
+        hand >>= 1
+        card += 1
+    return count
+
+
+@kernel
+def _outcomes(parameters, table, state, actions, probabilities):
+    left, count, prize = state[_PRIZES_LEFT], 0, 0
+    while left:
+        actions[count] = prize
+        count += left & 1
+        left >>= 1
+        prize += 1
+    for index in range(count):
+        probabilities[index] = 1.0 / count
+    return count
+
+
+@kernel
+def _apply(parameters, table, state, action):
+    mover, turn = state[MOVER], state[_ROUND]
+    if mover == CHANCE:
+        _put_up(state, action + 1)
+        return
+    state[_HANDS + mover] &= ~(1 << action)
+    state[_BIDS + mover] |= (action + 1) << (4 * turn)
+    if mover == 0:
+        state[MOVER] = 1
+        return
+    other = _entry(state[_BIDS], turn) - 1
+    result = _TIE
+    if action != other:
+        winner = int(action > other)
+        state[_POINTS + winner] += state[_PRIZE]
+        result = _RESULT_OF_1 if winner else _RESULT_OF_0
+    state[_RESULTS] |= result << (4 * turn)
+    state[_ROUND] = turn + 1
+    if turn + 1 == parameters[0]:
+        state[MOVER] = TERMINAL
+    else:
+        _next_prize(parameters[0], parameters[2], state)
+
+
+@kernel
+def _returns(parameters, table, state, payoffs):
+    lead = state[_POINTS] - state[_POINTS + 1]
+    if not parameters[3]:
+        lead = min(max(lead, -1), 1)
+    payoffs[0], payoffs[1] = lead, -lead
+
+
+@kernel
+def _look(parameters, table, state, player, view):
+    num_cards, bids_seen = parameters[0], parameters[1]
+    own, turn = state[_BIDS + player], state[_ROUND]
+    if bids_seen:
+        for index in range(turn):
+            view[index] = _entry(state[_BIDS], index)
+            view[num_cards + index] = _entry(state[_BIDS + 1], index)
+        at = 2 * num_cards
+        if turn < num_cards:
+            view[at] = _entry(own, turn)
+        at += 1
+    else:
+        for index in range(min(turn + 1, num_cards)):
+            view[index] = _entry(own, index)
+        for index in range(turn):
+            view[num_cards + index] = _entry(state[_RESULTS], index)
+        at = 2 * num_cards
+    if parameters[2] == _RANDOM:
+        for index in range(min(turn + 1, num_cards)):
+            view[at + index] = _entry(state[_PRIZES], index)
+        at += num_cards
+    view[at], view[at + 1] = state[_POINTS], state[_POINTS + 1]
+
+
+class BidGoofspielGame(RulesGame):
+    """Goofspiel with explicit bids; parameters: `num_cards`, `reveal`, `prizes`, `utility`."""
+
+    short_name = "bid_goofspiel"
+    long_name = "Goofspiel With Explicit Bids"
+    defaults = {"num_cards": 7, "reveal": "results", "prizes": "descending", "utility": "win_loss"}  # noqa: RUF012
+    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        """Returns the sizes of the game."""
+        num_cards = parameters.whole_number("num_cards", 2, _MOST_CARDS, "four bits per bid in a word of 64")
+        bids_seen = parameters.one_of("reveal", {"results": False, "bids": True})
+        order = parameters.one_of("prizes", {"descending": _DESCENDING, "ascending": _ASCENDING, "random": _RANDOM})
+        difference = parameters.one_of("utility", {"win_loss": False, "point_difference": True})
+        is_random = order == _RANDOM
+        points = num_cards * (num_cards + 1) // 2
+        # Whoever wins a round with a higher card loses another one, at least that for prize 1.
+        most = points - 2.0 if difference else 1.0
+        cards = ["", *map(str, range(1, num_cards + 1))]
+        size = num_cards + 1
+        seen = (
+            (
+                Field("bids_0", size, num_cards, symbols=cards),
+                Field("bids_1", size, num_cards, symbols=cards),
+                Field("hidden_bid", size, private=True, symbols=cards),
+            )
+            if bids_seen
+            else (
+                Field("bids", size, num_cards, private=True, symbols=cards),
+                Field("results", 4, num_cards, symbols=("", "0", "1", "=")),
+            )
+        )
+        return Layout(
+            state_size=_SIZE,
+            fields=(
+                *seen,
+                *([Field("prizes", size, num_cards, symbols=cards)] if is_random else []),
+                Field("points", points + 1, 2, when="now"),
+            ),
+            num_distinct_actions=num_cards,
+            max_chance_outcomes=num_cards if is_random else 0,
+            max_game_length=2 * num_cards,
+            max_chance_nodes=num_cards - 1 if is_random else 0,
+            min_utility=-most,
+            max_utility=most,
+            parameters=[num_cards, bids_seen, order, difference],
+        )
+
+    def action_text(self, player: int, action: int) -> str:
+        """Returns which card is bid, such as "bid 7"."""
+        return f"bid {action + 1}"
+
+    def outcome_text(self, outcome: int) -> str:
+        """Returns which prize is up, such as "prize 7"."""
+        return f"prize {outcome + 1}"
+
+    def state_text(self, state: np.ndarray) -> str:
+        """Returns the prizes so far, both players' bids and points, one below the other."""
+        bids = [
+            f"bids {player}: {_cards(state[_BIDS + player])}; points {state[_POINTS + player]}" for player in (0, 1)
+        ]
+        return "\n".join([f"prizes: {_cards(state[_PRIZES])}", *bids])
+
+
+def _cards(sequence: np.int64) -> str:
+    cards = [int(sequence) >> shift & 15 for shift in range(0, 4 * _MOST_CARDS, 4)]
+    return " ".join(str(card) for card in cards if card) or "-"

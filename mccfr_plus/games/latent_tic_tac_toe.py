@@ -1,0 +1,154 @@
+"""Latent Tic-Tac-Toe: a choice is not disclosed before the opponent has made the next one.
+
+X and O choose cells of a 3 x 3 board in turn, any cell that is free as far as the chooser can see. If it is free
+indeed, the mark is placed, and stays hidden from the opponent until the opponent has chosen; else, the opponent's
+hidden mark being there, the turn is lost, which the opponent learns after the next choice as well. So the one to move
+knows all choices except the opponent's last one. A line of three own marks wins 1, nobody wins 0.
+
+Two things that the paper leaves open are parameters:
+
+* A line wins when its last mark is placed, hidden or not (``win=placement``), or not before the opponent's next choice
+  has disclosed that mark (``win=disclosure``).
+* The game is over when the board is full, the hidden mark included (``full=true_board``), or not before the ninth mark
+  is disclosed as well (``full=disclosed_board``). When a full true board ends the game, the ninth mark is
+  disclosed, so that its line wins even with ``win=disclosure``.
+
+With ``win=placement`` and ``full=true_board`` this is OpenSpiel's ``latent_ttt``.
+
+Reference: Lanctot et al. 2009, section 5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.parameters import Parameters
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Rules
+
+_WINNER = 1  # 1 + player, 0: nobody
+_LAST = 2  # who chose last, -1 before the first choice
+_HIDDEN = 3  # 1 if the last choice placed a mark
+_MARKS = 4  # the cells of each player's marks, a mask per player
+_COUNT = 6  # marks placed
+_PLACED = 7  # the marks in the order in which they were placed: 1 + 2 * cell, and 1 more once a choice was lost on it
+_SIZE = 16
+
+_CELLS = 9
+_LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
+
+
+@inline_kernel
+def _has_line(marks):
+    for line in _LINES:  # noqa: SIM110 (Numba knows no any() of a generator)
+        if marks & line == line:
+            return True
+    return False
+
+
+@kernel
+def _start(parameters, table, state):
+    state[_LAST] = -1
+
+
+@kernel
+def _legal(parameters, table, state, actions):
+    taken, count = state[_MARKS] | state[_MARKS + 1], 0
+    if state[_HIDDEN]:
+        taken &= ~(1 << ((state[_PLACED + state[_COUNT] - 1] - 1) >> 1))
+    for cell in range(_CELLS):
+        if not taken >> cell & 1:
+            actions[count] = cell
+            count += 1
+    return count
+
+
+@kernel
+def _apply(parameters, table, state, action):
+    at_disclosure, until_disclosed = parameters[0], parameters[1]
+    mover, count, bit = state[MOVER], state[_COUNT], 1 << action
+    other = 1 - mover
+    disclosed = state[_HIDDEN]
+    state[_LAST] = mover
+    if state[_MARKS + other] & bit:
+        state[_PLACED + count - 1] += 1
+        state[_HIDDEN] = 0
+    else:
+        state[_MARKS + mover] |= bit
+        state[_PLACED + count] = 1 + 2 * action
+        state[_HIDDEN] = 1
+        count += 1
+        state[_COUNT] = count
+    full = count == _CELLS and not (until_disclosed and state[_HIDDEN])
+    if at_disclosure and disclosed and _has_line(state[_MARKS + other]):
+        state[_WINNER] = 1 + other
+    elif state[_HIDDEN] and (full or not at_disclosure) and _has_line(state[_MARKS + mover]):
+        state[_WINNER] = 1 + mover
+    state[MOVER] = TERMINAL if full or state[_WINNER] else other
+
+
+@kernel
+def _returns(parameters, table, state, payoffs):
+    winner = state[_WINNER]
+    payoffs[0] = float((winner == 1) - (winner == 2))
+    payoffs[1] = -payoffs[0]
+
+
+@kernel
+def _look(parameters, table, state, player, view):
+    count, hides = state[_COUNT], state[_LAST] == 1 - player
+    for index in range(count):
+        view[index] = state[_PLACED + index]
+    unseen = 0
+    if hides:
+        if state[_HIDDEN]:
+            view[count - 1] = 0
+            unseen = 1 << ((state[_PLACED + count - 1] - 1) >> 1)
+        else:
+            view[count - 1] -= 1  # the player does not know yet that the opponent's choice was lost on this mark
+    first, second = state[_MARKS] & ~unseen, state[_MARKS + 1] & ~unseen
+    for cell in range(_CELLS):
+        view[_CELLS + cell] = (first >> cell & 1) + 2 * (second >> cell & 1)
+
+
+class LatentTicTacToeGame(RulesGame):
+    """Latent Tic-Tac-Toe; parameters: `win`, `full`."""
+
+    short_name = "latent_tic_tac_toe"
+    long_name = "Latent Tic-Tac-Toe"
+    defaults = {"win": "placement", "full": "true_board"}  # noqa: RUF012
+    rules = Rules(start=_start, legal=_legal, apply=_apply, returns=_returns, look=_look)
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        """Returns the sizes of the game."""
+        at_disclosure = parameters.one_of("win", {"placement": False, "disclosure": True})
+        until_disclosed = parameters.one_of("full", {"true_board": False, "disclosed_board": True})
+        # A mark, and whether the other player's next choice was lost on it. The order of marks and these losses are
+        # all that was ever chosen, in half as many bits as the choices one by one.
+        marks = ["", *(f"{cell}{lost}" for cell in range(_CELLS) for lost in ("", "*"))]
+        return Layout(
+            state_size=_SIZE,
+            fields=(
+                Field("marks", len(marks), _CELLS, private=True, when="recalled", symbols=marks),
+                Field("board", 3, _CELLS, private=True, when="now", symbols=".xo"),
+            ),
+            num_distinct_actions=_CELLS,
+            max_game_length=17 if until_disclosed else 16,
+            min_utility=-1.0,
+            max_utility=1.0,
+            parameters=[at_disclosure, until_disclosed],
+        )
+
+    def action_text(self, player: int, action: int) -> str:
+        """Returns mark, row and column, such as "x(1,1)"."""
+        return f"{'xo'[player]}({action // 3},{action % 3})"
+
+    def state_text(self, state: np.ndarray) -> str:
+        """Returns the true board, a hidden mark as a capital letter."""
+        cells = [".xo"[(state[_MARKS] >> cell & 1) + 2 * (state[_MARKS + 1] >> cell & 1)] for cell in range(_CELLS)]
+        if state[_HIDDEN]:
+            hidden = (state[_PLACED + state[_COUNT] - 1] - 1) >> 1
+            cells[hidden] = cells[hidden].upper()
+        return "\n".join("".join(cells[row : row + 3]) for row in range(0, _CELLS, 3))

@@ -1,0 +1,194 @@
+"""Leduc poker with any number of ranks, on the level of ranks: suits never matter, so they are not dealt.
+
+1. A deck has `ranks` ranks in `suits` copies each. Both players ante 1 and get a private card; one chance node deals
+   the pair of ranks.
+2. A betting round with raises of 2. Player 0 acts first. A player calls (or checks, which is a call of nothing), folds
+   if there is a raise to answer, or raises; at most two raises. The round ends with a fold, with the call of a raise or
+   with two checks.
+3. A card from the rest of the deck becomes the board, face up. A second betting round like the first, with raises of 4.
+4. Without a fold, a private card of the board's rank wins; otherwise the higher rank wins; equal ranks split.
+
+The payoffs are what one wins of the other's money.
+
+Reference: Southey et al. 2005, "Bayes' bluff" (Leduc, 3 ranks); Farina, Kroer, Sandholm 2020 (13 ranks).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mccfr_plus._jit import kernel
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.parameters import Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+
+# Words of a state: both cards plus 1, the board plus 1, round 0 or 1, actions and raises in it, both players' money in
+# the pot, who has folded plus 1, and the actions plus 1, four places a round.
+_CARD, _BOARD, _ROUND, _COUNT, _RAISES, _MONEY, _FOLDED, _BETS, _SIZE = 1, 3, 4, 5, 6, 7, 9, 10, 18
+_FOLD, _CALL, _RAISE = range(3)
+_NAMES = ("fold", "call", "raise")
+
+_MOST_IN_ROUND = 4  # check, raise, raise, call
+_MOST_RAISES, _RAISE_BY = 2, 2  # the amount doubles in the second round
+_MOST_MONEY = 1 + 2 * _RAISE_BY + 4 * _RAISE_BY
+_ROUND_BETS = (_BETS, _BETS + _MOST_IN_ROUND)  # where each round's actions begin
+_MOST_RANKS, _MOST_SUITS = 100, 100
+
+
+@kernel
+def _start(parameters, table, state):
+    state[MOVER] = CHANCE
+    state[_MONEY] = state[_MONEY + 1] = 1
+
+
+@kernel
+def _legal(parameters, table, state, actions):
+    mover = state[MOVER]
+    count = 0
+    if state[_MONEY + mover] < state[_MONEY + 1 - mover]:
+        actions[count] = _FOLD
+        count += 1
+    actions[count] = _CALL
+    count += 1
+    if state[_RAISES] < _MOST_RAISES:
+        actions[count] = _RAISE
+        count += 1
+    return count
+
+
+@kernel
+def _outcomes(parameters, table, state, actions, probabilities):
+    ranks, suits = parameters[0], parameters[1]
+    cards = ranks * suits
+    count = 0
+    if state[_CARD] == 0:
+        for first in range(ranks):
+            for second in range(ranks):
+                left = suits - int(first == second)
+                if left > 0:
+                    actions[count] = first * ranks + second
+                    probabilities[count] = suits * left / (cards * (cards - 1))
+                    count += 1
+    else:
+        for rank in range(ranks):
+            left = suits - int(state[_CARD] == rank + 1) - int(state[_CARD + 1] == rank + 1)
+            if left > 0:
+                actions[count] = ranks * ranks + rank
+                probabilities[count] = left / (cards - 2)
+                count += 1
+    return count
+
+
+@kernel
+def _apply(parameters, table, state, action):
+    ranks, mover = parameters[0], state[MOVER]
+    if mover == CHANCE:
+        if state[_CARD] == 0:
+            first = action // ranks
+            state[_CARD], state[_CARD + 1] = first + 1, action - first * ranks + 1
+        else:
+            state[_BOARD] = action - ranks * ranks + 1
+            state[_ROUND] = 1
+            state[_COUNT] = state[_RAISES] = 0
+        state[MOVER] = 0
+        return
+    count = state[_COUNT]
+    state[_BETS + _MOST_IN_ROUND * state[_ROUND] + count] = action + 1
+    state[_COUNT] = count + 1
+    if action == _FOLD:
+        state[_FOLDED] = mover + 1
+        state[MOVER] = TERMINAL
+        return
+    state[_MONEY + mover] = state[_MONEY + 1 - mover]
+    state[MOVER] = 1 - mover
+    if action == _RAISE:
+        state[_MONEY + mover] += _RAISE_BY * (1 + state[_ROUND])
+        state[_RAISES] += 1
+    elif count > 0:
+        state[MOVER] = CHANCE if state[_ROUND] == 0 else TERMINAL
+
+
+@kernel
+def _returns(parameters, table, state, payoffs):
+    first, second = state[_CARD], state[_CARD + 1]
+    if state[_FOLDED]:
+        winner = 2 - state[_FOLDED]
+    elif first == second:
+        payoffs[0] = payoffs[1] = 0.0
+        return
+    elif first == state[_BOARD]:
+        winner = 0
+    elif second == state[_BOARD]:
+        winner = 1
+    else:
+        winner = int(second > first)
+    payoffs[winner] = state[_MONEY + 1 - winner]
+    payoffs[1 - winner] = -payoffs[winner]
+
+
+@kernel
+def _look(parameters, table, state, player, view):
+    view[0] = state[_CARD + player]
+    view[1] = state[_BOARD]
+    for index in range(2 * _MOST_IN_ROUND):
+        view[2 + index] = state[_BETS + index]
+    view[2 + 2 * _MOST_IN_ROUND] = state[_MONEY]
+    view[3 + 2 * _MOST_IN_ROUND] = state[_MONEY + 1]
+
+
+class LeducRanksGame(RulesGame):
+    """Leduc poker on the level of ranks; parameters: `ranks` and `suits`, the copies of each rank.
+
+    Actions are 0 fold, 1 call or check, 2 raise. Outcomes of chance are ``first * ranks + second`` for the pair of
+    private ranks and ``ranks**2 + rank`` for the board.
+    """
+
+    short_name = "leduc_ranks"
+    long_name = "Leduc Poker on Ranks"
+    defaults = {"ranks": 13, "suits": 2}  # noqa: RUF012
+    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        """Returns the sizes of the game."""
+        ranks = parameters.whole_number("ranks", 2, _MOST_RANKS, "76 * ranks**3 histories")
+        suits = parameters.whole_number("suits", 1, _MOST_SUITS)
+        if ranks * suits < 3:
+            raise ValueError(f"ranks={ranks}, suits={suits}: give a deck of at least 3 cards, ranks * suits.")
+        cards = ["-", *map(str, range(ranks))]
+        bets = ("", "f", "c", "r")
+        return Layout(
+            state_size=_SIZE,
+            fields=(
+                Field("card", ranks + 1, private=True, symbols=cards),
+                Field("board", ranks + 1, symbols=cards),
+                Field("bets", 4, _MOST_IN_ROUND, symbols=bets),
+                Field("bets2", 4, _MOST_IN_ROUND, symbols=bets),
+                Field("money", _MOST_MONEY + 1, 2, when="now"),
+            ),
+            num_distinct_actions=3,
+            max_chance_outcomes=ranks * ranks + ranks,
+            max_game_length=2 * _MOST_IN_ROUND,
+            max_chance_nodes=2,
+            min_utility=-float(_MOST_MONEY),
+            max_utility=float(_MOST_MONEY),
+            parameters=[ranks, suits],
+        )
+
+    def action_text(self, player: int, action: int) -> str:
+        """Returns "fold", "call" or "raise"."""
+        return _NAMES[action]
+
+    def outcome_text(self, outcome: int) -> str:
+        """Returns what is dealt, such as "deal 3 7" for the private cards and "board 3"."""
+        ranks = self.sizes.parameters[0]
+        if outcome >= ranks * ranks:
+            return f"board {outcome - ranks * ranks}"
+        return f"deal {outcome // ranks} {outcome % ranks}"
+
+    def state_text(self, state: np.ndarray) -> str:
+        """Returns the cards, the money in the pot and the bets, such as "cards 3 7, board 3, pot 5 5, bets rrc c"."""
+        cards = [str(card - 1) if card else "-" for card in state[_CARD : _BOARD + 1]]
+        bets = ["".join("-fcr"[bet] for bet in state[begin : begin + _MOST_IN_ROUND] if bet) for begin in _ROUND_BETS]
+        money = f"{state[_MONEY]} {state[_MONEY + 1]}"
+        return f"cards {cards[0]} {cards[1]}, board {cards[2]}, pot {money}, bets {' '.join(bets).strip() or '-'}"

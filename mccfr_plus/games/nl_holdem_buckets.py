@@ -1,0 +1,232 @@
+"""No-limit hold'em of two betting rounds with five buckets of hands per round: "2-NL Hold'em(k)".
+
+Two players have `stack` chips each. Player 0, the dealer, posts a blind of 1 and player 1 one of 2. Each gets two
+private cards; round 1: the dealer acts first. Then three cards are dealt face up; round 2: player 1 acts first. Whoever
+is to act folds (only if the other one has put in more), calls (or checks, if there is nothing to call) or raises to any
+number of chips, counted from the start of the game, such that the raise is at least as large as the last one of the
+round, a bet of round 2 counting as a raise, and at least 2; a raise to the whole stack is always allowed. A call ends
+the round, unless it is the round's first action. After a call for the whole stack there are no more decisions: cards
+are dealt and shown. The better hand of five cards (two own and the three face up) wins the smaller of what both have
+put in, ties split; who folds loses what he has put in.
+
+Cards are bucketed: in each round chance deals a pair of buckets, one for each player, and a player sees his own only.
+Buckets 1 (worst) to 5 (best) are percentiles of the expected square of hand strength, those of round 2 within each
+bucket of round 1. The probabilities of pairs, and of winning with them, are exact: ``tools/make_holdem_tables.py`` has
+counted all deals. The payoff at a showdown is the expected one: chips times P(win) - P(lose) given both players'
+buckets. So a game has ``5 * decisions of round 1 + 25 * decisions of round 2`` infosets, where decisions are counted
+without cards.
+
+Who acts first in round 2 does not change any count; that it is the big blind is what hold'em for two players has.
+
+Reference: Gibson, Burch, Lanctot, Szafron 2012, "Efficient Monte Carlo counterfactual regret minimization in games with
+many player actions", section 6; Zinkevich, Johanson, Bowling, Piccione 2007 for the buckets. Differs from the former in
+that its buckets' probabilities are not published: these are computed anew.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from mccfr_plus._jit import kernel
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.parameters import Parameters
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+
+_FOLD, _CALL = 0, 1  # any other action is the number of chips to raise to
+_SMALL_BLIND, _BIG_BLIND = 1, 2
+_LEAST_RAISED_TO = 3
+_LEAST_STACK = 3  # with 2, player 1's blind is the whole stack: nothing to decide
+_MOST_STACK = 50  # an information state has 64 bits then; trees of more than 2**31 nodes begin at 33
+
+_NUM_BUCKETS = 5
+_NUM_PAIRS = _NUM_BUCKETS**2
+# Where parts of the table begin: probabilities of pairs in round 1, in round 2 given round 1, margins.
+_FIRST, _SECOND, _MARGIN, _TABLE_SIZE = 0, _NUM_PAIRS, _NUM_PAIRS + _NUM_PAIRS**2, _NUM_PAIRS + 2 * _NUM_PAIRS**2
+
+# Words of a state.
+_PAIRS = 1  # of both rounds: 5 * player 0's bucket + player 1's, plus 1; 0: not dealt yet
+_PAID = 3  # chips of both players
+_LAST_RAISE = 5  # how much the next raise must be at least
+_OPENED = 6  # whether somebody has acted in the current round
+_RAISES = 7  # bit r - 3: somebody has raised to r
+_PASSED = 8  # of both rounds: whether the first action was to call
+_FLOP = 10  # chips of each player at the end of round 1; 0: not over yet
+_END = 11  # 0: not over, 1: folded, 2: shown
+_SIZE = 12
+
+
+@kernel
+def _start(parameters, table, state):
+    state[MOVER] = CHANCE
+    state[_PAID], state[_PAID + 1] = _SMALL_BLIND, _BIG_BLIND
+    state[_LAST_RAISE] = _BIG_BLIND
+
+
+@kernel
+def _legal(parameters, table, state, actions):
+    stack, mover = parameters[0], state[MOVER]
+    paid, level = state[_PAID + mover], state[_PAID + 1 - mover]
+    count = 0
+    if paid < level:
+        actions[count] = _FOLD
+        count += 1
+    actions[count] = _CALL
+    count += 1
+    if level < stack:
+        for amount in range(min(level + state[_LAST_RAISE], stack), stack + 1):
+            actions[count] = amount
+            count += 1
+    return count
+
+
+@kernel
+def _outcomes(parameters, table, state, actions, probabilities):
+    begin = _FIRST if state[_FLOP] == 0 else _SECOND + (state[_PAIRS] - 1) * _NUM_PAIRS
+    for pair in range(_NUM_PAIRS):
+        actions[pair] = pair
+        probabilities[pair] = table[begin + pair]
+    return _NUM_PAIRS
+
+
+@kernel
+def _apply(parameters, table, state, action):
+    mover, flop = state[MOVER], state[_FLOP]
+    in_round_2 = int(flop > 0)
+    if mover == CHANCE:
+        state[_PAIRS + in_round_2] = action + 1
+        if flop == parameters[0]:  # both are all-in
+            state[_END], state[MOVER] = 2, TERMINAL
+        else:
+            state[MOVER] = in_round_2
+        return
+    level = state[_PAID + 1 - mover]
+    opens = state[_OPENED] == 0
+    state[_OPENED] = 1
+    if action == _FOLD:
+        state[_END], state[MOVER] = 1, TERMINAL
+    elif action > _CALL:
+        state[_PAID + mover] = action
+        state[_LAST_RAISE] = action - level
+        state[_RAISES] |= 1 << (action - _LEAST_RAISED_TO)
+        state[MOVER] = 1 - mover
+    else:
+        state[_PAID + mover] = level
+        if opens:
+            state[_PASSED + in_round_2] = 1
+            state[MOVER] = 1 - mover
+        elif in_round_2:
+            state[_END], state[MOVER] = 2, TERMINAL
+        else:
+            state[_FLOP], state[MOVER] = level, CHANCE
+            state[_OPENED], state[_LAST_RAISE] = 0, _BIG_BLIND
+
+
+@kernel
+def _returns(parameters, table, state, payoffs):
+    first, second = state[_PAID], state[_PAID + 1]
+    if first != second:  # a fold
+        gain = float(second) if second < first else -float(first)
+    else:
+        gain = first * table[_MARGIN + (state[_PAIRS] - 1) * _NUM_PAIRS + state[_PAIRS + 1] - 1]
+    payoffs[0], payoffs[1] = gain, -gain
+
+
+@kernel
+def _look(parameters, table, state, player, view):
+    for which in range(2):
+        pair = state[_PAIRS + which] - 1
+        if pair >= 0:
+            view[which] = 1 + (pair % _NUM_BUCKETS if player else pair // _NUM_BUCKETS)
+        view[2 + which] = state[_PASSED + which]
+    view[4] = max(state[_FLOP] - 1, 0)
+    view[5] = state[_END]
+    raises, place = state[_RAISES], 6
+    while raises:
+        view[place] = raises & 1
+        raises >>= 1
+        place += 1
+
+
+def _read_table() -> np.ndarray:
+    """Returns what the kernels get as ``table``."""
+    file = importlib.resources.files("mccfr_plus.games") / "nl_holdem_buckets.json"
+    tables = json.loads(file.read_text(encoding="utf-8"))
+    deals, margins = np.array(tables["deals"], float), np.array(tables["margins"], float)  # whole numbers below 2**53
+    pairs = deals.sum(axis=1)
+    return np.concatenate([pairs / pairs.sum(), (deals / pairs[:, None]).ravel(), (margins / deals).ravel()])
+
+
+def _amounts(player: int, values: Sequence[int]) -> str:
+    """Returns what somebody has raised to, such as "4 8"."""
+    return " ".join(str(amount) for amount, raised in enumerate(values, _LEAST_RAISED_TO) if raised)
+
+
+class NoLimitHoldemBucketsGame(RulesGame):
+    """No-limit hold'em of two betting rounds with bucketed cards; parameter: `stack`."""
+
+    short_name = "nl_holdem_buckets"
+    long_name = "No-Limit Hold'em of Two Rounds with Buckets"
+    defaults = {"stack": 8}  # noqa: RUF012
+    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        """Returns the sizes of the game."""
+        why = "with 2 player 1 has no decision; 50 make 1.6 * 10**11 histories"
+        stack = parameters.whole_number("stack", _LEAST_STACK, _MOST_STACK, why)
+        buckets = ("", *map(str, range(1, _NUM_BUCKETS + 1)))
+        return Layout(
+            state_size=_SIZE,
+            # Raises grow and players alternate, so the set of raises, which of them were in round 1 and whether each
+            # round began with a call are the whole betting.
+            fields=(
+                Field("buckets", _NUM_BUCKETS + 1, 2, private=True, symbols=buckets),
+                Field("passed", 2, 2, symbols="-c"),
+                Field("flop", stack, symbols=("-", *map(str, range(_BIG_BLIND, stack + 1)))),
+                Field("end", 3, symbols=("-", "folded", "shown")),
+                Field("raises", 2, stack - _LEAST_RAISED_TO + 1, write=_amounts),
+            ),
+            num_distinct_actions=stack + 1,
+            max_chance_outcomes=_NUM_PAIRS,
+            # As many raises as possible, each of 2 chips, besides a call and a call in each of the two rounds.
+            max_game_length=4 + (stack - 1) // 2,
+            max_chance_nodes=2,
+            min_utility=-float(stack),
+            max_utility=float(stack),
+            parameters=[stack],
+            table=_read_table,
+        )
+
+    def action_text(self, player: int, action: int) -> str:
+        """Returns "fold", "call" or a raise, such as "raise to 6"."""
+        return ("fold", "call")[action] if action <= _CALL else f"raise to {action}"
+
+    def outcome_text(self, outcome: int) -> str:
+        """Returns both players' buckets."""
+        return "buckets {} {}".format(*_buckets(outcome))
+
+    def state_text(self, state: np.ndarray) -> str:
+        """Returns the buckets and the actions by rounds, such as "buckets 3 5, c r4 c; buckets 1 2, c r8 f"."""
+        flop, end = int(state[_FLOP]), int(state[_END])
+        raises = [amount for amount in range(_LEAST_RAISED_TO, 64) if state[_RAISES] >> (amount - _LEAST_RAISED_TO) & 1]
+        rounds = []
+        for which in range(2 if flop else 1):
+            pair, current = int(state[_PAIRS + which]), which == bool(flop)
+            moves = ["c"] * int(state[_PASSED + which])
+            moves += [f"r{amount}" for amount in raises if not flop or (amount > flop) == which]
+            if not current or (end == 2 and state[_OPENED]):  # nobody acts in round 2 after an all-in
+                moves.append("c")
+            elif end == 1:
+                moves.append("f")
+            dealt = "buckets {} {}".format(*_buckets(pair - 1)) if pair else "buckets - -"
+            rounds.append(f"{dealt}, {' '.join(moves)}" if moves else dealt)
+        return "; ".join(rounds)
+
+
+def _buckets(pair: int) -> tuple[int, int]:
+    """Returns both players' buckets, from 1."""
+    return pair // _NUM_BUCKETS + 1, pair % _NUM_BUCKETS + 1

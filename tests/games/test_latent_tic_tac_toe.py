@@ -1,0 +1,191 @@
+"""Latent Tic-Tac-Toe: hand-computed games, OpenSpiel's `latent_ttt`, counts."""
+
+import random
+
+import pyspiel
+import pytest
+
+import mccfr_plus
+import mccfr_plus.games
+
+VARIANTS = [(win, full) for win in ("placement", "disclosure") for full in ("true_board", "disclosed_board")]
+
+
+def play(actions, win="placement", full="true_board"):
+    state = pyspiel.load_game("latent_tic_tac_toe", {"win": win, "full": full}).new_initial_state()
+    for action in actions:
+        assert not state.is_terminal()
+        assert action in state.legal_actions()
+        state.apply_action(action)
+    return state
+
+
+# ---- by hand ----
+
+
+@pytest.mark.parametrize(("win", "full"), VARIANTS)
+def test_a_lost_choice(win, full):
+    state = play([4], win, full)
+    assert state.legal_actions() == list(range(9))  # O does not see the middle
+    assert state.information_state_string(0) == "player=0 marks=4"
+    assert state.information_state_string(1) == "player=1 marks="
+    assert str(state) == "...\n.X.\n..."
+    state = play([4, 4], win, full)  # O's turn is lost
+    assert state.current_player() == 0
+    assert state.legal_actions() == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert state.information_state_string(0) == "player=0 marks=4"  # X does not know
+    assert state.information_state_string(1) == "player=1 marks=4*"
+    assert str(state) == "...\n.x.\n..."
+    state = play([4, 4, 0], win, full)
+    assert state.legal_actions() == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert state.information_state_string(0) == "player=0 marks=4* 0"
+    assert state.information_state_string(1) == "player=1 marks=4*"
+    assert state.observation_string(0) == "player=0 board=x...x...."
+    assert state.observation_string(1) == "player=1 board=....x...."
+    state = play([4, 4, 0, 1], win, full)  # O's choice is placed; X may choose it
+    assert state.legal_actions() == [1, 2, 3, 5, 6, 7, 8]
+    assert state.information_state_string(0) == "player=0 marks=4* 0"
+    assert state.information_state_string(1) == "player=1 marks=4* 0 1"
+    assert state.observation_string(1) == "player=1 board=xo..x...."
+    assert str(state) == "xO.\n.x.\n..."
+
+
+def test_lines_win_when_placed_or_when_disclosed():
+    line = [0, 3, 1, 4, 2]  # X has the first row, O two of the second
+    for full in "true_board", "disclosed_board":
+        state = play(line, "placement", full)
+        assert state.is_terminal()
+        assert state.returns() == [1.0, -1.0]
+        state = play(line, "disclosure", full)
+        assert not state.is_terminal()
+        assert state.legal_actions() == [2, 5, 6, 7, 8]
+        for answer in state.legal_actions():  # 5: O's line would be disclosed too late; 2: a lost choice
+            state = play([*line, answer], "disclosure", full)
+            assert state.is_terminal()
+            assert state.returns() == [1.0, -1.0]
+    state = play([0, 3, 1, 4, 8, 5], "placement")
+    assert state.returns() == [-1.0, 1.0]
+    state = play([0, 3, 1, 4, 8, 5, 5], "disclosure")
+    assert state.returns() == [-1.0, 1.0]
+
+
+DRAW = [0, 1, 2, 4, 3, 5, 7, 6, 8]
+LAST_MARK_WINS = [0, 3, 1, 4, 5, 7, 6, 8, 2]
+
+
+@pytest.mark.parametrize("win", ["placement", "disclosure"])
+def test_full_board(win):
+    state = play(DRAW, win, "true_board")
+    assert state.is_terminal()
+    assert state.returns() == [0.0, 0.0]
+    state = play(DRAW, win, "disclosed_board")
+    assert state.legal_actions() == [8]  # O does not know
+    state = play([*DRAW, 8], win, "disclosed_board")
+    assert state.is_terminal()
+    assert state.returns() == [0.0, 0.0]
+
+
+def test_the_ninth_mark_may_win():
+    for win, full in VARIANTS:
+        if (win, full) == ("disclosure", "disclosed_board"):
+            assert not play(LAST_MARK_WINS, win, full).is_terminal()
+            state = play([*LAST_MARK_WINS, 2], win, full)
+        else:
+            state = play(LAST_MARK_WINS, win, full)
+        assert state.is_terminal()
+        assert state.returns() == [1.0, -1.0]
+
+
+# ---- OpenSpiel's game ----
+
+
+class Twins:
+    """Two games side by side; collects how the texts of information states correspond."""
+
+    def __init__(self):
+        self.start = [pyspiel.load_game(name).new_initial_state() for name in ("latent_tic_tac_toe", "latent_ttt")]
+        self.theirs_of, self.ours_of = {}, {}
+
+    def compare(self, a, b):
+        assert a.is_terminal() == b.is_terminal()
+        assert a.current_player() == b.current_player()
+        assert a.legal_actions() == b.legal_actions()
+        assert str(a).lower() == str(b)
+        for player in range(2):
+            ours, theirs = a.information_state_string(player), (player, b.information_state_string(player))
+            assert self.theirs_of.setdefault(ours, theirs) == theirs
+            assert self.ours_of.setdefault(theirs, ours) == ours
+            board = b.observation_string(player).replace("\n", "")
+            assert a.observation_string(player) == f"player={player} board={board}"
+        if a.is_terminal():
+            assert a.returns() == b.returns()
+        else:
+            for action in a.legal_actions():
+                assert a.action_to_string(action) == b.action_to_string(action)
+
+
+def test_agrees_with_openspiel_in_all_histories_of_up_to_four_choices():
+    twins = Twins()
+    level = [twins.start]
+    for _ in range(5):
+        for a, b in level:
+            twins.compare(a, b)
+        level = [(a.child(action), b.child(action)) for a, b in level for action in a.legal_actions()]
+    assert len(twins.theirs_of) > 1_000
+
+
+@pytest.mark.parametrize("playthroughs", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_agrees_with_openspiel_in_random_playthroughs(playthroughs):
+    twins, chance = Twins(), random.Random(5)
+    longest = 0
+    for _ in range(playthroughs):
+        a, b = (state.clone() for state in twins.start)
+        twins.compare(a, b)
+        while not a.is_terminal():
+            # Cells that are taken are chosen more often than by uniform play, where long games are rare.
+            legal = a.legal_actions()
+            last = a.history()[-1:]
+            action = last[0] if last and last[0] in legal and chance.random() < 0.3 else chance.choice(legal)
+            a.apply_action(action)
+            b.apply_action(action)
+            twins.compare(a, b)
+        longest = max(longest, len(a.history()))
+    assert longest >= 13
+
+
+# ---- counts ----
+
+# histories, infosets, longest history, M values
+COUNTS = {
+    ("placement", "true_board"): (58_086_835, [8_954_050, 9_684_442], 16, [1_154_254.9, 928_401.6]),
+    ("placement", "disclosed_board"): (63_892_915, [10_566_850, 10_652_122], 17, [1_401_631, 1_047_890]),
+    ("disclosure", "true_board"): (84_591_379, [9_661_690, 10_554_490], 16, [1_208_805, 965_604]),
+    ("disclosure", "disclosed_board"): (102_090_259, [14_482_810, 14_482_810], 17, [1_875_336, 1_375_149]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("win", "full"), COUNTS)
+def test_counts(win, full):
+    histories, infosets, longest, m_values = COUNTS[win, full]
+    found = mccfr_plus.compile_game(f"latent_tic_tac_toe(win={win},full={full})").statistics()
+    assert found.histories == histories
+    assert found.infosets == infosets
+    assert found.max_history_length == longest
+    assert found.m_values == pytest.approx(m_values, abs=0.6)
+    assert found.perfect_recall
+
+
+# ---- parameters ----
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"win": "line"}, "win='line': give one of placement, disclosure"),
+        ({"full": "board"}, "full='board': give one of true_board, disclosed_board"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        pyspiel.load_game("latent_tic_tac_toe", parameters)

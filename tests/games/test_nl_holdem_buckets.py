@@ -1,0 +1,259 @@
+"""Two-round no-limit hold'em with buckets: the betting, payoffs, and the counts of the paper."""
+
+import functools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_plus
+from mccfr_plus._jit import kernel
+from mccfr_plus.games import CHANCE, MOVER, TERMINAL, NoLimitHoldemBucketsGame
+
+GAMES_FOLDER = Path(mccfr_plus.__file__).parent / "games"
+FOLD, CALL = 0, 1
+
+# stack: infosets, histories. 36 is the paper's: "approximately 68 million" and "5 billion".
+COUNTS = {
+    6: (760, 47_726),
+    8: (2_640, 173_926),
+    16: (112_920, 8_097_126),
+    20: (505_840, 36_840_926),
+    30: (12_509_800, 927_099_826),
+    36: (67_233_560, 5_004_989_726),
+}
+
+
+@functools.cache
+def tables():
+    return json.loads((GAMES_FOLDER / "nl_holdem_buckets.json").read_text(encoding="utf-8"))
+
+
+def table(name):
+    return np.array(tables()[name])
+
+
+def play(stack, *actions):
+    state = pyspiel.load_game(f"nl_holdem_buckets(stack={stack})").new_initial_state()
+    for action in actions:
+        state.apply_action(action)
+    return state
+
+
+def dealt(*buckets):
+    return 5 * (buckets[0] - 1) + buckets[1] - 1
+
+
+# The betting.
+
+
+@pytest.mark.parametrize(
+    ("moves", "player", "legal"),
+    [
+        ([], 0, [0, 1, 4, 5, 6, 7, 8, 9, 10]),  # a raise is at least the big blind: to 4
+        ([1], 1, [1, 4, 5, 6, 7, 8, 9, 10]),  # the big blind's option; nothing to fold to
+        ([1, 4], 0, [0, 1, 6, 7, 8, 9, 10]),
+        ([5], 1, [0, 1, 8, 9, 10]),  # a raise of 3: to 8 at least
+        ([5, 8], 0, [0, 1, 10]),  # 11 would be needed: only the whole stack
+        ([9], 1, [0, 1, 10]),
+        ([5, 10], 0, [0, 1]),  # nobody can raise an all-in
+        ([5, 1, "deal"], 1, [1, 7, 8, 9, 10]),  # round 2: the big blind first; at least 2 again
+        ([5, 1, "deal", 1], 0, [1, 7, 8, 9, 10]),
+        ([5, 1, "deal", 7], 0, [0, 1, 9, 10]),
+        ([9, 1, "deal"], 1, [1, 10]),  # one chip left: all-in although it is less than 2
+        ([1, 1, "deal", 1, 4], 1, [0, 1, 6, 7, 8, 9, 10]),
+    ],
+)
+def test_legal_actions(moves, player, legal):
+    state = play(10, dealt(3, 3), *(dealt(2, 2) if move == "deal" else move for move in moves))
+    assert state.current_player() == player
+    assert state.legal_actions() == legal
+
+
+def test_all_pairs_of_buckets_are_dealt_in_both_rounds_even_after_an_all_in():
+    for state in (play(8), play(8, dealt(1, 2), 1, 1), play(8, dealt(1, 2), 8, 1)):
+        assert state.is_chance_node()
+        assert [outcome for outcome, _ in state.chance_outcomes()] == list(range(25))
+        assert sum(probability for _, probability in state.chance_outcomes()) == pytest.approx(1, abs=1e-12)
+    assert play(8, dealt(1, 2), 8, 1, 0).is_terminal()
+
+
+@pytest.mark.parametrize(
+    ("moves", "gain"),
+    [
+        ([FOLD], -1),
+        ([4, FOLD], 2),
+        ([CALL, 5, FOLD], -2),
+        ([5, 8, FOLD], -5),
+        ([5, CALL, dealt(5, 5), 8, FOLD], -5),
+        ([5, CALL, dealt(5, 5), CALL, 8, FOLD], 5),
+        ([5, CALL, dealt(5, 5), CALL, 7, 9, FOLD], -7),
+    ],
+)
+def test_whoever_folds_loses_what_he_has_put_in(moves, gain):
+    assert play(10, dealt(1, 5), *moves).returns() == [gain, -gain]
+
+
+@pytest.mark.parametrize(
+    ("moves", "later", "chips"),
+    [
+        ([CALL, CALL], [CALL, CALL], 2),
+        ([4, CALL], [CALL, CALL], 4),
+        ([5, CALL], [9, CALL], 9),
+        ([5, CALL], [CALL, 7, 10, CALL], 10),
+        ([10, CALL], [], 10),
+        ([CALL, 10, CALL], [], 10),
+    ],
+)
+@pytest.mark.parametrize(("first", "second"), [((2, 5), (4, 1)), ((5, 1), (5, 1))])
+def test_a_showdown_pays_the_expected_share(moves, later, chips, first, second):
+    state = play(10, dealt(*first), *moves, dealt(*second), *later)
+    assert state.is_terminal()
+    at = dealt(*first), dealt(*second)
+    share = table("margins")[at] / table("deals")[at]
+    assert abs(share) > 0.1
+    assert state.returns() == pytest.approx([chips * share, -chips * share], abs=1e-12)
+
+
+def test_chance_deals_in_proportion_to_the_number_of_deals():
+    deals = table("deals")
+    first = play(8)
+    assert [p for _, p in first.chance_outcomes()] == pytest.approx(deals.sum(axis=1) / deals.sum(), abs=1e-15)
+    second = play(8, dealt(2, 4), CALL, CALL)
+    row = deals[dealt(2, 4)]
+    assert [p for _, p in second.chance_outcomes()] == pytest.approx(row / row.sum(), abs=1e-15)
+
+
+def test_players_see_their_own_buckets_and_all_betting():
+    moves = dealt(3, 5), CALL, 5, CALL, dealt(4, 1), CALL, 8
+    state = play(10, *moves)
+    assert state.information_state_string(0) == "player=0 buckets=34 passed=cc flop=5 end=- raises=5 8"
+    assert state.information_state_string(1) == "player=1 buckets=51 passed=cc flop=5 end=- raises=5 8"
+    assert str(state) == "buckets 3 5, c r5 c; buckets 4 1, c r8"
+    assert str(play(10, *moves, FOLD)) == "buckets 3 5, c r5 c; buckets 4 1, c r8 f"
+    assert str(play(10, *moves, CALL)) == "buckets 3 5, c r5 c; buckets 4 1, c r8 c"
+    assert str(play(10, dealt(1, 2), 10, CALL, dealt(5, 5))) == "buckets 1 2, r10 c; buckets 5 5"
+    assert str(play(10, dealt(1, 2), FOLD)) == "buckets 1 2, f"
+    assert str(play(10)) == "buckets - -"
+
+
+def test_the_betting_is_openspiels_no_limit_poker():
+    """The same tree of bets as universal_poker with real cards, of which each chance node's first is dealt."""
+    stack, num_showdowns = 9, 0
+    twin = pyspiel.load_game(
+        "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,blind=1 2,firstPlayer=1 2,numSuits=2,numRanks=6,"
+        f"numHoleCards=1,numBoardCards=0 1,stack={stack} {stack},bettingAbstraction=fullgame)"
+    )
+    pair = dealt(5, 2)
+    share = table("margins")[pair, pair] / table("deals")[pair, pair]
+    assert share > 0.5
+    todo = [(pyspiel.load_game(f"nl_holdem_buckets(stack={stack})").new_initial_state(), twin.new_initial_state())]
+    while todo:
+        ours, theirs = todo.pop()
+        while ours.is_chance_node():
+            ours.apply_action(pair)
+        while theirs.is_chance_node():
+            # The lowest card to the big blind, dealt last of the two hands.
+            theirs.apply_action(theirs.legal_actions()[0 if len(theirs.history()) == 1 else -1])
+        assert ours.current_player() == theirs.current_player(), (str(ours), str(theirs))
+        assert ours.legal_actions() == theirs.legal_actions(), (str(ours), str(theirs))
+        if ours.is_terminal():
+            folded = ours.history()[-1] == FOLD and ours.history()[-2] != CALL
+            num_showdowns += not folded
+            factor = 1 if folded else share
+            assert ours.returns() == pytest.approx(factor * np.array(theirs.returns()), abs=1e-12)
+        todo += [(ours.child(action), theirs.child(action)) for action in ours.legal_actions()]
+    assert num_showdowns > 50
+
+
+# Counts.
+
+
+@kernel
+def _count(start, legal, apply, parameters, table, states, actions, positions, counts):
+    """Counts public histories by round: decisions and ends of round 1 and of round 2, and the longest one's moves."""
+    start(parameters, table, states[0])
+    apply(parameters, table, states[0], 0)  # chance; what is dealt makes no difference to what follows
+    depth, flops = 0, 0  # flops: at which depth round 2 began on the current path
+    positions[0] = -1
+    while depth >= 0:
+        state = states[depth]
+        if positions[depth] < 0:  # new
+            positions[depth] = 0
+            after = int(flops > 0)
+            if state[MOVER] == CHANCE:
+                counts[4] += 1
+                flops = depth + 1
+                apply(parameters, table, state, 0)
+                after = 1
+            counts[5] = max(counts[5], depth)
+            if state[MOVER] == TERMINAL:
+                counts[2 + after] += 1
+                actions[depth, 0] = 0
+            else:
+                counts[after] += 1
+                actions[depth, 0] = legal(parameters, table, state, actions[depth, 1:])
+        if positions[depth] < actions[depth, 0]:
+            positions[depth] += 1
+            states[depth + 1, :] = state
+            apply(parameters, table, states[depth + 1], actions[depth, positions[depth]])
+            depth += 1
+            positions[depth] = -1
+        else:
+            if flops == depth + 1:
+                flops = 0
+            depth -= 1
+
+
+@functools.cache
+def public_counts(stack):
+    game = pyspiel.load_game(f"nl_holdem_buckets(stack={stack})").rules_game
+    rules, counts, depth = game.rules, np.zeros(6, np.int64), game.sizes.max_game_length + 2
+    states, actions = np.zeros((depth, game.sizes.state_size), np.int64), np.zeros((depth, stack + 2), np.int64)
+    positions = np.zeros(depth, np.int64)
+    _count(rules.start, rules.legal, rules.apply, game.parameters, game.table, states, actions, positions, counts)
+    return game, counts.tolist()
+
+
+@pytest.mark.parametrize("stack", COUNTS)
+def test_counts_of_the_paper(stack):
+    _, (first, second, ends, showdowns, flops, _) = public_counts(stack)
+    infosets, histories = 5 * first + 25 * second, 1 + 25 * (first + ends + flops) + 625 * (second + showdowns)
+    assert (infosets, histories) == COUNTS[stack]
+
+
+def test_public_decisions_of_the_papers_size():
+    assert public_counts(36)[1][:2] == [40_572, 2_681_228]
+
+
+@pytest.mark.parametrize("stack", [*range(3, 13), 20])
+def test_the_longest_game_is_as_long_as_it_says(stack):
+    game, counts = public_counts(stack)
+    assert counts[5] == game.sizes.max_game_length
+
+
+@pytest.mark.parametrize(
+    "stack", [6, 8, pytest.param(16, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.slow)]
+)
+def test_the_tree_has_these_counts(stack):
+    statistics = mccfr_plus.compile_game(f"nl_holdem_buckets(stack={stack})").statistics()
+    infosets, histories = COUNTS[stack]
+    assert (sum(statistics.infosets), statistics.histories) == (infosets, histories)
+    assert statistics.perfect_recall
+
+
+@pytest.mark.parametrize("stack", [2, 51, -1, 0, "8", 8.0, True])
+def test_bad_stacks(stack):
+    with pytest.raises(ValueError, match=r"stack=.*give a whole number from 3 to 50 \("):
+        NoLimitHoldemBucketsGame({"stack": stack})
+
+
+def test_the_largest_information_state_fits_64_bits():
+    fields = [each for _, each in NoLimitHoldemBucketsGame({"stack": 50}).sizes.places(hidden="now")]
+    assert sum(each.count * math.ceil(math.log2(each.size)) for each in fields) == 64
+    state = play(50, dealt(5, 5), 48, 50, CALL)
+    assert state.information_state_string(0).endswith("flop=50 end=- raises=48 50")
+    assert str(state) == "buckets 5 5, r48 r50 c; buckets - -"

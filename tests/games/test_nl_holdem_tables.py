@@ -1,0 +1,133 @@
+"""The tables of bucketed hold'em: exact counts that must fit one another, and the tool that makes them."""
+
+import functools
+import importlib.util
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mccfr_plus
+
+TABLES = Path(mccfr_plus.__file__).parent / "games" / "nl_holdem_buckets.json"
+TOOL = Path(__file__).parents[2] / "tools" / "make_holdem_tables.py"
+
+
+@functools.cache
+def tables():
+    return json.loads(TABLES.read_text(encoding="utf-8"))
+
+
+def table(name):
+    return np.array(tables()[name])
+
+
+def by_player(name):
+    """Returns a table as [dealer's buckets of both rounds, big blind's buckets of both rounds]."""
+    return table(name).reshape(5, 5, 5, 5).transpose(0, 2, 1, 3).reshape(25, 25)
+
+
+def test_all_deals_are_counted():
+    deals = table("deals")
+    assert deals.shape == table("margins").shape == (25, 25)
+    assert deals.sum() == math.comb(52, 2) * math.comb(50, 2) * math.comb(48, 3)
+    assert deals.min() > 0
+    assert np.all(np.abs(table("margins")) <= deals)
+
+
+def test_players_may_be_exchanged():
+    np.testing.assert_array_equal(by_player("deals"), by_player("deals").T)
+    np.testing.assert_array_equal(by_player("margins"), -by_player("margins").T)
+
+
+def test_each_players_buckets_have_the_mass_of_their_hands():
+    hands, flops = table("round_1_hands"), table("round_2_hands_and_flops")
+    assert hands.sum() == math.comb(52, 2)
+    np.testing.assert_array_equal(flops.sum(axis=1), hands * math.comb(50, 3))
+    np.testing.assert_array_equal(by_player("deals").sum(axis=1), flops.ravel() * math.comb(47, 2))
+    # Percentiles, up to the mass of one value at a border: at most 12 hands in round 1.
+    assert np.all(np.abs(np.cumsum(hands) - 1326 * np.arange(1, 6) / 5) <= 6)
+    borders = np.cumsum(flops, axis=1) / flops.sum(axis=1, keepdims=True)
+    assert np.all(np.abs(borders - np.arange(1, 6) / 5) < 0.03)
+
+
+def test_mean_strength_lies_between_the_borders_of_its_bucket():
+    deals, margins = by_player("deals").sum(axis=1), by_player("margins").sum(axis=1)
+    points = ((1 + margins / deals) * math.comb(47, 2)).reshape(5, 5)
+    least = table("round_2_least_points")
+    assert np.all(least <= points)
+    assert np.all(points[:, :-1] < least[:, 1:])
+    assert np.all(points[:, -1] <= 2 * math.comb(47, 2))
+    assert margins.sum() == 0  # the mean of HS is 1/2
+    first = margins.reshape(5, 5).sum(axis=1) / deals.reshape(5, 5).sum(axis=1)
+    assert np.all(np.diff(first) > 0)
+
+
+def test_buckets_that_can_be_checked_by_hand():
+    ranks, square = "23456789TJQKA", tables()["starting_hand_buckets"]
+
+    def bucket(hand):
+        high, low = sorted(map(ranks.index, hand[:2]), reverse=True)
+        return int(square[high][low] if hand[2:] == "s" else square[low][high])
+
+    assert [bucket(hand) for hand in ("AA", "KK", "AKs", "AKo")] == [5, 5, 5, 5]
+    assert [bucket(hand) for hand in ("32o", "32s", "72o")] == [1, 1, 1]
+    for high in range(13):
+        for low in range(high):
+            assert int(square[high][low]) >= int(square[low][high]), "suited is not worse"
+    numbers = {(high, low): 6 if high == low else 4 if low < high else 12 for high in range(13) for low in range(13)}
+    masses = [sum(n for (row, column), n in numbers.items() if square[row][column] == str(b)) for b in range(1, 6)]
+    assert masses == tables()["round_1_hands"]
+    # The worst there is: 3h 2d with three spades that make nothing, such as 4s 5s 7s. It beats nobody and ties with the
+    # other three-twos: 3 * 3 of them, but for 3s 2s, which is a flush.
+    assert table("round_2_least_points").min() == 8
+
+
+def own_strengths(flop, hands):
+    """Ranks hands of five cards without any library."""
+    cards = np.hstack([hands, np.tile(flop, (len(hands), 1))])
+    ranks, suits = cards // 4, cards % 4
+    copies = (ranks[:, :, None] == ranks[:, None, :]).sum(axis=2)
+    order = np.argsort(-(13 * copies + ranks), axis=1)
+    ranks = np.take_along_axis(ranks, order, axis=1)
+    # Pairs of equal cards, a card with itself included: nothing, a pair, two, three, full house, four.
+    category = np.select([copies.sum(axis=1) == n for n in (5, 7, 9, 11, 13, 17)], [0, 1, 2, 3, 6, 7])
+    wheel = np.all(ranks == [12, 3, 2, 1, 0], axis=1)
+    ranks[wheel] = [3, 2, 1, 0, 0]
+    straight = wheel | ((category == 0) & (ranks[:, 0] - ranks[:, 4] == 4))
+    flush = np.all(suits == suits[:, :1], axis=1)
+    category = np.where(straight & flush, 8, np.where(flush, 5, np.where(straight, 4, category)))
+    return category * 13**5 + ranks @ 13 ** np.arange(4, -1, -1)
+
+
+@functools.cache
+def tool():
+    spec = importlib.util.spec_from_file_location("make_holdem_tables", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_the_tables_made_again_with_another_evaluator_are_the_same():
+    assert tool().make_tables(own_strengths) == {name: each for name, each in tables().items() if name != "about"}
+
+
+def test_flops_up_to_suits():
+    flops = tool().flops_up_to_suits()
+    assert len(flops) == 1_755
+    assert sum(flops.values()) == math.comb(52, 3)
+    assert flops[0, 1, 2] == 4  # three deuces
+    assert flops[0, 4, 8] == 4  # 2, 3, 4 of one suit
+    assert flops[0, 5, 10] == 24  # of three suits
+
+
+def test_percentiles_never_separate_equal_values():
+    buckets = tool().percentile_buckets
+    ones = np.ones(10, np.int64)
+    assert buckets(np.arange(10), ones).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert buckets(np.zeros(10, int), ones).tolist() == [2] * 10
+    assert buckets(np.array([7, 1, 1, 1, 1, 1, 7, 7, 7, 9]), ones).tolist() == [3, 1, 1, 1, 1, 1, 3, 3, 3, 4]
+    assert buckets(np.array([1, 2]), np.array([1, 9])).tolist() == [0, 2]

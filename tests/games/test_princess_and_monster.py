@@ -1,0 +1,165 @@
+"""Princess and monster: histories worked out by hand, and the counts of the 3x3 grid."""
+
+import pyspiel
+import pytest
+
+import mccfr_plus
+import mccfr_plus.games
+
+UP, RIGHT, DOWN, LEFT, STAY = range(5)
+
+
+def _play(text, *actions):
+    state = pyspiel.load_game(text).new_initial_state()
+    for action in actions:
+        state.apply_action(action)
+    return state
+
+
+def _walks(rows, columns, horizon, stay, same_start, first):
+    """Returns how many histories, and the payoffs of all ends of the princess's, by a walk over coordinates."""
+    cells = [(row, column) for row in range(rows) for column in range(columns)]
+    steps = [(-1, 0), (0, 1), (1, 0), (0, -1)] + [(0, 0)] * stay
+    histories, payoffs = 1, []
+    level = [(a, b) for a in cells for b in cells if same_start or a != b]  # who moves next, who waits
+    for moves in range(1, horizon + 1):
+        histories += len(level)
+        below = []
+        for mover, other in level:
+            for step in steps:
+                cell = mover[0] + step[0], mover[1] + step[1]
+                if cell not in cells:
+                    continue
+                if cell == other:
+                    histories += 1
+                    payoffs.append(moves - 1)
+                else:
+                    below.append((other, cell))
+        level = below
+    return histories + len(level), sorted(payoffs + [horizon] * len(level))
+
+
+@pytest.mark.parametrize("first", ["princess", "monster"])
+@pytest.mark.parametrize("stay", [False, True])
+@pytest.mark.parametrize("same_start", [False, True])
+@pytest.mark.parametrize(("rows", "columns", "horizon"), [(1, 2, 3), (2, 2, 5), (2, 3, 4), (3, 3, 3), (4, 1, 6)])
+def test_small_games(rows, columns, horizon, stay, same_start, first):
+    histories, payoffs = _walks(rows, columns, horizon, stay, same_start, first)
+    game = pyspiel.load_game(
+        f"princess_and_monster(rows={rows},columns={columns},horizon={horizon},stay={stay},same_start={same_start},"
+        f"first={first})"
+    )
+    assert mccfr_plus.compile_game(game).statistics().histories == histories
+    ends, stack = [], [game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if state.is_terminal():
+            ends.append(state.returns()[first == "monster"])
+        stack += [state.child(action) for action in state.legal_actions()]
+    assert sorted(ends) == payoffs
+
+
+def test_chance():
+    outcomes = pyspiel.load_game("princess_and_monster").new_initial_state().chance_outcomes()
+    assert [outcome for outcome, _ in outcomes] == [a * 9 + b for a in range(9) for b in range(9) if a != b]
+    assert {probability for _, probability in outcomes} == {1 / 72}
+    both = pyspiel.load_game("princess_and_monster(same_start=True)").new_initial_state().chance_outcomes()
+    assert [outcome for outcome, _ in both] == list(range(81))
+
+
+@pytest.mark.parametrize(
+    ("cell", "moves"),
+    [(0, [RIGHT, DOWN]), (1, [RIGHT, DOWN, LEFT]), (4, [UP, RIGHT, DOWN, LEFT]), (8, [UP, LEFT])],
+)
+@pytest.mark.parametrize("stay", [False, True])
+def test_moves(cell, moves, stay):
+    state = _play(f"princess_and_monster(stay={stay})", cell * 9 + (cell + 1) % 9)
+    assert state.legal_actions() == moves + [STAY] * stay
+
+
+def test_capture():
+    """Princess a1, monster b2. She goes to b1; he goes up and has caught her after one move of freedom."""
+    state = _play("princess_and_monster", 0 * 9 + 4, RIGHT)
+    assert str(state) == ". P .\n. M .\n. . .\nmoves: right"
+    assert state.current_player() == 1
+    assert state.legal_actions() == [UP, RIGHT, DOWN, LEFT]
+    assert state.information_state_string(0) == "player=0 start=a1 moves=r"
+    assert state.information_state_string(1) == "player=1 start=b2 moves="
+    state.apply_action(UP)
+    assert state.is_terminal()
+    assert state.returns() == [1.0, -1.0]
+    assert str(state) == ". * .\n. . .\n. . .\nmoves: right up"
+
+
+def test_princess_walks_into_the_monster():
+    assert _play("princess_and_monster", 0 * 9 + 1, RIGHT).returns() == [0.0, 0.0]
+
+
+def test_horizon():
+    """Princess a1, monster c3, to and fro: never caught in 5 moves, whatever the order."""
+    state = _play("princess_and_monster(horizon=5)", 0 * 9 + 8, RIGHT, UP, LEFT, DOWN)
+    assert not state.is_terminal()
+    state.apply_action(RIGHT)
+    assert state.is_terminal()
+    assert state.returns() == [5.0, -5.0]
+    assert state.information_state_string(0) == "player=0 start=a1 moves=rlr"
+
+
+def test_monster_first():
+    """Player 0 is the monster then, and what is paid changes sides."""
+    state = _play("princess_and_monster(first=monster)", 0 * 9 + 4)
+    assert str(state).startswith("M . .\n. P .")
+    state.apply_action(RIGHT)
+    state.apply_action(UP)
+    assert state.returns() == [-1.0, 1.0]
+    assert (
+        state.get_game().new_initial_state().action_to_string(pyspiel.PlayerId.CHANCE, 4) == "princess b2, monster a1"
+    )
+
+
+def test_same_start():
+    """Starting on one cell is no capture; staying on it is."""
+    text = "princess_and_monster(same_start=True,stay=True)"
+    assert not _play(text, 4 * 9 + 4).is_terminal()
+    assert _play(text, 4 * 9 + 4, STAY).returns() == [0.0, 0.0]
+    assert not _play(text, 4 * 9 + 4, UP).is_terminal()
+
+
+def test_shift():
+    game = pyspiel.load_game("princess_and_monster(horizon=4,shift=-2.0)")
+    assert (game.min_utility(), game.max_utility()) == (-2.0, 2.0)
+    state = game.new_initial_state()
+    for action in (0 * 9 + 4, RIGHT, UP):
+        state.apply_action(action)
+    assert state.returns() == [-1.0, 1.0]
+    assert pyspiel.load_game("princess_and_monster(horizon=4,shift=-6.0)").max_utility() == 6.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["princess", "monster"])
+def test_lanctot_counts(first):
+    """The literal reading of Lanctot et al. 2009, which is not what they print: 91.8 M, 20 K, 9,541 and 2,930."""
+    counts = mccfr_plus.compile_game(f"princess_and_monster(first={first})").statistics()
+    assert counts.histories == 13_943_668 + 1
+    assert counts.infosets == [6_725, 2_373]
+    assert counts.max_history_length == 13 + 1
+    assert counts.m_values == pytest.approx([4_583.52, 1_500.07], abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rows": 0}, "rows=0: give a whole number from 1 to 26"),
+        ({"columns": 27}, r"columns=27: give a whole number from 1 to 26 \(columns are named a .. z\)"),
+        ({"rows": 1, "columns": 1}, "rows=1, columns=1: the grid has 1 cells; from 2 to 100 are allowed"),
+        ({"rows": 11, "columns": 11}, "rows=11, columns=11: the grid has 121 cells; from 2 to 100 are allowed"),
+        ({"horizon": 0}, "horizon=0: give a whole number from 1 to 60"),
+        ({"horizon": 61}, "horizon=61: give a whole number from 1 to 60"),
+        ({"first": "prince"}, "first='prince': give one of princess, monster"),
+        ({"shift": float("nan")}, "shift=nan: give a finite number, such as -6.5"),
+        ({"shift": float("inf")}, "shift=inf: give a finite number"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        pyspiel.load_game("princess_and_monster", parameters)

@@ -1,0 +1,213 @@
+"""Search game: reading graphs, histories worked out by hand, the defender's published counts."""
+
+import pyspiel
+import pytest
+
+import mccfr_plus
+import mccfr_plus.games
+from mccfr_plus.games.search_graph import THREE_COLUMNS, read_graph
+
+# Nodes x 0, y 1, z 2, q 3; the patrol starts on y, and its positions 0, 1, 2 are q, y, z.
+LINE = "start x; goals z:3; patrol q-y-z; edges x-y-z-q q-x"
+
+
+def _play(text, *actions):
+    state = pyspiel.load_game(text).new_initial_state()
+    for action in actions:
+        state.apply_action(action)
+    return state
+
+
+def _histories(moves, wait, crossing, text):
+    """Returns the number of histories by a walk over names, and what the attacker gets at the ends."""
+    graph = read_graph(text)
+    histories, payoffs = 1, []
+    level = [(graph.start, tuple(path[len(path) // 2] for path in graph.patrols))]
+    for _ in range(moves):
+        below = []
+        for node, patrols in level:
+            joint = [()]
+            for path, here in zip(graph.patrols, patrols, strict=True):
+                near = [there for there in path if abs(path.index(there) - path.index(here)) <= 1]
+                joint = [(*before, there) for before in joint for there in near]
+            heads = set(graph.edges[node]) | ({node} if wait else set())
+            histories += len(joint) * (1 + len(heads))
+            for now in joint:
+                for head in heads:
+                    met = any(a == head and b == node for a, b in zip(patrols, now, strict=True))
+                    if head in now or (crossing and met):
+                        payoffs.append(-1.0)
+                    elif head in graph.goals:
+                        payoffs.append(graph.goals[head])
+                    else:
+                        below.append((head, now))
+        level = below
+    return histories, sorted(payoffs + [0.0] * len(level))
+
+
+@pytest.mark.parametrize("wait", [False, True])
+@pytest.mark.parametrize("crossing", [False, True])
+@pytest.mark.parametrize(
+    ("moves", "graph"),
+    [
+        (1, THREE_COLUMNS),
+        (2, THREE_COLUMNS),
+        (4, LINE),
+        (3, LINE + "; patrol q-z"),
+        (3, "start s; goals g:2 h; patrol a-b; patrol b-a; patrol h; edges s>a>b>g a>h b>a s>b"),
+    ],
+)
+def test_small_games(moves, graph, wait, crossing):
+    histories, payoffs = _histories(moves, wait, crossing, graph)
+    game = pyspiel.load_game(f"search_game(moves={moves},wait={wait},crossing={crossing},graph={graph})")
+    assert mccfr_plus.compile_game(game).statistics().histories == histories
+    ends, stack = [], [game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if state.is_terminal():
+            ends.append(state.returns()[1])
+            assert state.returns()[0] == -ends[-1]
+        stack += [state.child(action) for action in state.legal_actions()]
+    assert sorted(ends) == payoffs
+
+
+@pytest.mark.parametrize(
+    ("moves", "histories", "sequences"),
+    [
+        (1, 1 + 9 + 9 * 4, [1 + 9, 1 + 4]),
+        (3, 12_022, [1 + 9 + 49 + 289, 65]),
+        (4, 213_465, [2_029, 234]),
+        pytest.param(5, 3_829_510, [11_830, 839], marks=pytest.mark.slow),
+    ],
+)
+def test_counts(moves, histories, sequences):
+    """The defender's sequences are those of Farina et al. 2020; theirs of the attacker are 52 and 69."""
+    counts = mccfr_plus.compile_game(f"search_game(moves={moves})").statistics()
+    assert counts.histories == histories
+    assert counts.sequences == sequences
+
+
+def test_history():
+    state = _play("search_game")
+    assert state.legal_actions() == list(range(9))
+    state.apply_action(0 * 3 + 2)
+    assert state.current_player() == 1
+    assert [state.action_to_string(action) for action in state.legal_actions()] == ["S", "a1", "a2", "a3"]
+    assert state.information_state_string(1) == "player=1 patrols= path="
+    state.apply_action(5)
+    assert state.current_player() == 0
+    assert [state.action_to_string(action) for action in state.legal_actions()] == ["a1+c2", "a1+c3", "a2+c2", "a2+c3"]
+    assert state.information_state_string(0) == "player=0 patrols=a1+c3 path="
+    assert state.information_state_string(1) == "player=1 patrols= path=a2"
+    assert str(state) == "1 of 4 rounds over\npatrols:  a2+c2 a1+c3\nattacker: S a2"
+
+
+def test_capture():
+    state = _play("search_game", 0 * 3 + 1, 1)
+    assert state.is_terminal()
+    assert state.returns() == [1.0, -1.0]
+    assert str(state).endswith("attacker: S a1 caught")
+
+
+def test_goal():
+    """Rows 3 all along while the patrols stay on rows 1 and 2."""
+    state = _play("search_game", 0 * 3 + 1, 9, 0 * 3 + 1, 10, 0 * 3 + 1, 11, 0 * 3 + 1)
+    assert not state.is_terminal()
+    state.apply_action(12)
+    assert state.returns() == [-1.0, 1.0]
+
+
+def test_tie():
+    state = _play("search_game(moves=2)", 4, 0, 4)
+    assert not state.is_terminal()
+    state.apply_action(0)
+    assert state.is_terminal()
+    assert state.returns() == [0.0, 0.0]
+
+
+def test_caught_on_a_goal():
+    text = f"search_game(graph={LINE})"
+    assert _play(text, 0, 1, 0, 2).returns() == [-3.0, 3.0]
+    assert _play(text, 0, 1, 1, 2).returns() == [-3.0, 3.0]
+    assert _play(text, 1, 0, 2, 3, 2, 2).returns() == [1.0, -1.0]
+    assert pyspiel.load_game(text).max_utility() == 3.0
+
+
+def test_crossing():
+    """The patrol starts on z, the later node of its path, and changes places with the attacker, who is on y by then."""
+    for crossing in (False, True):
+        text = f"search_game(crossing={crossing},graph=start x; goals w; patrol y-z; edges x-y-z-w)"
+        state = _play(text, 1, 1, 0, 2)
+        assert state.is_terminal() == crossing
+        assert state.returns() == ([1.0, -1.0] if crossing else [0.0, 0.0])
+
+
+@pytest.mark.parametrize(("path", "legal"), [("a", [0]), ("a-b", [0, 1]), ("a-b-c-d", [1, 2, 3]), ("a-b-c", [0, 1, 2])])
+def test_start_of_a_patrol(path, legal):
+    """The middle of the path, the later one of two."""
+    assert _play(f"search_game(graph=start s; goals g; edges s-g a-b-c-d; patrol {path})").legal_actions() == legal
+
+
+def test_wait():
+    assert _play("search_game(wait=False)", 4).legal_actions() == [1, 5, 9]
+    assert _play("search_game(wait=True)", 4).legal_actions() == [0, 1, 5, 9]
+
+
+def test_read_graph():
+    graph = read_graph("edges s>a-b; goals b:2.5; start s; patrol b-a-s; patrol a-b")
+    assert graph.nodes == ["s", "a", "b"]
+    assert graph.start == 0
+    assert graph.goals == {2: 2.5}
+    assert graph.patrols == [[2, 1, 0], [1, 2]]
+    assert graph.edges == [[1], [2], [1]]
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ("S-a", "'S-a' is no part of a graph: give start, goals, patrol, edges"),
+        ("start S; ; goals g", "'' is no part of a graph"),
+        ("start; goals g; patrol a; edges S-g", "'start' is no part of a graph"),
+        ("goals g; patrol a; edges S-a-g", "0 parts 'start': give one"),
+        ("start S; goals g; edges S-a-g", "0 parts 'patrol': give at least one"),
+        ("start S; start S; goals g; patrol a; edges S-a-g", "2 parts 'start': give one"),
+        ("start S a; goals g; patrol a; edges S-a-g", "start S a: give one node"),
+        ("start S; goals g; patrol a; edges S-a--g", "edges 'S-a--g': give names with - or > between them"),
+        ("start S; goals g; patrol a; edges S-a-g b", "edges 'b': give names"),
+        ("start S; goals g; patrol a; edges S-a-g a-a", "join a node with itself; for staying there is `wait`"),
+        ("start X; goals g; patrol a; edges S-a-g", "start 'X' is no node of edges, which are S, a, g"),
+        ("start S; goals h; patrol a; edges S-a-g", "goal 'h' is no node of edges"),
+        ("start S; goals g; patrol a-b; edges S-a-g", "patrol's 'b' is no node of edges"),
+        ("start S; goals g g:2; patrol a; edges S-a-g", "goal 'g' is given twice"),
+        ("start S; goals g:0; patrol a; edges S-a-g", "goal 'g:0': give a positive value"),
+        ("start S; goals g:inf; patrol a; edges S-a-g", "goal 'g:inf': give a positive value"),
+        ("start S; goals g:x; patrol a; edges S-a-g", "goal 'g:x': give a positive value"),
+        ("start S; goals g:; patrol a; edges S-a-g", "goal 'g:': give a positive value"),
+        ("start S; goals g; patrol a-g-a; edges S-a-g", "patrol 'a-g-a' is no path: give different nodes"),
+        ("start S; goals g; patrol a g; edges S-a-g", "patrol 'a g' is no path"),
+        ("start S; goals g; patrol a>g; edges S-a-g", "patrol 'a>g' is no path"),
+        ("start S; goals S; patrol a; edges S-a-g", "start 'S' is a goal"),
+        ("start S; goals g; patrol a-S-g; edges S-a-g", "a patrol starts in the middle of its path, .* start 'S'"),
+        ("start S; goals g; patrol a; edges S-a g>a", "no goal can be reached from the start 'S'"),
+        ("start S; goals g; patrol a; edges S-a-g a>b", "no edge leads out of 'b', which is no goal"),
+        ("start S; goals g; patrol a; edges S-a-g " + "-".join(f"n{i}" for i in range(98)), "101 nodes: at most 100"),
+        ("start S; goals g;" + "patrol a;" * 5 + "edges S-a-g", "5 patrols: at most 4"),
+        (
+            "start S; goals g;"
+            + f"patrol {'-'.join(f'n{i}' for i in range(40))};" * 2
+            + f"edges S-g {'-'.join(f'n{i}' for i in range(40))}",
+            "1,600 positions of the patrols .*: at most 1,000",
+        ),
+    ],
+)
+def test_bad_graphs(graph, message):
+    with pytest.raises(ValueError, match=message):
+        pyspiel.load_game("search_game", {"graph": graph})
+    with pytest.raises(ValueError, match=message):
+        pyspiel.load_game(f"search_game(graph={graph})")
+
+
+@pytest.mark.parametrize("moves", [0, 21])
+def test_bad_moves(moves):
+    with pytest.raises(ValueError, match=f"moves={moves}: give a whole number from 1 to 20"):
+        pyspiel.load_game("search_game", {"moves": moves})
