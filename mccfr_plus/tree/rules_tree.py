@@ -185,19 +185,26 @@ class _Builder:
         return fraction
 
     def _finished(self) -> RulesTree:
-        grown, num_players = self._grown, self._game.sizes.num_players
+        # What is not needed any more goes first: at this point memory is at its peak.
+        none = np.zeros(0, np.int32)
+        self._grown = grown = self._grown._replace(infoset_table=none, payoff_table=none, distribution_table=none)
+        num_players = self._game.sizes.num_players
         num_infosets, num_slots = self._count(rules_walk.NUM_INFOSETS), self._count(rules_walk.NUM_SLOTS)
         grown.nodes.resize(self._count(rules_walk.NUM_NODES), refcheck=False)
-        found = grown.infosets[:num_infosets]
-        order = np.argsort(found["player"], kind="stable")  # the order of first visit is kept within a player
+        found = grown.infosets
+        found.resize(num_infosets, refcheck=False)
+        found["player"] &= (1 << rules_walk.PLAYER_BITS) - 1
+        # The order of first visit is kept within a player.
+        order = np.concatenate([np.flatnonzero(found["player"] == p).astype(np.int32) for p in range(num_players)])
+        keys = grown.keys[order]
+        self._grown = grown = grown._replace(keys=none)
         infosets = found[order]
-        infosets["first_slot"] = np.cumsum(infosets["num_actions"]) - infosets["num_actions"]
+        np.cumsum(infosets["num_actions"], out=infosets["first_slot"])
+        infosets["first_slot"] -= infosets["num_actions"]
         slot_map = np.empty(num_slots, np.int32)
         slot_action = np.empty(num_slots, np.int64)
         rules_walk.move_slots(found, order, infosets, grown.slot_action, slot_map, slot_action)
-        rules_walk.renumber(grown.nodes, slot_map)
-        parent = infosets["parent_slot"]
-        infosets["parent_slot"] = np.where(parent < 0, num_slots - 1 - parent, slot_map[np.maximum(parent, 0)])
+        rules_walk.renumber(grown.nodes, infosets, slot_map)
         infoset_range = np.searchsorted(infosets["player"], np.arange(num_players + 1)).astype(np.int64)
         arrays = TreeArrays(
             nodes=grown.nodes,
@@ -218,7 +225,7 @@ class _Builder:
             perfect_recall=not self._count(rules_walk.IMPERFECT),
         )
         outcome_action = grown.outcome_action[: self._count(rules_walk.NUM_OUTCOMES)].copy()
-        info_states = InfoStates(self._game, grown.keys[order], infosets["player"])
+        info_states = InfoStates(self._game, keys, infosets["player"])
         return RulesTree(arrays, slot_action, outcome_action, shape, info_states)
 
     def _chance(self) -> np.ndarray:

@@ -56,7 +56,9 @@ from mccfr_plus.tree.key_layout import pack
 ) = range(12)
 NUM_COUNTS = 12
 
-UNSEEN = -(2**31)
+# While the walk is on its way, an infoset's player has a checksum of its legal actions above it.
+PLAYER_BITS = 8
+_CHECKSUM = 2**22 - 1
 
 FRAME = np.dtype(
     [
@@ -89,7 +91,7 @@ class Grown(NamedTuple):
     """What the walk finds. The arrays grow; slots are numbered in the order of first visit, all players together."""
 
     nodes: np.ndarray  # [capacity] NODE
-    infosets: np.ndarray  # [capacity] INFOSET; the parent's slot is -1 - player for the empty sequence
+    infosets: np.ndarray  # [capacity] INFOSET; the parent's slot is -1 - player for the empty sequence; PLAYER_BITS
     keys: np.ndarray  # [capacity, words] int64
     infoset_table: np.ndarray  # of `interning`
     slot_action: np.ndarray  # [capacity] int64
@@ -276,6 +278,11 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
                 if count < 1 or count > most_actions:
                     status = BAD_LEGAL
                     break
+                # Comparing all actions with those of the first visit would be one more cache miss per node.
+                checksum = np.int64(count)
+                for choice in range(count):
+                    checksum = (checksum * 31 + choices[choice]) & _CHECKSUM
+                owner = mover + (checksum << PLAYER_BITS)
                 for entry in range(len(view)):
                     view[entry] = 0
                 rule_look(parameters, table, state, mover, view)
@@ -292,7 +299,7 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
                     infosets[infoset]["first_slot"] = num_slots
                     infosets[infoset]["num_actions"] = count
                     infosets[infoset]["parent_slot"] = last_slot[mover]
-                    infosets[infoset]["player"] = mover
+                    infosets[infoset]["player"] = owner
                     for choice in range(count):
                         slot_action[num_slots + choice] = choices[choice]
                     num_infosets += 1
@@ -300,10 +307,7 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
                 elif infosets[infoset]["parent_slot"] != last_slot[mover]:
                     counts[IMPERFECT] = 1
                 first_slot, saved_slot = infosets[infoset]["first_slot"], last_slot[mover]
-                same = infosets[infoset]["num_actions"] == count
-                for choice in range(count if same else 0):
-                    same &= slot_action[first_slot + choice] == choices[choice]
-                if not same:
+                if infosets[infoset]["player"] != owner or infosets[infoset]["num_actions"] != count:
                     status = DIFFERENT_LEGAL
                     break
                 payload = first_slot
@@ -340,11 +344,14 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
 
 
 @kernel
-def renumber(nodes, slot_map):
-    """Puts the final numbers of slots into the nodes, modified in place. `slot_map` is ``[num_slots]`` int32."""
+def renumber(nodes, infosets, slot_map):
+    """Puts the final numbers of slots, `slot_map`, into nodes and parents of infosets. Both are modified in place."""
     for node in range(len(nodes)):
         if nodes[node]["kind"] >= 0:
             nodes[node]["payload"] = slot_map[nodes[node]["payload"]]
+    for infoset in range(len(infosets)):
+        parent = infosets[infoset]["parent_slot"]
+        infosets[infoset]["parent_slot"] = slot_map[parent] if parent >= 0 else len(slot_map) - 1 - parent
 
 
 @kernel
@@ -367,7 +374,7 @@ def move_slots(found, order, infosets, action, slot_map, moved_action):
 
     Args:
         found: ``[num_infosets]`` INFOSET in the order of first visit.
-        order: ``[num_infosets]`` int64: entry i is the number in `found` of the infoset that is now number i.
+        order: ``[num_infosets]`` int32: entry i is the number in `found` of the infoset that is now number i.
         infosets: ``[num_infosets]`` INFOSET, in the final order.
         action: ``[num_slots]``, of slots in the order of first visit.
         slot_map: ``[num_slots]`` int32.
