@@ -9,17 +9,29 @@ from absl import flags
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.flag_kinds import Count
-from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES, GameTree, compile_game
+from mccfr_plus.tree.game_tree import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_NODES,
+    DEFAULT_MAX_NODES_OF_RULES,
+    GameTree,
+    compile_game,
+)
 
 GAME_NOTE = """
 GAME is a game of OpenSpiel with its parameters, in quotes because of the parentheses:
   leduc_poker    "kuhn_poker(players=3)"    "goofspiel(num_cards=5,imp_info=True,points_order=descending)"
+or one of the papers' games that come with this package (mccfr-plus games):
+  bid_goofspiel    "bluff(dice1=1,dice2=1)"    "leduc_ranks(ranks=5)"
 """
 
 
 def define_budget(values: flags.FlagValues) -> None:
     """Defines ``--max_nodes`` and ``--max_bytes``."""
-    flags.DEFINE(Count(), "max_nodes", DEFAULT_MAX_NODES, "Largest number of histories to accept.", values)
+    meaning = (
+        f"Largest number of histories to accept. Default: {DEFAULT_MAX_NODES:,}, and "
+        f"{DEFAULT_MAX_NODES_OF_RULES:,} for games that come with this package."
+    )
+    flags.DEFINE(Count(), "max_nodes", None, meaning, values)
     flags.DEFINE(Count(), "max_bytes", DEFAULT_MAX_BYTES, "Largest memory of the tree to accept, in bytes.", values)
 
 

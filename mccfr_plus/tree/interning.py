@@ -52,10 +52,15 @@ def place_of_row(table, rows, row):
         place = (place + np.uint64(1)) & mask
 
 
-@kernel
-def table_of_rows(rows, count, places):
+def table_of_rows(rows: np.ndarray, count: int, places: int) -> np.ndarray:
     """Returns the table of the first `count` rows, all of them different, with that many places."""
     table = np.full(places, EMPTY, np.int32)
+    _fill_table(table, rows, count)
+    return table
+
+
+@kernel
+def _fill_table(table, rows, count):
+    """Enters the rows into an empty table, modified in place."""
     for index in range(count):
         table[place_of_row(table, rows, rows[index])] = index
-    return table

@@ -48,15 +48,18 @@ def _bits(size: int) -> int:
 @inline_kernel
 def pack(places, player, view, key):
     """Writes the key of what a player knows; returns whether all entries are in range. `key` is an output."""
-    for word in range(len(key)):
-        key[word] = 0
-    key[0] = player
+    current, bits = 0, np.int64(player)  # the word that is being filled: entries fill one after the other
     for entry in range(len(view)):
         value = view[entry]
         if value < 0 or value >= places.size[entry]:
             return False
-        if places.word[entry] >= 0:
-            key[places.word[entry]] |= value << places.shift[entry]
+        word = places.word[entry]
+        if word >= 0:
+            if word != current:
+                key[current] = bits
+                current, bits = word, 0
+            bits |= value << places.shift[entry]
+    key[current] = bits
     return True
 
 
