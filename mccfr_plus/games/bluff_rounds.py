@@ -18,7 +18,7 @@ from importlib import resources
 logger = logging.getLogger("mccfr_plus")
 
 PRECISION = 1e-5  # half the distance between the bounds of a value
-_MOST_HISTORIES = 100_000_000
+_MOST_HISTORIES = 5_000_000  # what is solved when a game needs it: some minutes
 
 Solve = Callable[[str, float], float]
 _solver: list[Solve] = []
@@ -44,6 +44,11 @@ class Following:
     faces: int
     starts: str
     sign: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its value needs no computing."""
+        return 0 in self.dice or self.game in _kept()
 
     def value(self) -> float:
         """Returns its value to player 0 of the round before."""
@@ -71,7 +76,7 @@ def following(dice1: int, dice2: int, faces: int, loser_starts: bool) -> tuple[F
         first = loser if loser_starts else 1 - loser
         rounds.append(Following(left if first == 0 else left[::-1], faces, starts, 1.0 if first == 0 else -1.0))
     for each in rounds:
-        if 0 not in each.dice and num_histories(*each.dice, faces) > _MOST_HISTORIES:
+        if not each.is_known and num_histories(*each.dice, faces) > _MOST_HISTORIES:
             raise ValueError(
                 f"dice1={dice1}, dice2={dice2}, faces={faces}: the value of the round that may follow, with "
                 f"{each.dice[0]} and {each.dice[1]} dice, is not known, as its {num_histories(*each.dice, faces):.2g} "
@@ -94,15 +99,16 @@ def round_value(game: str) -> float:
     Raises:
         RuntimeError: If it is not kept and there is no solver.
     """
-    for kept in _kept():
-        if kept["game"] == game:
-            return (kept["lower"] + kept["upper"]) / 2
+    kept = _kept().get(game)
+    if kept is not None:
+        return (kept["lower"] + kept["upper"]) / 2
     if not _solver:
         raise RuntimeError(f"the value of {game} is not kept: import mccfr_plus, which brings a solver.")
     logger.info("computing the value of %s, which a match goes on to", game)
     return _solver[0](game, PRECISION)
 
 
-def _kept() -> list[dict]:
+@cache
+def _kept() -> dict[str, dict]:
     text = resources.files("mccfr_plus.games").joinpath("bluff_rounds.json").read_text(encoding="utf-8")
-    return json.loads(text)["rounds"]
+    return {each["game"]: each for each in json.loads(text)["rounds"]}

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
+from mccfr_plus.games.encoding import Encoding
 from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import NOW, Field, Layout, Rules
+from mccfr_plus.games.rules import NOW, RECALLED, Field, Layout, Rules
 
 
 class RulesGame:
@@ -30,6 +31,8 @@ class RulesGame:
         utility: What payoffs add up to.
         given: The parameters with the defaults filled in.
         sizes: What `layout` returned.
+        encoding_recalled: The tensor of information states.
+        encoding_now: The tensor of observations.
     """
 
     short_name: ClassVar[str]
@@ -45,6 +48,8 @@ class RulesGame:
         self.parameters = np.array(self.sizes.parameters, np.int64)
         self.most_actions = max(self.sizes.num_distinct_actions, self.sizes.max_chance_outcomes)
         self._information_state = self.sizes.places(hidden=NOW)
+        self.encoding_recalled = Encoding(self.sizes.num_players, self._information_state)
+        self.encoding_now = Encoding(self.sizes.num_players, self.sizes.places(hidden=RECALLED))
 
     def __reduce__(self) -> tuple:
         return type(self), (dict(self.given),)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_plus.games.encoding import Encoding
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import NOW, RECALLED
 
@@ -27,25 +28,16 @@ class RulesObserver:
         hidden = NOW if kind.perfect_recall else RECALLED
         self._game = game
         self._places = game.sizes.places(hidden, private=private, public=kind.public_info)
-        num_players = game.sizes.num_players
-        self.tensor = np.zeros(num_players + sum(each.count * each.size for _, each in self._places), np.float32)
-        self.dict = {"player": self.tensor[:num_players]}
-        # Of each entry of `look` that is shown: its position, and where its one-hot vector begins.
-        self._where = np.zeros(0, np.int64)
-        self._base = np.zeros(0, np.int64)
-        start = num_players
-        for begin, each in self._places:
-            end = start + each.count * each.size
-            self.dict[each.name] = self.tensor[start:end].reshape(each.count, each.size)
-            self._where = np.append(self._where, np.arange(begin, begin + each.count))
-            self._base = np.append(self._base, np.arange(start, end, each.size))
-            start = end
+        self._encoding = Encoding(game.sizes.num_players, self._places)
+        self.tensor = np.zeros(self._encoding.size, np.float32)
+        self.dict = {"player": self.tensor[: game.sizes.num_players]}
+        for name, (begin, end, shape) in self._encoding.shapes.items():
+            self.dict[name] = self.tensor[begin:end].reshape(shape)
 
     def set_from(self, state: Any, player: int) -> None:
         """Brings `tensor` and `dict` to what the player sees in the state."""
         self.tensor.fill(0.0)
-        self.tensor[player] = 1.0
-        self.tensor[self._base + state.look(player)[self._where]] = 1.0
+        self._encoding.write(player, state.look(player), self.tensor)
 
     def string_from(self, state: Any, player: int) -> str:
         """Returns what the player sees in the state as a text."""

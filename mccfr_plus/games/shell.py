@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
+from mccfr_plus.games.encoding import Encoding
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.observer import RulesObserver
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
@@ -51,7 +52,11 @@ class _Position:
 
 
 class PyspielState(pyspiel.State):
-    """A state of a `PyspielGame`. Made by ``game.new_initial_state()`` only."""
+    """A state of a `PyspielGame`. Made by ``game.new_initial_state()`` only.
+
+    C++ finds what begins with an underscore, and the observer. The methods of the same names without it are there for Python,
+    which would otherwise come here by way of C++: that takes up to ten times as long.
+    """
 
     def __init__(self, game: PyspielGame):
         super().__init__(game)
@@ -114,6 +119,28 @@ class PyspielState(pyspiel.State):
         """Returns all that a player knows, as a text; None: the player to move."""
         player = self._position.mover if player is None else player
         return self._position.game.view_text(player, self.look(player).tolist())
+
+    def information_state_tensor(self, player: int | None = None) -> list[float]:
+        """Returns all that a player knows, as one-hot vectors; None: the player to move."""
+        return self._tensor(player, self._position.game.encoding_recalled)
+
+    def observation_tensor(self, player: int | None = None) -> list[float]:
+        """Returns what a player sees at this moment, as one-hot vectors; None: the player to move."""
+        return self._tensor(player, self._position.game.encoding_now)
+
+    def _tensor(self, player: int | None, encoding: Encoding) -> list[float]:
+        player = self._position.mover if player is None else player
+        view = self.look(player)
+        tensor = np.zeros(encoding.size, np.float32)
+        encoding.write(player, view, tensor)
+        return tensor.tolist()
+
+    def legal_actions(self, player: int | None = None) -> list[int]:
+        """Returns what the player to move may do, or `player`, who may do nothing unless it is the one to move."""
+        mover = self._position.mover
+        if mover == CHANCE and player in (None, CHANCE):
+            return list(self._position.find_legal())
+        return self._legal_actions(mover if player is None else player)
 
     def _legal_actions(self, player: int) -> list[int]:
         position = self._position

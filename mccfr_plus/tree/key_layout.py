@@ -48,7 +48,7 @@ def _bits(size: int) -> int:
 @inline_kernel
 def pack(places, player, view, key):
     """Writes the key of what a player knows; returns whether all entries are in range. `key` is an output."""
-    current, bits = 0, np.int64(player)  # the word that is being filled: entries fill one after the other
+    current, bits = 0, player  # the word that is being filled: entries fill one after the other
     for entry in range(len(view)):
         value = view[entry]
         if value < 0 or value >= places.size[entry]:

@@ -114,7 +114,7 @@ def test_values_that_are_not_kept_are_computed():
 
 
 def test_kept_values_are_between_bounds_of_a_new_computation():
-    for kept in bluff_rounds._kept():
+    for kept in bluff_rounds._kept().values():
         if kept["game"].startswith("bluff(dice1=1,dice2=1,faces=6"):
             value = mccfr_plus.game_value(kept["game"], precision=1e-3)
             assert value.lower <= kept["upper"]
