@@ -54,8 +54,8 @@ class _Position:
 class PyspielState(pyspiel.State):
     """A state of a `PyspielGame`. Made by ``game.new_initial_state()`` only.
 
-    C++ finds what begins with an underscore, and the observer. The methods of the same names without it are there for Python,
-    which would otherwise come here by way of C++: that takes up to ten times as long.
+    C++ finds what begins with an underscore, and the observer. The methods of the same names without it are there for
+    Python, which would otherwise come here by way of C++: that takes up to ten times as long.
     """
 
     def __init__(self, game: PyspielGame):
