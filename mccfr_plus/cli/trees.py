@@ -9,17 +9,28 @@ from absl import flags
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.flag_kinds import Count
-from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES, GameTree, compile_game
+from mccfr_plus.tree.game_tree import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_NODES,
+    DEFAULT_MAX_NODES_OF_RULES,
+    GameTree,
+    compile_game,
+)
 
 GAME_NOTE = """
 GAME is a game of OpenSpiel with its parameters, in quotes because of the parentheses:
   leduc_poker    "kuhn_poker(players=3)"    "goofspiel(num_cards=5,imp_info=True,points_order=descending)"
 """
 
+_MAX_NODES = (
+    f"Largest number of histories to accept. Default: {DEFAULT_MAX_NODES:,}, or {DEFAULT_MAX_NODES_OF_RULES:,} for "
+    "games with compiled rules (mccfr-plus games)."
+)
+
 
 def define_budget(values: flags.FlagValues) -> None:
     """Defines ``--max_nodes`` and ``--max_bytes``."""
-    flags.DEFINE(Count(), "max_nodes", DEFAULT_MAX_NODES, "Largest number of histories to accept.", values)
+    flags.DEFINE(Count(), "max_nodes", None, _MAX_NODES, values)
     flags.DEFINE(Count(), "max_bytes", DEFAULT_MAX_BYTES, "Largest memory of the tree to accept, in bytes.", values)
 
 
