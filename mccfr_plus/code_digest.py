@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import os
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -69,6 +71,13 @@ class _Reader:
         if id(function) in self._seen:
             return True
         self._seen.add(id(function))
+        # What Numba keeps on disk names the modules of all functions in it and imports them on loading: they must be
+        # the same in the process that loads it, and there already. The functions of a program may come from what was
+        # kept of its file as a module, so that the file counts too; a notebook has none.
+        module, file = function.__globals__.get("__name__"), os.path.abspath(function.__code__.co_filename)
+        if module not in sys.modules:
+            return False
+        self._write(f"{module} {file if os.path.exists(file) else ''};".encode())
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         if not (self._read_code(function.__code__) and self.read(function.__defaults__) and self.read(cells)):
             return False

@@ -21,11 +21,11 @@ from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
 from mccfr_plus.evaluation.evaluate import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.minimizers import Minimizer, RegretMatching
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.rng import new_state
 from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, new_workspace
+from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, new_workspace, workspace_bytes
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -355,6 +355,12 @@ class Solver:
         bound = state.pop("bound")
         self.__dict__.update(state)
         self._bind(**bound)
+
+
+def bytes_on_top(tree: GameTree) -> int:
+    """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes. Nothing is allocated."""
+    numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
+    return numbers * np.dtype(np.float64).itemsize + workspace_bytes(tree.arrays, tree.shape)
 
 
 class _EvaluationClock:

@@ -99,23 +99,36 @@ def new_workspace(
         once: Whether walks may draw one action per infoset.
         frames: Whether walks may come back to nodes.
     """
+    sizes = _sizes(tree, shape, max_visits, once, frames)
+    workspace = Workspace(**{name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}, rng=rng)
+    workspace.reach[tree.slot_range[-1] :] = 1.0
+    return workspace
+
+
+def workspace_bytes(tree: TreeArrays, shape: Shape) -> int:
+    """Returns the memory of a workspace without visits, draws and frames, in bytes. Nothing is allocated."""
+    sizes = _sizes(tree, shape, max_visits=0, once=False, frames=False)
+    return sum(length * np.dtype(dtype).itemsize for length, dtype in sizes.values())
+
+
+def _sizes(
+    tree: TreeArrays, shape: Shape, max_visits: int, once: bool, frames: bool
+) -> dict[str, tuple[int, type | np.dtype]]:
+    """Returns the length and the dtype of each array of a workspace, but for the random generator."""
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
-    reach = np.zeros(num_slots + num_players)
-    reach[num_slots:] = 1.0
-    return Workspace(
-        gradient=np.zeros(num_slots + num_players + 1),
-        touched=np.zeros(len(tree.infosets), TOUCHED),
-        num_touched=np.zeros(num_players, np.int64),
-        mark=np.zeros(num_slots, MARK),
-        reach=reach,
-        reach_valid=np.zeros(num_players, np.int64),
-        visits=np.zeros(max_visits, VISIT),
-        stack=np.zeros(max(shape.max_stack, num_players), PENDING),
-        drawn=np.zeros(num_slots if once else 0, DRAWN),
-        frames=np.zeros(shape.max_depth + 1 if frames else 0, FRAME),
-        counts=np.zeros(NUM_COUNTS, np.int64),
-        rng=rng,
-    )
+    return {
+        "gradient": (num_slots + num_players + 1, np.float64),
+        "touched": (len(tree.infosets), TOUCHED),
+        "num_touched": (num_players, np.int64),
+        "mark": (num_slots, MARK),
+        "reach": (num_slots + num_players, np.float64),
+        "reach_valid": (num_players, np.int64),
+        "visits": (max_visits, VISIT),
+        "stack": (max(shape.max_stack, num_players), PENDING),
+        "drawn": (num_slots if once else 0, DRAWN),
+        "frames": (shape.max_depth + 1 if frames else 0, FRAME),
+        "counts": (NUM_COUNTS, np.int64),
+    }
 
 
 @inline_kernel

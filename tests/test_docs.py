@@ -1,6 +1,10 @@
 """The Python in the README and in the guides runs, block after block, in an empty folder."""
 
+import contextlib
+import io
 import re
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -15,9 +19,9 @@ def blocks_of(path):
     return ["\n" * text.count("\n", 0, match.start(1)) + match.group(1) for match in BLOCK.finditer(text)]
 
 
-def run(path):
-    names = {"__name__": path.stem}
-    blocks = blocks_of(path)
+def run(path, begin=0, names=None):
+    names = {"__name__": path.stem} if names is None else names
+    blocks = blocks_of(path)[begin:]
     assert blocks, f"{path} has no Python"
     for block in blocks:
         exec(compile(block, str(path), "exec"), names)
@@ -36,6 +40,34 @@ def test_guides(name, tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "checks passed" in out
     assert "look at:" in out
+
+
+def test_add_a_game(tmp_path, monkeypatch, capsys):
+    page = ROOT / "docs" / "add-a-game.md"
+    (tmp_path / "my_game.py").write_text(blocks_of(page)[0], encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    program = types.ModuleType("my_program")  # a module that exists, as classes of games are pickled
+    monkeypatch.setitem(sys.modules, "my_program", program)
+    run(page, begin=1, names=vars(program))
+    out = capsys.readouterr().out
+    assert "5 checks passed" in out
+    assert "players have imperfect recall" in out
+    assert "look at: `look`" in out
+
+
+def test_games_are_shown_as_they_are():
+    """After each block of Python stands what it prints."""
+    text = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
+    function, *examples = re.findall(
+        r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", text, re.MULTILINE | re.DOTALL
+    )
+    names = {}
+    exec(function[0], names)
+    assert len(examples) == 8
+    for block, expected in examples:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(block, names)
+        assert printed.getvalue() == expected
 
 
 @pytest.mark.parametrize("name", ["bounds.md", "online-play.md"])

@@ -19,7 +19,8 @@ class GamesCommand(Command):
     name = "games"
     summary = "List the papers' games that come with this package: parameters, published and enumerated sizes."
     notes = """
-What is counted: as in `mccfr-plus stats GAME`; l is the longest history in moves. Papers: Lanctot, Waugh, Zinkevich,
+What is counted: as in `mccfr-plus stats GAME`; l is the longest history in moves of players.
+Papers: Lanctot, Waugh, Zinkevich,
 Bowling 2009; Gibson, Lanctot, Burch, Szafron, Bowling 2012; Farina, Kroer, Sandholm 2020. Every game loads with
 pyspiel.load_game(NAME) after `import mccfr_plus`; docs/games.md has the rules.
 """

@@ -8,6 +8,7 @@ from absl import flags
 
 from mccfr_plus.cli import output, trees
 from mccfr_plus.cli.command import Command
+from mccfr_plus.solver import bytes_on_top
 
 
 class StatsCommand(Command):
@@ -25,14 +26,18 @@ What is counted:
   sequences          (information set, action) pairs and the empty sequence
   M-value            sum over a player's own action sequences of sqrt(number of information sets reached by it),
                      which bounds the regret of CFR (Lanctot et al. 2009, section 4)
+The last lines are a row as in table 1 of that paper: |H| and |I|, histories and information sets in thousands; l, the
+longest history in moves of players; M1, M2, ... the M-values. Then memory: of the tree; of the arrays per information
+set and action, without texts; and what a solver with external sampling and regret matching needs on top.
 """
     )
 
     def define_flags(self, values: flags.FlagValues) -> None:
         trees.define_budget(values)
         keys = (
-            "game, players, histories, chance_nodes, terminal_nodes, max_history_length, perfect_recall, tree_bytes, "
-            "infoset_bytes, bytes, and lists per player: decision_nodes, infosets, sequences, max_actions, m_values"
+            "game, players, histories, chance_nodes, terminal_nodes, max_history_length, max_moves, perfect_recall, "
+            "tree_bytes, infoset_bytes, bytes (both), solver_bytes, and lists per player: decision_nodes, infosets, "
+            "sequences, max_actions, m_values"
         )
         output.define_json(values, keys)
 
@@ -40,7 +45,7 @@ What is counted:
         (game,) = arguments
         tree = trees.compile_within_budget(game, values)
         statistics = tree.statistics()
-        num_bytes = statistics.tree_bytes + statistics.infoset_bytes
+        num_bytes, solver_bytes = statistics.tree_bytes + statistics.infoset_bytes, bytes_on_top(tree)
         print(tree.game)
         print()
         players = [f"player {player}" for player in range(tree.num_players)]
@@ -59,10 +64,33 @@ What is counted:
                 ["most actions", output.count(max(statistics.max_actions)), *map(output.count, statistics.max_actions)],
                 ["M-value", "", *(f"{m:,.2f}" for m in statistics.m_values)],
                 ["longest history", output.count(statistics.max_history_length)],
+                ["without chance", output.count(statistics.max_moves)],
                 ["perfect recall", "yes" if statistics.perfect_recall else "no"],
                 ["memory", output.size(num_bytes)],
             ]
         )
+        print()
+        names = [f"M{player + 1}" for player in range(tree.num_players)]
+        output.print_table(
+            [
+                ["|H| (10^3)", "|I| (10^3)", "l", *names, "tree", "information sets", "solver on top"],
+                [
+                    _thousands(statistics.histories),
+                    _thousands(sum(statistics.infosets)),
+                    output.count(statistics.max_moves),
+                    *(f"{m:,.0f}" for m in statistics.m_values),
+                    output.size(statistics.tree_bytes),
+                    output.size(statistics.infoset_bytes),
+                    output.size(solver_bytes),
+                ],
+            ],
+            texts=(),
+        )
         if values.json:
             own = {"game": game, "players": tree.num_players}
-            output.print_json({**own, **statistics.as_dict(), "bytes": num_bytes})
+            output.print_json({**own, **statistics.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
+
+
+def _thousands(number: int) -> str:
+    """Returns a number in thousands: whole from 100 on, three significant digits below."""
+    return f"{number / 1000:,.0f}" if number >= 100_000 else output.number(number / 1000, 3)

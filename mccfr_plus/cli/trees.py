@@ -24,14 +24,15 @@ or one of the papers' games that come with this package (mccfr-plus games):
   bid_goofspiel    "bluff(dice1=1,dice2=1)"    "leduc_ranks(ranks=5)"
 """
 
+_MAX_NODES = (
+    f"Largest number of histories to accept. Default: {DEFAULT_MAX_NODES:,}, or {DEFAULT_MAX_NODES_OF_RULES:,} for "
+    "games with compiled rules (mccfr-plus games)."
+)
+
 
 def define_budget(values: flags.FlagValues) -> None:
     """Defines ``--max_nodes`` and ``--max_bytes``."""
-    meaning = (
-        f"Largest number of histories to accept. Default: {DEFAULT_MAX_NODES:,}, and "
-        f"{DEFAULT_MAX_NODES_OF_RULES:,} for games that come with this package."
-    )
-    flags.DEFINE(Count(), "max_nodes", None, meaning, values)
+    flags.DEFINE(Count(), "max_nodes", None, _MAX_NODES, values)
     flags.DEFINE(Count(), "max_bytes", DEFAULT_MAX_BYTES, "Largest memory of the tree to accept, in bytes.", values)
 
 

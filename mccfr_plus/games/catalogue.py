@@ -49,7 +49,7 @@ CATALOGUE = (
         (
             Size("histories", "22.4 M", 2_246_001, "a tenth of the printed figure"),
             Size("infosets", "2 K", 2_000, _ROUNDED),
-            Size("l", "5", 5, "with the two cards dealt"),
+            Size("l", "5", 3, "5 with the two cards dealt"),
             Size("M", "45, 32", (44.72, 31.62), _ROUNDED),
         ),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
@@ -235,14 +237,29 @@ def game_type(game: type[RulesGame]) -> pyspiel.GameType:
     )
 
 
+_registered: dict[str, type[RulesGame]] = {}
+
+
 def register_game(game: type[RulesGame]) -> type[RulesGame]:
     """Makes a game loadable by ``pyspiel.load_game``; also usable as a decorator of the class.
+
+    The same class defined again takes the place of the former one, as when a cell of a notebook is run a second time,
+    or when a file is both the program and a module, which Numba imports for the kernels that it keeps on disk.
 
     Raises:
         ValueError: If OpenSpiel has another game of that name.
     """
-    if game.short_name in pyspiel.registered_names():
-        raise ValueError(f"{game.short_name!r} is registered with OpenSpiel already: choose another short_name.")
+    name = game.short_name
+    former = _registered.get(name)
+    if name in pyspiel.registered_names() and (former is None or _origin(former) != _origin(game)):
+        raise ValueError(f"{name!r} is registered with OpenSpiel already: choose another short_name.")
     shell = type(game.__name__, (PyspielGame,), {"rules_class": game, "__module__": game.__module__})
     pyspiel.register_game(game_type(game), shell)
+    _registered[name] = game
     return game
+
+
+def _origin(game: type[RulesGame]) -> tuple[str, str]:
+    """Returns where a class is defined: its file, or its module where that has none, and its name there."""
+    file = getattr(sys.modules.get(game.__module__), "__file__", None)
+    return os.path.realpath(file) if file else game.__module__, game.__qualname__

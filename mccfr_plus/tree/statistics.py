@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from mccfr_plus._jit import kernel
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 from mccfr_plus.tree.layout import Shape
 
@@ -22,6 +23,7 @@ class Statistics:
     sequences: list[int]  # the empty sequence included
     max_actions: list[int]  # most actions at one infoset
     max_history_length: int  # in actions of players and chance
+    max_moves: int  # the same in actions of players alone
     m_values: list[float]  # M_i of Lanctot 2009, section 4
     perfect_recall: bool
     tree_bytes: int  # nodes, chance and payoffs
@@ -49,11 +51,34 @@ def statistics_of(arrays: TreeArrays, slot_action: np.ndarray, shape: Shape) -> 
         sequences=[int(n) + 1 for n in np.diff(arrays.slot_range)],
         max_actions=max_actions,
         max_history_length=shape.max_depth,
+        max_moves=int(_max_moves(arrays.nodes, np.zeros((shape.max_stack, 2), np.int32))),
         m_values=[_m_value(arrays, slot_action, player) for player in range(num_players)],
         perfect_recall=shape.perfect_recall,
         tree_bytes=arrays.nodes.nbytes + arrays.chance.nbytes + arrays.payoffs.nbytes,
         infoset_bytes=arrays.infosets.nbytes + slot_action.nbytes,
     )
+
+
+@kernel
+def _max_moves(nodes, stack):
+    """Returns the most actions of players in one history.
+
+    Args:
+        nodes: ``[num_nodes]`` NODE.
+        stack: ``[max_stack, 2]`` zeros, scratch: nodes that wait and the moves before them. The root waits first.
+    """
+    waiting, most = 1, 0
+    while waiting > 0:
+        waiting -= 1
+        node, moves = stack[waiting, 0], stack[waiting, 1]
+        most = max(most, moves)
+        if nodes[node]["kind"] >= 0:
+            moves += 1
+        first = nodes[node]["first_child"]
+        for child in range(first, first + nodes[node]["num_children"]):
+            stack[waiting, 0], stack[waiting, 1] = child, moves
+            waiting += 1
+    return most
 
 
 def _m_value(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> float:

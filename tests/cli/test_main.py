@@ -17,7 +17,7 @@ from mccfr_plus.cli.main import COMMANDS, main
 def test_overview_lists_the_commands(command, arguments):
     outcome = command(*arguments)
     assert outcome.code == 0
-    assert all(name in outcome.out for name in ("solve", "stats", "evaluate", "benchmark"))
+    assert all(name in outcome.out for name in ("solve", "stats", "evaluate", "games", "benchmark"))
 
 
 def test_version(command):

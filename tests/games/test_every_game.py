@@ -215,6 +215,21 @@ def test_observations_show_less_than_information_states(name):
         make_observation(game, pyspiel.IIGObservationType(perfect_recall=True), {"a": 1})
 
 
-def test_a_name_can_be_registered_once():
-    with pytest.raises(ValueError, match="registered with OpenSpiel already"):
-        mccfr_plus.games.register_game(GAMES[0])
+def test_a_name_belongs_to_one_class():
+    game = GAMES[0]
+    twin = type(game.__name__, (game,), {"__module__": __name__})
+    for other in (twin, type("Kuhn", (game,), {"short_name": "kuhn_poker"})):
+        with pytest.raises(ValueError, match="registered with OpenSpiel already"):
+            mccfr_plus.games.register_game(other)
+    assert type(pyspiel.load_game(game.short_name).rules_game) is game
+
+
+def test_a_class_that_is_defined_again_takes_the_place_of_the_former_one():
+    def define(title):
+        return mccfr_plus.games.register_game(
+            type("Again", (GAMES[0],), {"__module__": __name__, "short_name": "again", "long_name": title})
+        )
+
+    before = pyspiel.load_game(define("first").short_name)
+    after = pyspiel.load_game(define("second").short_name)
+    assert [type(game.rules_game).long_name for game in (before, after)] == ["first", "second"]

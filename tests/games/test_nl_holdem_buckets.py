@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
+from holdem_counts import public_counts, tree_counts
 
 import mccfr_plus
-from mccfr_plus._jit import kernel
-from mccfr_plus.games import CHANCE, MOVER, TERMINAL, NoLimitHoldemBucketsGame
+from mccfr_plus.games import NoLimitHoldemBucketsGame
 
 GAMES_FOLDER = Path(mccfr_plus.__file__).parent / "games"
 FOLD, CALL = 0, 1
@@ -172,57 +172,9 @@ def test_the_betting_is_openspiels_no_limit_poker():
 # Counts.
 
 
-@kernel
-def _count(start, legal, apply, parameters, table, states, actions, positions, counts):
-    """Counts public histories by round: decisions and ends of round 1 and of round 2, and the longest one's moves."""
-    start(parameters, table, states[0])
-    apply(parameters, table, states[0], 0)  # chance; what is dealt makes no difference to what follows
-    depth, flops = 0, 0  # flops: at which depth round 2 began on the current path
-    positions[0] = -1
-    while depth >= 0:
-        state = states[depth]
-        if positions[depth] < 0:  # new
-            positions[depth] = 0
-            after = int(flops > 0)
-            if state[MOVER] == CHANCE:
-                counts[4] += 1
-                flops = depth + 1
-                apply(parameters, table, state, 0)
-                after = 1
-            counts[5] = max(counts[5], depth)
-            if state[MOVER] == TERMINAL:
-                counts[2 + after] += 1
-                actions[depth, 0] = 0
-            else:
-                counts[after] += 1
-                actions[depth, 0] = legal(parameters, table, state, actions[depth, 1:])
-        if positions[depth] < actions[depth, 0]:
-            positions[depth] += 1
-            states[depth + 1, :] = state
-            apply(parameters, table, states[depth + 1], actions[depth, positions[depth]])
-            depth += 1
-            positions[depth] = -1
-        else:
-            if flops == depth + 1:
-                flops = 0
-            depth -= 1
-
-
-@functools.cache
-def public_counts(stack):
-    game = pyspiel.load_game(f"nl_holdem_buckets(stack={stack})").rules_game
-    rules, counts, depth = game.rules, np.zeros(6, np.int64), game.sizes.max_game_length + 2
-    states, actions = np.zeros((depth, game.sizes.state_size), np.int64), np.zeros((depth, stack + 2), np.int64)
-    positions = np.zeros(depth, np.int64)
-    _count(rules.start, rules.legal, rules.apply, game.parameters, game.table, states, actions, positions, counts)
-    return game, counts.tolist()
-
-
 @pytest.mark.parametrize("stack", COUNTS)
 def test_counts_of_the_paper(stack):
-    _, (first, second, ends, showdowns, flops, _) = public_counts(stack)
-    infosets, histories = 5 * first + 25 * second, 1 + 25 * (first + ends + flops) + 625 * (second + showdowns)
-    assert (infosets, histories) == COUNTS[stack]
+    assert tree_counts(stack) == COUNTS[stack]
 
 
 def test_public_decisions_of_the_papers_size():

@@ -85,6 +85,15 @@ def test_counts_equal_a_walk_through_pyspiel(game):
     assert statistics.perfect_recall
 
 
+def _most_moves(node):
+    return max((int(node.player >= 0) + _most_moves(child) for child in node.children), default=0)
+
+
+@pytest.mark.parametrize("game", SMALL)
+def test_longest_history_without_chance(game):
+    assert naive.tree_of(game).statistics().max_moves == _most_moves(naive.root_of(game))
+
+
 @pytest.mark.parametrize("game", SMALL)
 def test_layout(game):
     tree, root = naive.tree_of(game), naive.root_of(game)

@@ -1,0 +1,105 @@
+"""A game of one's own, that of the guide: as a program, as a module, and what is kept of it on disk."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mccfr_plus.code_digest import digest_of
+
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "add-a-game.md"
+USE = """
+import sys
+sys.path.insert(0, {folder!r})
+import {module}
+import mccfr_plus
+print(mccfr_plus.compile_game("cup_game(cups=2)").num_nodes)
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    """The guide's file; what Numba keeps of it goes with the test's folder."""
+    path = tmp_path / "my_game.py"
+    path.write_text(re.search(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.M | re.S).group(1))
+    return path
+
+
+def run(*arguments):
+    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def use(path):
+    return run("-c", USE.format(folder=str(path.parent), module=path.stem))
+
+
+def kept():
+    return set(Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.nb*"))
+
+
+def test_a_second_run_of_the_program_compiles_nothing(program):
+    first = run(program)
+    assert "5 checks passed" in first
+    before = kept()
+    assert any("my_game" in path.name for path in before)
+    assert run(program) == first
+    assert kept() == before
+
+
+def test_what_is_kept_is_told_apart_by_module_and_file(program):
+    def digest(module, file):
+        names = {"__name__": module}
+        exec(compile("def rule(x): return x + 1", str(file), "exec"), names)
+        return digest_of(names["rule"])
+
+    digests = {digest("json", program), digest("csv", program), digest("json", __file__), digest("json", "<a cell>")}
+    assert len(digests) == 4
+    assert digest("json", program) in digests
+    assert digest("json", "<another cell>") == digest("json", "<a cell>")
+    assert digest("no_such_module", program) is None  # Numba would try to import it
+
+
+@pytest.mark.slow
+def test_another_process_imports_it(program):
+    run(program)
+    assert use(program) == "85\n"
+    before = kept()
+    assert use(program) == "85\n"
+    assert kept() == before
+
+
+@pytest.mark.slow
+def test_it_runs_as_a_program_after_it_was_imported(program):
+    use(program)
+    for _ in range(2):
+        # Not -P, which the tests set for other processes: Numba finds the module beside the program.
+        done = subprocess.run(
+            [sys.executable, program],
+            capture_output=True,
+            text=True,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"},
+        )
+        assert "5 checks passed" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("as_program", [False, True])
+def test_it_may_get_another_name(program, as_program):
+    use(program)
+    other = program.rename(program.with_name("other_game.py"))
+    assert (run(other) if as_program else use(other)).startswith("cup_game(coins=4,cups=2)" if as_program else "85")
+
+
+@pytest.mark.slow
+def test_a_change_of_a_rule_is_seen(program):
+    assert use(program) == "85\n"
+    text = program.read_text()
+    changed = text.replace("        actions[count] = cups  # leave\n        count += 1\n", "        pass\n")
+    assert changed != text
+    program.write_text(changed)
+    assert int(use(program)) < 85
