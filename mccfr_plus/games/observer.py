@@ -43,9 +43,10 @@ class RulesObserver:
 
     def set_from(self, state: Any, player: int) -> None:
         """Brings `tensor` and `dict` to what the player sees in the state."""
+        view = state.look(player)  # first: it may refuse the player
         self.tensor.fill(0.0)
         self.tensor[player] = 1.0
-        self.tensor[self._base + state.look(player)[self._where]] = 1.0
+        self.tensor[self._base + view[self._where]] = 1.0
 
     def string_from(self, state: Any, player: int) -> str:
         """Returns what the player sees in the state as a text."""
