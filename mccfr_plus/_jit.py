@@ -73,7 +73,13 @@ def rebind(function: Any, **replacements: Any) -> Any:
     unknown = set(replacements) - set(source.__code__.co_names)
     if unknown:
         raise ValueError(f"{source.__name__} does not use {', '.join(sorted(unknown))}")
-    twin = types.FunctionType(source.__code__, {**source.__globals__, **replacements}, source.__name__)
+    twin = types.FunctionType(
+        source.__code__,
+        {**source.__globals__, **replacements},
+        source.__name__,
+        source.__defaults__,
+        source.__closure__,
+    )
     digest = digest_of(twin)
     if digest is not None:
         twin.__qualname__ = f"{source.__name__}_{digest}"  # which Numba names the file after

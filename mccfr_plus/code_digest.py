@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 
 # Modules whose functions are the same as long as the versions of Python, NumPy and Numba are, which Numba looks at.
@@ -34,12 +35,15 @@ def digest_of(function: Any) -> str | None:
 class _Reader:
     def __init__(self, write: Callable[[bytes], None]):
         self._write = write
-        self._seen: set[int] = set()
+        self._seen: dict[int, int] = {}
 
     def read(self, value: Any) -> bool:
         """Writes what a value consists of; returns whether that is possible."""
-        value = getattr(value, "py_func", value)  # a kernel is its source
-        if isinstance(value, types.FunctionType):
+        if isinstance(getattr(value, "py_func", None), types.FunctionType):  # a kernel: its source and its options
+            options = {**getattr(value, "targetoptions", {}), **getattr(value, "locals", {})}
+            self._write(f"kernel{sorted((name, _option(given)) for name, given in options.items())};".encode())
+            value = value.py_func
+        if isinstance(value, types.FunctionType) and not _is_trusted(value.__module__):
             return self._read_function(value)
         if isinstance(value, types.CodeType):
             return self._read_code(value)
@@ -49,28 +53,37 @@ class _Reader:
             return True
         if isinstance(value, tuple | list | frozenset):
             items = sorted(value, key=repr) if isinstance(value, frozenset) else value
-            self._write(f"{type(value).__name__}{len(value)}".encode())
+            self._write(f"{type(value).__name__}{len(value)}{getattr(value, '_fields', ())};".encode())
             return all(self.read(item) for item in items)
         if isinstance(value, enum.Enum):
-            self._write(repr(value).encode())
-            return True
-        if isinstance(value, type) and issubclass(value, tuple | enum.Enum):  # a NamedTuple or an enumeration
-            members = getattr(value, "_fields", None) or list(getattr(value, "__members__", {}).values())
-            self._write(f"{value.__qualname__}{members!r};".encode())
-            return True
+            self._write(f"{type(value).__qualname__}.{value.name}=".encode())  # its repr may not tell its value
+            return self.read(value.value)
+        if isinstance(value, type) and issubclass(value, enum.Enum):
+            self._write(f"{value.__qualname__};".encode())
+            return all(self.read(member) for member in value.__members__.values())
+        if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+            defaults = getattr(value, "_field_defaults", {})
+            self._write(f"{value.__qualname__}{value._fields}{tuple(defaults)};".encode())
+            return self.read(tuple(defaults.values()))
         if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic | np.dtype):
             self._write(f"{type(value).__name__} {value!r};".encode())
             return True
-        owner = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
-        if isinstance(owner, str) and owner.split(".")[0] in _TRUSTED:
-            self._write(f"{owner}.{getattr(value, '__qualname__', '')};".encode())
+        if isinstance(value, numba.types.Type):
+            self._write(f"{value!r};".encode())
             return True
-        return False
+        if isinstance(value, types.ModuleType):
+            self._write(f"{value.__name__};".encode())
+            return _is_trusted(value.__name__)
+        # Only what has a name of its own: an object of a trusted class may hold anything.
+        owner, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+        self._write(f"{owner}.{name};".encode())
+        return isinstance(name, str) and _is_trusted(owner)
 
     def _read_function(self, function: types.FunctionType) -> bool:
         if id(function) in self._seen:
+            self._write(f"function {self._seen[id(function)]};".encode())  # which one it is matters
             return True
-        self._seen.add(id(function))
+        self._seen[id(function)] = len(self._seen)
         # What Numba keeps on disk names the modules of all functions in it and imports them on loading: they must be
         # the same in the process that loads it, and there already. The functions of a program may come from what was
         # kept of its file as a module, so that the file counts too; a notebook has none.
@@ -78,8 +91,15 @@ class _Reader:
         if module not in sys.modules:
             return False
         self._write(f"{module} {file if os.path.exists(file) else ''};".encode())
-        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        try:
+            cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        except ValueError:  # not set yet
+            return False
+        keywords = function.__kwdefaults__ or {}
+        self._write(f"{tuple(keywords)};".encode())
         if not (self._read_code(function.__code__) and self.read(function.__defaults__) and self.read(cells)):
+            return False
+        if not self.read(tuple(keywords.values())):
             return False
         for name in sorted(_names(function.__code__)):
             if name in function.__globals__:
@@ -90,8 +110,17 @@ class _Reader:
 
     def _read_code(self, code: types.CodeType) -> bool:
         self._write(code.co_code)
-        self._write(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount)).encode())
+        counts = code.co_argcount, code.co_kwonlyargcount, code.co_flags
+        self._write(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, counts)).encode())
         return self.read(code.co_consts)
+
+
+def _is_trusted(module: str | None) -> bool:
+    return isinstance(module, str) and module.split(".")[0] in _TRUSTED
+
+
+def _option(given: Any) -> str:
+    return repr(sorted(map(str, given)) if isinstance(given, set | frozenset) else given)  # sets have no fixed order
 
 
 def _names(code: types.CodeType) -> set[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import GameError
+from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.games import bluff_rounds
 from mccfr_plus.solver import Solver
 from mccfr_plus.tree import GameTree, compile_game
@@ -44,13 +44,15 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
         >>> round(mccfr_plus.game_value("kuhn_poker", precision=1e-4).middle, 3)
         -0.056
     """
+    if not 0 < precision < np.inf:
+        raise ConfigError(f"precision={precision!r}: must be a positive number.")
     tree = compile_game(game)
     if tree.num_players != 2 or np.abs(tree.arrays.payoffs.sum(axis=1)).max() > 1e-9:
         raise GameError(f"{tree.game} is no two-player zero-sum game: it has no value. See evaluate().")
     solver = Solver(tree, estimator="full", minimizer="dcfr")
     solver.run(until=precision)
     first, second = solver.evaluate().best_response_values.tolist()
-    return GameValue(-second, first, solver.iterations)
+    return GameValue(0.0 - second, first, solver.iterations)
 
 
 def _middle(game: str, precision: float) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.checks.report import Line, Report, fail
-from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame
 from mccfr_plus.tree.game import load_game, quiet_openspiel
 from mccfr_plus.tree.game_tree import GameTree, build_tree, compile_game
@@ -63,6 +63,8 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     except BudgetError:
         lines.append(Line("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters"))
         return Report(str(game), tuple(lines))
+    except GameError as error:
+        fail(game, f"its tree cannot be built: {error}", look_at="the kernel that the message names")
     _compare_trees(game, tree)
     lines.append(Line("tree", f"{tree.num_nodes:,} histories, from the rules and through pyspiel", "the same bits"))
     if not tree.perfect_recall:
@@ -101,12 +103,19 @@ class _Player:
         self._probabilities = _Guarded(sizes.max_chance_outcomes, np.float64)
         self._view = _Guarded(sizes.view_size, np.int64)
         self._payoffs = _Guarded(sizes.num_players, np.float64)
+        # Copies, so that a kernel that writes to them does no harm to the game.
+        self._parameters = _Guarded(len(game.parameters), np.int64)
+        self._parameters.array[:] = game.parameters
+        self._table = _Guarded(len(game.table), np.float64)
+        self._table.array[:] = game.table
         self._guarded = {
             "state": self._state,
             "actions": self._actions,
             "probabilities": self._probabilities,
             "view": self._view,
             "payoffs": self._payoffs,
+            "parameters": self._parameters,
+            "table": self._table,
         }
         self._limits = np.repeat([field.size for field in sizes.fields], [field.count for field in sizes.fields])
 
@@ -131,10 +140,7 @@ class _Player:
                     expected=f"a player 0 .. {sizes.num_players - 1}, CHANCE ({CHANCE}) or TERMINAL ({TERMINAL})",
                     look_at="`start` and `apply`, which must set it",
                 )
-            for player in range(sizes.num_players):
-                self._look(player)
-            if not np.array_equal(before, state):
-                self._fail("a kernel other than `apply` changed the state", look_at="`legal`, `outcomes` and `look`")
+            self._look_at(before)
             self._run("apply", choice)
             if moves > sizes.max_game_length or chances > sizes.max_chance_nodes:
                 self._fail(
@@ -142,17 +148,18 @@ class _Player:
                     expected=f"at most {sizes.max_game_length} moves of players and {sizes.max_chance_nodes} of chance",
                     look_at="max_game_length and max_chance_nodes, and whether `apply` ends the game",
                 )
+        before = state.copy()
         self._check_payoffs()
+        self._look_at(before)  # observers do so at the end of the game, too
         return moves + chances
 
     def _run(self, name: str, *arguments: Any) -> Any:
-        constants = self._game.parameters.copy(), self._game.table.copy()
-        kernel = getattr(self._game.rules, name)
-        result = kernel(self._game.parameters, self._game.table, self._state.array, *arguments)
+        constants = self._parameters.array, self._table.array
+        result = getattr(self._game.rules, name)(*constants, self._state.array, *arguments)
         for array_name, guarded in self._guarded.items():
             if not guarded.is_intact():
                 self._fail(f"`{name}` wrote outside of `{array_name}`", look_at="its sizes in `layout`")
-        if not all(map(np.array_equal, constants, (self._game.parameters, self._game.table))):
+        if not all(map(_same_bits, constants, (self._game.parameters, self._game.table))):
             self._fail(f"`{name}` changed `parameters` or `table`", look_at="assignments to them")
         return result
 
@@ -181,9 +188,17 @@ class _Player:
                 expected=f"at least one, different ones, within 0 .. {most - 1}",
                 look_at="`outcomes`, and max_chance_outcomes in `layout`",
             )
-        if (probabilities < 0).any() or abs(probabilities.sum() - 1.0) > 1e-9:
+        if not (probabilities >= 0).all() or abs(probabilities.sum() - 1.0) > 1e-9:  # NaN is wrong, too
             self._fail("probabilities of chance do not sum to 1", found=probabilities, look_at="`outcomes`")
         return int(self._rng.choice(outcomes, p=probabilities / probabilities.sum()))
+
+    def _look_at(self, before: np.ndarray) -> None:
+        for player in range(self._game.sizes.num_players):
+            self._look(player)
+        if not np.array_equal(before, self._state.array):
+            self._fail(
+                "a kernel other than `apply` changed the state", look_at="`legal`, `outcomes`, `look` and `returns`"
+            )
 
     def _look(self, player: int) -> None:
         view = self._view.array
@@ -201,7 +216,7 @@ class _Player:
         sizes, payoffs = self._game.sizes, self._payoffs.array
         payoffs[:] = 0.0
         self._run("returns", payoffs)
-        if payoffs.min() < sizes.min_utility - 1e-9 or payoffs.max() > sizes.max_utility + 1e-9:
+        if not (payoffs.min() >= sizes.min_utility - 1e-9 and payoffs.max() <= sizes.max_utility + 1e-9):  # or NaN
             self._fail(
                 "a payoff is out of range",
                 expected=f"{sizes.min_utility:g} .. {sizes.max_utility:g}",
@@ -215,10 +230,17 @@ class _Player:
         fail(self._game, f"{what}, in the state {self._state.array.tolist()}", **where)
 
 
+def _same_bits(left: np.ndarray, right: np.ndarray) -> bool:
+    return bool(np.array_equal(left.view(np.int64), right.view(np.int64)))  # a NaN equals itself
+
+
 def _compare_trees(game: PyspielGame, tree: GameTree) -> None:
     """Raises CheckError if the tree differs from that of a walk through pyspiel."""
     look_at = "texts of fields, which must differ where values do, and overridden methods of the game and its states"
-    other = build_tree(game, record(game, 2 * tree.num_nodes + 1, 1 << 40, progress=False))
+    try:
+        other = build_tree(game, record(game, 2 * tree.num_nodes + 1, 1 << 40, progress=False))
+    except GameError as error:
+        fail(game, f"the tree from the rules has {tree.num_nodes:,} histories, but pyspiel's: {error}", look_at=look_at)
     for name, array in tree.arrays._asdict().items():
         if not np.array_equal(array, getattr(other.arrays, name)):
             fail(game, f"the tree from the rules and the one through pyspiel differ in `{name}`", look_at=look_at)

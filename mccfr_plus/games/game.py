@@ -23,6 +23,9 @@ class RulesGame:
     Args:
         params: Parameters that differ from the defaults.
 
+    Raises:
+        ValueError: If there is no such parameter, or if one is out of range.
+
     Attributes:
         short_name: Its name for ``pyspiel.load_game``.
         long_name: Its name for people.
@@ -42,6 +45,9 @@ class RulesGame:
     utility: ClassVar[pyspiel.GameType.Utility] = pyspiel.GameType.Utility.ZERO_SUM
 
     def __init__(self, params: Mapping[str, Any] | None = None):
+        unknown = set(params or {}) - set(self.defaults)
+        if unknown:
+            raise ValueError(f"{self.short_name} has no parameter {', '.join(sorted(unknown))}.")
         self.given = Parameters({**self.defaults, **(params or {})})
         self.sizes = self.layout(self.given)
         # Not made read-only: Numba takes several times as long to accept such an array.

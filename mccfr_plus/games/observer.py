@@ -36,8 +36,9 @@ class RulesObserver:
 
     def set_from(self, state: Any, player: int) -> None:
         """Brings `tensor` and `dict` to what the player sees in the state."""
+        view = state.look(player)  # first: it may refuse the player
         self.tensor.fill(0.0)
-        self._encoding.write(player, state.look(player), self.tensor)
+        self._encoding.write(player, view, self.tensor)
 
     def string_from(self, state: Any, player: int) -> str:
         """Returns what the player sees in the state as a text."""

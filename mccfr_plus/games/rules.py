@@ -137,6 +137,14 @@ class Layout:
     parameters: Sequence[int] | np.ndarray = ()
     table: Sequence[float] | np.ndarray | Callable[[], np.ndarray] = field(default=(), repr=False)
 
+    def __post_init__(self) -> None:
+        if self.state_size < 1:
+            raise ValueError(f"state_size={self.state_size}: a state has at least the word that says who is to move.")
+        names = [each.name for each in self.fields]
+        for name in names:
+            if name == "player" or names.count(name) > 1:  # observers keep fields by name, beside the player
+                raise ValueError(f"the name of the field {name!r} is taken: give each one a name of its own.")
+
     @property
     def view_size(self) -> int:
         """Number of entries that `look` writes."""

@@ -42,14 +42,15 @@ class _Position:
             game, mover = self.game, self.mover
             rules, actions = game.rules, np.empty(game.most_actions, np.int64)
             if mover >= 0:
-                self.legal = actions[: rules.legal(game.parameters, game.table, self.words, actions)].tolist()
+                legal = actions[: rules.legal(game.parameters, game.table, self.words, actions)].tolist()
             elif mover == CHANCE and rules.outcomes is not None:
                 probabilities = np.empty(game.sizes.max_chance_outcomes)
                 count = rules.outcomes(game.parameters, game.table, self.words, actions, probabilities)
-                self.legal = actions[:count].tolist()
-                self.outcomes = list(zip(self.legal, probabilities[:count].tolist(), strict=True))
+                legal = actions[:count].tolist()
+                self.outcomes = list(zip(legal, probabilities[:count].tolist(), strict=True))
             else:
-                self.legal = []
+                legal = []
+            self.legal = legal  # last: another thread that finds it relies on `outcomes`
         return self.legal
 
 
@@ -197,7 +198,8 @@ class PyspielGame(pyspiel.Game):
         return self.rules_class(self.get_parameters())
 
     def __reduce__(self) -> tuple:
-        return pyspiel.load_game, (str(self),)
+        # Not by its text, in which OpenSpiel rounds parameters that are floats.
+        return pyspiel.load_game, (self.get_type().short_name, self.get_parameters())
 
     def new_initial_state(self) -> PyspielState:
         """Returns the state at the start of the game."""

@@ -25,7 +25,7 @@ class Budget:
 
     def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int):
         self._game = game
-        self._max_nodes = max_nodes
+        self.max_nodes = max_nodes
         self._max_bytes = max_bytes
         self._estimate: float | None = None  # log10 of the number of nodes
         self._begin = time.monotonic()
@@ -38,10 +38,10 @@ class Budget:
         """
         if self._estimate is None and time.monotonic() - self._begin > _PROBE_AFTER:
             self._estimate = estimate_num_nodes(self._game, seconds=0.2)
-            if self._estimate > math.log10(self._max_nodes * _HOPELESS):
-                self._refuse(f"the budget is {self._max_nodes:,} nodes", num_nodes)
-        if num_nodes > self._max_nodes:
-            self._refuse(f"more than the budget of {self._max_nodes:,} nodes", num_nodes)
+            if self._estimate > math.log10(self.max_nodes * _HOPELESS):
+                self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
+        if num_nodes > self.max_nodes:
+            self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)
         if num_bytes > self._max_bytes:
             self._refuse(
                 f"more than the memory limit of {self._max_bytes:,} bytes after {num_nodes:,} nodes", num_nodes

@@ -12,7 +12,7 @@ import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.shell import PyspielState
-from mccfr_plus.tree.interning import EMPTY, place_of_row, table_of_rows
+from mccfr_plus.tree.interning import EMPTY, num_places, place_of_row, table_of_rows
 from mccfr_plus.tree.key_layout import KeyLayout, key_layout, pack, unpack
 
 _CHUNK = 4096
@@ -73,10 +73,10 @@ class InfoStates(Sequence[str]):
         if str(state.rules_game) != str(self._game):
             return None
         if self._table is None:
-            places = 1 << (2 * max(len(self), 1)).bit_length()
-            self._table = table_of_rows(self._keys, len(self), places)
+            self._table = table_of_rows(self._keys, len(self), num_places(len(self)))
         key = np.zeros(self._keys.shape[1], np.int64)
-        pack(self._places, player, state.look(player), key)
+        if not pack(self._places, player, state.look(player), key):
+            return None  # `look` is out of range, so that no infoset is meant
         found = int(self._table[place_of_row(self._table, self._keys, key)])
         return None if found == EMPTY else found
 

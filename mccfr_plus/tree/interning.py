@@ -19,12 +19,28 @@ def hash_step(state, word):
 
 
 @inline_kernel
+def hash_end(state):
+    """Returns the hash after the last word, every bit of which decides about the lowest bits: tables read these only.
+
+    Without this the highest bits of the last word would not, and they are all that differs between small whole numbers
+    as floats.
+    """
+    state = (state ^ (state >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return state ^ (state >> np.uint64(32))
+
+
+@inline_kernel
 def hash_of_row(row):
     """Returns the hash of a row of int64."""
     state = np.uint64(0x2545F4914F6CDD1D)
     for index in range(len(row)):
         state = hash_step(state, np.uint64(row[index]))
-    return state
+    return hash_end(state)
+
+
+def num_places(capacity: int) -> int:
+    """Returns how many places a table needs for that many rows: a power of two, more than twice as many."""
+    return 1 << (2 * max(capacity, 1)).bit_length()
 
 
 @inline_kernel

@@ -18,26 +18,28 @@ class KeyLayout(NamedTuple):
     word: np.ndarray  # [view_size] int64; -1 for entries that are not part of information states
     shift: np.ndarray  # [view_size] int64
     size: np.ndarray  # [view_size] int64, number of values
+    mask: np.ndarray  # [view_size] int64, the lowest bits of a word, as many as a value takes
 
 
 def key_layout(layout: Layout) -> tuple[KeyLayout, int]:
     """Returns the places of a game's fields and the number of words of a key."""
-    word, shift, size = [], [], []
+    word, shift, size, mask = [], [], [], []
     current, used = 0, _bits(layout.num_players)
     for each in layout.fields:
+        bits = _bits(each.size)
         for _ in range(each.count):
             size.append(each.size)
+            mask.append((1 << bits) - 1)
             if each.when == NOW:
                 word.append(-1)
                 shift.append(0)
                 continue
-            bits = _bits(each.size)
             if used + bits > _WORD:
                 current, used = current + 1, 0
             word.append(current)
             shift.append(used)
             used += bits
-    arrays = (np.array(column, np.int64) for column in (word, shift, size))
+    arrays = (np.array(column, np.int64) for column in (word, shift, size, mask))
     return KeyLayout(*arrays), current + 1
 
 
@@ -69,13 +71,4 @@ def unpack(places, keys, views):
     for row in range(len(keys)):
         for entry in range(views.shape[1]):
             if places.word[entry] >= 0:
-                mask = _mask(places.size[entry])
-                views[row, entry] = (keys[row, places.word[entry]] >> places.shift[entry]) & mask
-
-
-@inline_kernel
-def _mask(size):
-    mask = 1
-    while mask < size:
-        mask *= 2
-    return max(mask, 2) - 1
+                views[row, entry] = (keys[row, places.word[entry]] >> places.shift[entry]) & places.mask[entry]

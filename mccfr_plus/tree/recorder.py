@@ -111,8 +111,13 @@ class _Recorder:
                 outcomes = tuple(state.chance_outcomes())
                 distribution = distributions.get(outcomes)
                 if distribution is None:
-                    distribution = distributions[outcomes] = len(distributions)
-                    distribution_actions.append(self._checked_outcomes(outcomes))
+                    possible = self._checked_outcomes(outcomes)
+                    distribution = distributions.get(possible)
+                    if distribution is None:
+                        distribution = distributions[possible] = len(distribution_actions)
+                        distribution_actions.append([action for action, _ in possible])
+                        recording.distributions.append(possible)
+                    distributions[outcomes] = distribution
                 actions = distribution_actions[distribution]
                 add_kind(CHANCE)
                 add_payload(distribution)
@@ -145,7 +150,7 @@ class _Recorder:
         recording.infoset_actions.append(actions)
         return index
 
-    def _checked_outcomes(self, outcomes: tuple[tuple[int, float], ...]) -> list[int]:
+    def _checked_outcomes(self, outcomes: tuple[tuple[int, float], ...]) -> tuple[tuple[int, float], ...]:
         # Outcomes of probability 0 would be histories that no play reaches.
         possible = tuple((action, probability) for action, probability in outcomes if probability != 0)
         total = math.fsum(probability for _, probability in possible)
@@ -154,8 +159,7 @@ class _Recorder:
                 f"{self._game.get_type().short_name} has a chance node whose probabilities sum to {total:.9g} instead "
                 "of 1."
             )
-        self._recording.distributions.append(possible)
-        return [action for action, _ in possible]
+        return possible
 
     def _check(self, frames: list[tuple[pyspiel.State, list[int]]], position: list[int]) -> None:
         self._look_at_budget()

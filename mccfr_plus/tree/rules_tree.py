@@ -16,7 +16,7 @@ from mccfr_plus.tree import rules_walk
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
 from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.info_states import InfoStates
-from mccfr_plus.tree.interning import EMPTY, table_of_rows
+from mccfr_plus.tree.interning import EMPTY, num_places, table_of_rows
 from mccfr_plus.tree.key_layout import key_layout
 from mccfr_plus.tree.layout import Shape, alias_table
 from mccfr_plus.tree.rules_walk import Grown, Walk
@@ -151,27 +151,35 @@ class _Builder:
         return sum(array.nbytes for array in self._grown)
 
     def _grow(self, status: int) -> None:
-        """Makes the arrays larger that a walk has filled."""
-        grown = self._grown
-        if status == rules_walk.MORE_NODES:
-            self._budget.check(self._count(rules_walk.NUM_NODES), self._num_bytes())
-        for name in _GROWS[status]:
-            array = getattr(grown, name)
-            capacity = int(len(array) * _GROWTH) + 2 * self._game.most_actions
+        """Makes the arrays larger that a walk has filled, and their hash table if it would be over half full.
+
+        Raises:
+            BudgetError: If that would take more memory than allowed. Nothing has grown then.
+        """
+        names, table = _GROWS[status]
+        arrays = [getattr(self._grown, name) for name in names]  # of one length
+        capacity = int(len(arrays[0]) * _GROWTH) + 2 * self._game.most_actions
+        if status == rules_walk.MORE_NODES:  # the walk stops when the budget is spent, not at the next look at it
+            capacity = min(capacity, self._budget.max_nodes + self._game.most_actions)
+        more_bytes = sum(array.strides[0] for array in arrays) * (capacity - len(arrays[0]))
+        places = num_places(capacity)
+        if table is not None and 2 * capacity <= len(getattr(self._grown, table)):
+            table = None  # large enough
+        if table is not None:
+            more_bytes += places * np.dtype(np.int32).itemsize
+        self._budget.check(self._count(rules_walk.NUM_NODES), self._num_bytes() + more_bytes)
+        for array in arrays:
             array.resize((capacity, *array.shape[1:]), refcheck=False)  # in place
-        if status == rules_walk.MORE_INFOSETS and 2 * len(grown.infosets) > len(grown.infoset_table):
-            places = 2 * len(grown.infoset_table)
-            count = self._count(rules_walk.NUM_INFOSETS)
-            grown = grown._replace(infoset_table=table_of_rows(grown.keys, count, places))
-        if status == rules_walk.MORE_PAYOFFS and 2 * len(grown.payoffs) > len(grown.payoff_table):
-            places = 2 * len(grown.payoff_table)
-            count = self._count(rules_walk.NUM_PAYOFFS)
-            grown = grown._replace(payoff_table=table_of_rows(grown.payoffs, count, places))
-        if status == rules_walk.MORE_OUTCOMES and 2 * len(grown.distribution) > len(grown.distribution_table):
-            places = 2 * len(grown.distribution_table)
-            count = self._count(rules_walk.NUM_DISTRIBUTIONS)
-            grown = grown._replace(distribution_table=rules_walk.table_of_distributions(grown, count, places))
-        self._grown = grown
+        if table is not None:
+            self._grown = self._grown._replace(**{table: self._table_of(status, places)})
+
+    def _table_of(self, status: int, places: int) -> np.ndarray:
+        grown = self._grown
+        if status == rules_walk.MORE_INFOSETS:
+            return table_of_rows(grown.keys, self._count(rules_walk.NUM_INFOSETS), places)
+        if status == rules_walk.MORE_PAYOFFS:
+            return table_of_rows(grown.payoffs, self._count(rules_walk.NUM_PAYOFFS), places)
+        return rules_walk.table_of_distributions(grown, self._count(rules_walk.NUM_DISTRIBUTIONS), places)
 
     def _history(self) -> list[int]:
         frames, depth = self._walk.frames, self._count(rules_walk.DEPTH)
@@ -197,13 +205,16 @@ class _Builder:
         # The order of first visit is kept within a player.
         order = np.concatenate([np.flatnonzero(found["player"] == p).astype(np.int32) for p in range(num_players)])
         keys = grown.keys[order]
-        self._grown = grown = grown._replace(keys=none)
         infosets = found[order]
+        del found, order
+        self._grown = grown = grown._replace(keys=none, infosets=none)
+        old_first_slot = infosets["first_slot"].copy()
         np.cumsum(infosets["num_actions"], out=infosets["first_slot"])
         infosets["first_slot"] -= infosets["num_actions"]
         slot_map = np.empty(num_slots, np.int32)
         slot_action = np.empty(num_slots, np.int64)
-        rules_walk.move_slots(found, order, infosets, grown.slot_action, slot_map, slot_action)
+        rules_walk.move_slots(old_first_slot, infosets, grown.slot_action, slot_map, slot_action)
+        self._grown = grown = grown._replace(slot_action=none)
         rules_walk.renumber(grown.nodes, infosets, slot_map)
         infoset_range = np.searchsorted(infosets["player"], np.arange(num_players + 1)).astype(np.int64)
         arrays = TreeArrays(
@@ -229,23 +240,24 @@ class _Builder:
         return RulesTree(arrays, slot_action, outcome_action, shape, info_states)
 
     def _chance(self) -> np.ndarray:
-        tables = [
-            alias_table(self._grown.outcome_probability[first : first + count])
-            for first, count in self._grown.distribution[: self._count(rules_walk.NUM_DISTRIBUTIONS)].tolist()
-        ]
-        return np.concatenate(tables) if tables else np.zeros(0, OUTCOME)
+        table = np.empty(self._count(rules_walk.NUM_OUTCOMES), OUTCOME)
+        distributions = self._grown.distribution[: self._count(rules_walk.NUM_DISTRIBUTIONS)]
+        for first, count in distributions.tolist():
+            table[first : first + count] = alias_table(self._grown.outcome_probability[first : first + count])
+        return table
 
 
 def _empty_table(capacity: int) -> np.ndarray:
-    return np.full(1 << (2 * capacity).bit_length(), EMPTY, np.int32)
+    return np.full(num_places(capacity), EMPTY, np.int32)
 
 
-_GROWS = {
-    rules_walk.MORE_NODES: ("nodes",),
-    rules_walk.MORE_INFOSETS: ("infosets", "keys"),
-    rules_walk.MORE_SLOTS: ("slot_action",),
-    rules_walk.MORE_PAYOFFS: ("payoffs",),
-    rules_walk.MORE_OUTCOMES: ("distribution", "outcome_action", "outcome_probability"),
+# Which arrays grow, and the hash table of what they hold.
+_GROWS: dict[int, tuple[tuple[str, ...], str | None]] = {
+    rules_walk.MORE_NODES: (("nodes",), None),
+    rules_walk.MORE_INFOSETS: (("infosets", "keys"), "infoset_table"),
+    rules_walk.MORE_SLOTS: (("slot_action",), None),
+    rules_walk.MORE_PAYOFFS: (("payoffs",), "payoff_table"),
+    rules_walk.MORE_OUTCOMES: (("distribution", "outcome_action", "outcome_probability"), "distribution_table"),
 }
 
 _MISTAKES = {
@@ -253,7 +265,10 @@ _MISTAKES = {
     rules_walk.BAD_MOVER: "state[MOVER] is no player, CHANCE or TERMINAL",
     rules_walk.BAD_LEGAL: "`legal` gives no action, or more than num_distinct_actions of the layout",
     rules_walk.BAD_VIEW: "`look` writes an entry that is not in 0 .. size - 1 of its field",
-    rules_walk.BAD_CHANCE: "`outcomes` gives probabilities that are negative or do not sum to 1",
+    rules_walk.BAD_CHANCE: (
+        "`outcomes` gives no outcome, more than max_chance_outcomes of the layout, or probabilities that are negative "
+        "or do not sum to 1,"
+    ),
     rules_walk.DIFFERENT_LEGAL: (
         "`look` writes what it wrote at another state that has other legal actions, so that the information states do "
         "not tell apart what the player can tell apart,"

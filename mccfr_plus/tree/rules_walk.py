@@ -19,7 +19,7 @@ from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as NOBODY_MOVES
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.interning import EMPTY, hash_step, place_of_row
+from mccfr_plus.tree.interning import EMPTY, hash_end, hash_step, place_of_row
 from mccfr_plus.tree.key_layout import pack
 
 # Why the kernel returns.
@@ -58,7 +58,7 @@ NUM_COUNTS = 12
 
 # While the walk is on its way, an infoset's player has a checksum of its legal actions above it.
 PLAYER_BITS = 8
-_CHECKSUM = 2**22 - 1
+_CHECKSUM_BITS = 22
 
 FRAME = np.dtype(
     [
@@ -135,7 +135,7 @@ def _hash_of_distribution(actions, bits, first, count):
     state = np.uint64(count)
     for outcome in range(first, first + count):
         state = hash_step(hash_step(state, np.uint64(actions[outcome])), np.uint64(bits[outcome]))
-    return state
+    return hash_end(state)
 
 
 @kernel
@@ -162,8 +162,10 @@ def _find_distribution(grown, actions, probabilities, count):
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    """Writes the possible outcomes of chance; returns how many, 0 if their probabilities do not sum to 1."""
+    """Writes the possible outcomes of chance; returns how many, 0 if there are too many or they do not sum to 1."""
     given = rule_outcomes(parameters, table, state, actions, probabilities)
+    if given > len(probabilities):
+        return 0
     count, total = 0, 0.0
     for index in range(given):
         if probabilities[index] < 0.0:
@@ -279,10 +281,10 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
                     status = BAD_LEGAL
                     break
                 # Comparing all actions with those of the first visit would be one more cache miss per node.
-                checksum = np.int64(count)
+                checksum = np.uint64(count)
                 for choice in range(count):
-                    checksum = (checksum * 31 + choices[choice]) & _CHECKSUM
-                owner = mover + (checksum << PLAYER_BITS)
+                    checksum = hash_step(checksum, np.uint64(choices[choice]))
+                owner = mover + (np.int64(checksum >> np.uint64(64 - _CHECKSUM_BITS)) << PLAYER_BITS)
                 for entry in range(len(view)):
                     view[entry] = 0
                 rule_look(parameters, table, state, mover, view)
@@ -369,19 +371,18 @@ def table_of_distributions(grown, count, places):
 
 
 @kernel
-def move_slots(found, order, infosets, action, slot_map, moved_action):
+def move_slots(old_first_slot, infosets, action, slot_map, moved_action):
     """Writes for each slot its final number, and the actions in that order. The last two are outputs.
 
     Args:
-        found: ``[num_infosets]`` INFOSET in the order of first visit.
-        order: ``[num_infosets]`` int32: entry i is the number in `found` of the infoset that is now number i.
+        old_first_slot: ``[num_infosets]`` int32, in the final order of infosets: where slots stood by first visit.
         infosets: ``[num_infosets]`` INFOSET, in the final order.
         action: ``[num_slots]``, of slots in the order of first visit.
         slot_map: ``[num_slots]`` int32.
         moved_action: ``[num_slots]`` int64.
     """
-    for infoset in range(len(order)):
-        old, new = found[order[infoset]]["first_slot"], infosets[infoset]["first_slot"]
+    for infoset in range(len(infosets)):
+        old, new = old_first_slot[infoset], infosets[infoset]["first_slot"]
         for offset in range(infosets[infoset]["num_actions"]):
             slot_map[old + offset] = new + offset
             moved_action[new + offset] = action[old + offset]

@@ -32,6 +32,8 @@ def estimate_num_nodes(game: pyspiel.Game, seconds: float, seed: int = 0) -> flo
             actions = (
                 [a for a, p in state.chance_outcomes() if p > 0] if state.is_chance_node() else state.legal_actions()
             )
+            if not actions:  # a mistake of the game, which whoever walks it will find
+                break
             product += math.log10(len(actions))
             logged.append(product)
             state.apply_action(rng.choice(actions))

@@ -1,0 +1,352 @@
+"""Games that are wrong on purpose: each is caught, and the message says what to look at."""
+
+import numba
+import numpy as np
+import pyspiel
+import pytest
+
+from mccfr_plus import CheckError, ConfigError, check_game
+from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
+
+FAULTS = {
+    # fault: what the message must say
+    "start before state": "`start` wrote outside of `state`",
+    "apply behind state": "`apply` wrote outside of `state`",
+    "legal before actions": "`legal` wrote outside of `actions`",
+    "legal behind actions": "`legal` wrote outside of `actions`",
+    "outcomes before actions": "`outcomes` wrote outside of `actions`",
+    "outcomes behind actions": "`outcomes` wrote outside of `actions`",
+    "outcomes before probabilities": "`outcomes` wrote outside of `probabilities`",
+    "outcomes behind probabilities": "`outcomes` wrote outside of `probabilities`",
+    "look before view": "`look` wrote outside of `view`",
+    "look behind view": "`look` wrote outside of `view`",
+    "look behind view at the end": "`look` wrote outside of `view`",
+    "returns before payoffs": "`returns` wrote outside of `payoffs`",
+    "returns behind payoffs": "`returns` wrote outside of `payoffs`",
+    "legal behind parameters": "`legal` wrote outside of `parameters`",
+    "legal before table": "`legal` wrote outside of `table`",
+    "legal unsorted": r"`legal` gives 2 actions, \[1, 0\]",
+    "legal twice": r"`legal` gives 2 actions, \[1, 1\]",
+    "legal too high": r"`legal` gives 2 actions, \[0, 2\]",
+    "legal negative": r"`legal` gives 2 actions, \[-1, 1\]",
+    "legal empty": r"`legal` gives 0 actions, \[\]",
+    "legal boasts": r"`legal` gives 4 actions",
+    "legal below zero": r"`legal` gives -2 actions, \[\]",
+    "probabilities": "probabilities of chance do not sum to 1",
+    "probability NaN": "probabilities of chance do not sum to 1",
+    "probability negative": "probabilities of chance do not sum to 1",
+    "outcomes twice": r"`outcomes` gives 3 outcomes, \[0, 1, 1\]",
+    "outcome too high": r"`outcomes` gives 3 outcomes, \[0, 1, 3\]",
+    "outcome negative": r"`outcomes` gives 3 outcomes, \[0, 1, -1\]",
+    "outcomes empty": r"`outcomes` gives 0 outcomes, \[\]",
+    "look too high": "`look` writes 3 at entry 1 for player 1",
+    "look negative": "`look` writes -1 at entry 0 for player 0",
+    "look changes the state": "other than `apply` changed the state",
+    "legal changes the state": "other than `apply` changed the state",
+    "returns changes the state": "other than `apply` changed the state",
+    "look at the end too high": "`look` writes 4 at entry 0 for player 0",
+    "forgets a move": "imperfect recall",
+    "forgets what matters": "its tree cannot be built: .* other legal actions",
+    "payoff too high": "a payoff is out of range",
+    "payoff too low": "a payoff is out of range",
+    "payoff NaN": "a payoff is out of range",
+    "payoffs of no sum": "payoffs do not add up to utility_sum",
+    "endless": "a history is longer than the layout says",
+    "endless chance": "a history is longer than the layout says",
+    "no such player": r"state\[MOVER\] is 2",
+    "negative player": r"state\[MOVER\] is -3",
+    "changes parameters": "`apply` changed `parameters` or `table`",
+    "changes the table": "`returns` changed `parameters` or `table`",
+}
+NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
+_CARD, _MOVES, _COUNT = 1, 2, 5  # words of a state: card plus 1, moves plus 1, number of moves
+
+
+(
+    START_BEFORE, APPLY_BEHIND, LEGAL_BEFORE, LEGAL_BEHIND, OUTCOMES_BEFORE, OUTCOMES_BEHIND, CHANCE_BEFORE,
+    CHANCE_BEHIND, LOOK_BEFORE, LOOK_BEHIND, LOOK_BEHIND_LATE, RETURNS_BEFORE, RETURNS_BEHIND, PARAMETERS_BEHIND,
+    TABLE_BEFORE, UNSORTED, TWICE, HIGH, NEGATIVE, EMPTY, BOASTS, BELOW, SUM, CHANCE_NAN, CHANCE_NEGATIVE,
+    OUTCOMES_TWICE, OUTCOMES_HIGH, OUTCOMES_NEGATIVE, OUTCOMES_EMPTY, LOOK_HIGH, LOOK_NEGATIVE, LOOK_CHANGES,
+    LEGAL_CHANGES, RETURNS_CHANGES, LOOK_LATE, FORGETS, FORGETS_LEGAL, PAYOFF_HIGH, PAYOFF_LOW, PAYOFF_NAN, NO_SUM,
+    ENDLESS, ENDLESS_CHANCE, NO_PLAYER, NEGATIVE_PLAYER, CHANGES_PARAMETERS, CHANGES_TABLE,
+) = NUMBERS.values()  # fmt: skip
+
+compiled = numba.njit(error_model="numpy", nogil=True)
+
+
+@compiled
+def _start(parameters, table, state):
+    state[MOVER] = CHANCE
+    if parameters[0] == START_BEFORE:
+        state[-len(state) - 1] = 1
+
+
+@compiled
+def _legal(parameters, table, state, actions):
+    fault = parameters[0]
+    actions[0], actions[1] = 0, 1
+    if fault == LEGAL_BEFORE:
+        actions[-len(actions) - 1] = 1
+    if fault == LEGAL_BEHIND:
+        actions[np.uint64(len(actions))] = 1
+    if fault == PARAMETERS_BEHIND:
+        parameters[np.uint64(len(parameters))] = 1
+    if fault == TABLE_BEFORE:
+        table[-len(table) - 1] = 1.0
+    if fault == UNSORTED:
+        actions[0], actions[1] = 1, 0
+    if fault == TWICE:
+        actions[0] = 1
+    if fault == HIGH:
+        actions[1] = 2
+    if fault == NEGATIVE:
+        actions[0] = -1
+    if fault == EMPTY:
+        return 0
+    if fault == BOASTS:
+        return 4
+    if fault == BELOW:
+        return -2
+    if fault == LEGAL_CHANGES:
+        state[_CARD] = 1 + state[_CARD] % 3
+    if fault == FORGETS_LEGAL and state[_CARD] == 3:
+        return 1
+    return 2
+
+
+@compiled
+def _outcomes(parameters, table, state, actions, probabilities):
+    fault = parameters[0]
+    for card in range(3):
+        actions[card] = card
+        probabilities[card] = table[card]
+    if fault == OUTCOMES_BEFORE:
+        actions[-len(actions) - 1] = 1
+    if fault == OUTCOMES_BEHIND:
+        actions[np.uint64(len(actions))] = 1
+    if fault == CHANCE_BEFORE:
+        probabilities[-len(probabilities) - 1] = 1.0
+    if fault == CHANCE_BEHIND:
+        probabilities[np.uint64(len(probabilities))] = 1.0
+    if fault == SUM:
+        probabilities[2] += 1e-6
+    if fault == CHANCE_NAN:
+        probabilities[2] = np.nan
+    if fault == CHANCE_NEGATIVE:
+        probabilities[0], probabilities[1] = -0.25, 1.0
+    if fault == OUTCOMES_TWICE:
+        actions[2] = 1
+    if fault == OUTCOMES_HIGH:
+        actions[2] = 3
+    if fault == OUTCOMES_NEGATIVE:
+        actions[2] = -1
+    return 0 if fault == OUTCOMES_EMPTY else 3
+
+
+@compiled
+def _apply(parameters, table, state, action):
+    fault = parameters[0]
+    if fault == APPLY_BEHIND:
+        state[np.uint64(len(state))] = 1
+    if fault == CHANGES_PARAMETERS:
+        parameters[1] += 1
+    if state[MOVER] == CHANCE:
+        state[_CARD] = action + 1
+        if fault == NO_PLAYER:
+            state[MOVER] = 2
+        elif fault == NEGATIVE_PLAYER:
+            state[MOVER] = -3
+        elif fault != ENDLESS_CHANCE:
+            state[MOVER] = 0
+        return
+    if fault == ENDLESS:
+        state[MOVER] = 1 - state[MOVER]
+        return
+    state[_MOVES + state[_COUNT]] = action + 1
+    state[_COUNT] += 1
+    state[MOVER] = TERMINAL if state[_COUNT] == 3 else 1 - state[MOVER]
+
+
+@compiled
+def _returns(parameters, table, state, payoffs):
+    fault = parameters[0]
+    amount = 1.0 * (state[_CARD] - 2) * (state[_MOVES] + state[_MOVES + 1] - 3 + state[_MOVES + 2])
+    payoffs[0], payoffs[1] = amount, -amount
+    if fault == RETURNS_BEFORE:
+        payoffs[-len(payoffs) - 1] = 1.0
+    if fault == RETURNS_BEHIND:
+        payoffs[np.uint64(len(payoffs))] = 1.0
+    if fault == PAYOFF_HIGH:
+        payoffs[0], payoffs[1] = 3.5, 0.0
+    if fault == PAYOFF_LOW:
+        payoffs[0], payoffs[1] = 0.0, -3.5
+    if fault == PAYOFF_NAN:
+        payoffs[1] = np.nan
+    if fault == NO_SUM:
+        payoffs[0], payoffs[1] = 1.0, -0.5
+    if fault == RETURNS_CHANGES:
+        state[_CARD] += 1
+    if fault == CHANGES_TABLE:
+        table[0] += 0.5
+
+
+@compiled
+def _look(parameters, table, state, player, view):
+    fault = parameters[0]
+    if player == 0 and fault != FORGETS_LEGAL:
+        view[0] = state[_CARD]
+    for index in range(3):
+        view[1 + index] = state[_MOVES + index]
+    if fault == LOOK_BEFORE:
+        view[-len(view) - 1] = 1
+    if fault == LOOK_BEHIND or (fault == LOOK_BEHIND_LATE and state[MOVER] == TERMINAL):
+        view[np.uint64(len(view))] = 1
+    if fault == LOOK_HIGH and player == 1:
+        view[1] = 3
+    if fault == LOOK_NEGATIVE:
+        view[0] = -1
+    if fault == LOOK_CHANGES:
+        state[_CARD] += 1
+    if fault == LOOK_LATE and state[MOVER] == TERMINAL:
+        view[0] = 4
+    if fault == FORGETS and player == 0:
+        view[1] = 0
+
+
+class SignsGame(RulesGame):
+    """Chance deals one of three cards to player 0; the players move in turn, three times in all."""
+
+    short_name = "toy_signs"
+    long_name = "Toy Signs"
+    defaults = {"fault": 0}  # noqa: RUF012
+    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+    fields = (Field("card", 4, private=True, symbols="-abc"), Field("moves", 3, 3, symbols=("", "x", "y")))
+
+    @classmethod
+    def layout(cls, parameters):
+        return Layout(
+            state_size=6,
+            fields=cls.fields,
+            num_distinct_actions=2,
+            max_chance_outcomes=3,
+            max_game_length=3,
+            max_chance_nodes=1,
+            min_utility=-3.0,
+            max_utility=3.0,
+            parameters=[parameters["fault"], 7],
+            table=[0.25, 0.5, 0.25],
+        )
+
+
+@register_game
+class SignsInTurnGame(SignsGame):
+    short_name = "toy_signs_right"
+
+
+# Every way of writing that does not tell two values apart, and every override that does not do as the kernels do.
+
+
+@register_game
+class SameSymbolsGame(SignsGame):
+    short_name = "toy_signs_same_symbols"
+    fields = (Field("card", 4, private=True, symbols="-abb"), SignsGame.fields[1])
+
+
+@register_game
+class GluedSymbolsGame(SignsGame):
+    short_name = "toy_signs_glued_symbols"
+    fields = (SignsGame.fields[0], Field("moves", 3, 3, symbols=("", "x", "")))
+
+
+@register_game
+class WritesAlikeGame(SignsGame):
+    short_name = "toy_signs_writes_alike"
+    fields = (SignsGame.fields[0], Field("moves", 3, 3, write=lambda player, values: str(sum(values))))
+
+
+@register_game
+class SilentGame(SignsGame):
+    short_name = "toy_signs_silent"
+
+    def view_text(self, player, view, places=None):
+        return f"player={player}"
+
+
+@register_game
+class LooksElsewhereGame(SignsGame):
+    short_name = "toy_signs_looks_elsewhere"
+
+    def look(self, words, player):
+        view = super().look(words, player)
+        view[0] = 3 - view[0]
+        return view
+
+
+@register_game
+class TableChangesGame(SignsGame):
+    short_name = "toy_signs_table_changes"
+
+    @property
+    def table(self):
+        # Differs whenever it is asked for, as if it was read from somewhere.
+        self.asked = getattr(self, "asked", 0) + 1
+        return np.array([0.25, 0.5, 0.25]) if self.asked < 3 else np.array([0.5, 0.25, 0.25])
+
+
+def test_the_report_of_a_right_game():
+    report = check_game("toy_signs_right", plays=40)
+    assert report.part == "toy_signs_right(fault=0)"
+    assert [line.check for line in report.lines] == ["contract", "simulation", "tree", "recall", "tensors"]
+    assert report.lines[0].compared == "40 plays, 160 moves"
+    assert report.lines[2].compared.startswith(f"{1 + 3 * 15:,} histories")
+    assert report.lines[2].result == "the same bits"
+    assert report.lines[3].compared == f"{3 * 1 + 2 + 3 * 4} information states"
+    assert str(report).startswith(f"{report.part}: 5 checks passed\n  contract ")
+
+
+def test_the_report_of_a_large_game():
+    report = check_game("toy_signs_right", plays=3, max_nodes=45)
+    assert [line.check for line in report.lines] == ["contract", "simulation", "tree"]
+    assert report.lines[-1].result == "not compared: choose smaller parameters"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_kernels_are_caught(fault):
+    with pytest.raises(CheckError, match=FAULTS[fault]) as caught:
+        check_game(f"toy_signs_right(fault={NUMBERS[fault]})", plays=50)
+    text = str(caught.value)
+    assert text.startswith("toy_signs_right(fault=")
+    assert "look at:" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("same_symbols", "the tree from the rules and the one through pyspiel differ in `nodes`"),
+        ("glued_symbols", "the tree from the rules and the one through pyspiel differ in `nodes`"),
+        ("writes_alike", "the tree from the rules and the one through pyspiel differ in `nodes`"),
+        ("silent", "the tree from the rules and the one through pyspiel differ in `nodes`"),
+        ("looks_elsewhere", "the one through pyspiel differ in information states"),
+        ("table_changes", "changed `parameters` or `table`"),
+    ],
+)
+def test_faults_of_texts_and_overrides_are_caught(name, message):
+    with pytest.raises(CheckError, match=message) as caught:
+        check_game(f"toy_signs_{name}")
+    assert "look at:" in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", ["changes parameters", "changes the table", "look changes the state"])
+def test_a_check_leaves_the_game_as_it_was(fault):
+    game = pyspiel.load_game(f"toy_signs_right(fault={NUMBERS[fault]})")
+    with pytest.raises(CheckError):
+        check_game(game)
+    own = game.rules_game
+    assert own.parameters.tolist() == [NUMBERS[fault], 7]
+    assert own.table.tolist() == [0.25, 0.5, 0.25]
+    assert own.first_state.tolist() == [CHANCE, 0, 0, 0, 0, 0]
+
+
+def test_a_game_without_compiled_rules_is_refused():
+    with pytest.raises(ConfigError, match="has no compiled rules"):
+        check_game("kuhn_poker")

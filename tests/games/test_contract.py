@@ -1,0 +1,463 @@
+"""The contract for compiled rules: fields, layouts, parameters, and the shell and the observers around a toy game."""
+
+import concurrent.futures
+import copy
+import gc
+import itertools
+import pickle
+import random
+
+import numba
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.observation import make_observation
+
+from mccfr_plus.games import (
+    CHANCE,
+    MOVER,
+    TERMINAL,
+    Field,
+    Layout,
+    Parameters,
+    PyspielGame,
+    PyspielState,
+    Rules,
+    RulesGame,
+    register_game,
+)
+from mccfr_plus.games.rules import ALWAYS, NOW, RECALLED
+from mccfr_plus.games.shell import _Position
+
+# --- fields ---
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"size": 0}, "size must be at least 1"),
+        ({"size": -3}, "size must be at least 1"),
+        ({"size": 2, "count": -1}, "count at least 0"),
+        ({"size": 2, "when": "never"}, "when must be one of 'always', 'recalled', 'now'"),
+        ({"size": 2, "symbols": "abc"}, "give 2 symbols"),
+        ({"size": 2, "symbols": ["a"]}, "give 2 symbols"),
+        ({"size": 2, "symbols": ""}, "give 2 symbols"),
+    ],
+)
+def test_bad_fields_are_refused(sizes, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        Field("f", **sizes)
+    assert "name='f'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "text"),
+    [
+        ({}, [2], "2"),
+        ({}, [2, 0, 1], "2 0 1"),
+        ({}, [], ""),
+        ({"symbols": "abc"}, [2, 0, 1], "cab"),
+        ({"symbols": "abc"}, [], ""),
+        ({"symbols": ["", "p", "b"]}, [1, 0, 2], "pb"),
+        ({"symbols": ["", "pass", "b"]}, [1, 0, 2, 0], "pass b"),
+        ({"symbols": ["", "", ""]}, [1, 2], ""),
+        ({"symbols": ("no", "yes", "perhaps")}, [2], "perhaps"),
+        ({"write": lambda player, values: f"{player}:{sum(values)}"}, [1, 2], "1:3"),
+        ({"symbols": "abc", "write": lambda player, values: "own"}, [1], "own"),
+        ({"write": lambda player, values: "nothing"}, [], "nothing"),
+    ],
+)
+def test_texts_of_fields(options, values, text):
+    assert Field("f", 3, len(values), **options).text(1, values) == text
+
+
+def test_a_field_without_places_may_be_there():
+    layout = Layout(1, (Field("a", 2, 0), Field("b", 3)), 1, 1, 0.0, 0.0)
+    assert layout.view_size == 1
+    assert [(begin, each.name) for begin, each in layout.places(NOW)] == [(0, "a"), (0, "b")]
+
+
+# --- layouts ---
+
+
+def test_places_of_fields():
+    fields = (
+        Field("a", 2, 2, private=True),
+        Field("b", 2, 3, when=RECALLED),
+        Field("c", 2, when=NOW),
+        Field("d", 2, private=True, when=NOW),
+        Field("e", 2, 4),
+    )
+    layout = Layout(1, fields, 1, 1, 0.0, 0.0)
+
+    def named(*args, **kwargs):
+        return {each.name: begin for begin, each in layout.places(*args, **kwargs)}
+
+    assert layout.view_size == 11
+    assert named(NOW) == {"a": 0, "b": 2, "e": 7}
+    assert named(RECALLED) == {"a": 0, "c": 5, "d": 6, "e": 7}
+    assert named(NOW, private=False) == {"b": 2, "e": 7}
+    assert named(RECALLED, public=False) == {"a": 0, "d": 6}
+    assert named(RECALLED, public=False, private=False) == {}
+    assert fields[0].when == ALWAYS
+
+
+@pytest.mark.parametrize("names", [("a", "b", "a"), ("player",)])
+def test_names_of_fields_that_are_taken_are_refused(names):
+    with pytest.raises(ValueError, match=rf"the name of the field '{names[-1]}' is taken"):
+        Layout(1, tuple(Field(name, 2) for name in names), 1, 1, 0.0, 0.0)
+
+
+def test_a_state_has_a_word():
+    with pytest.raises(ValueError, match="state_size=0"):
+        Layout(0, (), 1, 1, 0.0, 0.0)
+
+
+# --- parameters ---
+
+
+@pytest.mark.parametrize("value", [2, 5, 7])
+def test_whole_numbers(value):
+    assert Parameters(n=value).whole_number("n", 2, 7) == value
+
+
+@pytest.mark.parametrize("value", [1, 8, 2.0, "3", True, None, float("nan")])
+def test_other_than_whole_numbers_are_refused(value):
+    with pytest.raises(ValueError, match=r"^n=.*: give a whole number from 2 to 7,000 \(so it is\)\.$"):
+        Parameters(n=value if value != 8 else 7001).whole_number("n", 2, 7000, "so it is")
+    with pytest.raises(ValueError, match=r"give a whole number from 2 to 7\.$"):
+        Parameters(n=value).whole_number("n", 2, 7)
+
+
+def test_truth_values_are_no_numbers():
+    with pytest.raises(ValueError, match=r"^n=True: give a whole number from 0 to 7\.$"):
+        Parameters(n=True).whole_number("n", 0, 7)
+
+
+def test_choices():
+    assert Parameters(which="b").one_of("which", {"a": 1, "b": 2}) == 2
+    for value in ("c", "", "A", 1, None, True):
+        with pytest.raises(ValueError, match=r"which=.*: give one of a, b\."):
+            Parameters(which=value).one_of("which", {"a": 1, "b": 2})
+
+
+def test_switches():
+    assert Parameters(on=True).switch("on") is True
+    assert Parameters(on=False).switch("on") is False
+    for value in (0, 1, "True", None):
+        with pytest.raises(ValueError, match=r"on=.*: give True or False\."):
+            Parameters(on=value).switch("on")
+
+
+# --- a toy game ---
+
+_DEAL, _MOVES, _COUNT = 1, 2, 4  # words of a state: outcome plus 1, moves plus 1, number of moves
+compiled = numba.njit(error_model="numpy", nogil=True)
+
+
+@compiled
+def _start(parameters, table, state):
+    state[MOVER] = CHANCE
+
+
+@compiled
+def _legal(parameters, table, state, actions):
+    count = 0
+    for action in range(3):
+        if action != state[_MOVES] - 1:
+            actions[count] = action
+            count += 1
+    return count
+
+
+@compiled
+def _outcomes(parameters, table, state, actions, probabilities):
+    actions[0], actions[1] = 0, 1
+    probabilities[0], probabilities[1] = table[0], 1.0 - table[0]
+    return 2
+
+
+@compiled
+def _apply(parameters, table, state, action):
+    if state[MOVER] == CHANCE:
+        state[_DEAL] = action + 1
+        state[MOVER] = 0
+        return
+    state[_MOVES + state[_COUNT]] = action + 1
+    state[_COUNT] += 1
+    state[MOVER] = TERMINAL if state[_COUNT] == 2 else 1
+
+
+@compiled
+def _returns(parameters, table, state, payoffs):
+    payoffs[0] = state[_DEAL] * (state[_MOVES] - state[_MOVES + 1])
+    payoffs[1] = -payoffs[0]
+
+
+@compiled
+def _look(parameters, table, state, player, view):
+    if player == 1:
+        view[0] = state[_DEAL]
+    view[1], view[2] = state[_MOVES], state[_MOVES + 1]
+    view[3] = state[_COUNT]
+    view[4] = max(state[_MOVES + player] - 1, 0)
+
+
+@register_game
+class ShellToyGame(RulesGame):
+    """Chance tells player 1 one of two outcomes; player 0 takes one of three actions, player 1 one of the others."""
+
+    short_name = "toy_shell"
+    long_name = "Toy Shell"
+    defaults = {"share": 0.25, "words": "some"}  # noqa: RUF012
+    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+
+    @classmethod
+    def layout(cls, parameters):
+        return Layout(
+            state_size=5,
+            fields=(
+                Field("deal", 3, private=True, symbols=("", "low", "high")),
+                Field("past", 4, 2, when=RECALLED, symbols=".abc"),
+                Field("count", 3, when=NOW),
+                Field("own", 3, private=True, when=NOW),
+            ),
+            num_distinct_actions=3,
+            max_chance_outcomes=2,
+            max_game_length=2,
+            max_chance_nodes=1,
+            min_utility=-4.0,
+            max_utility=4.0,
+            table=lambda: np.array([parameters["share"]]),
+        )
+
+
+def after(game, *actions):
+    state = game.new_initial_state()
+    for action in actions:
+        state.apply_action(action)
+    return state
+
+
+def test_unknown_parameters_are_refused():
+    with pytest.raises(ValueError, match="toy_shell has no parameter colour, size"):
+        ShellToyGame({"size": 3, "colour": "red", "share": 0.5})
+
+
+def test_a_game_and_its_text():
+    game = ShellToyGame({"share": 0.5})
+    assert str(game) == repr(game) == "toy_shell(share=0.5,words=some)"
+    again = pickle.loads(pickle.dumps(game))
+    assert dict(again.given) == {"share": 0.5, "words": "some"}
+    assert again.table.tolist() == [0.5]
+    assert str(pyspiel.load_game(str(game)).rules_game) == str(game)
+
+
+def test_floats_survive_pickling_to_the_last_digit():
+    share = 0.1234567890123456789
+    game = pyspiel.load_game("toy_shell", {"share": share})
+    for again in (pickle.loads(pickle.dumps(game)), copy.deepcopy(game), copy.copy(game)):
+        assert again.rules_game.given["share"] == share
+        assert again.rules_game.table.tolist() == [share]
+
+
+def answers(state):
+    """Returns all that a state after outcome 1 and action 2 is asked for."""
+    views = [(state.information_state_tensor(p), state.observation_tensor(p)) for p in (0, 1)]
+    texts = [(state.information_state_string(p), state.observation_string(p)) for p in (0, 1)]
+    return state.legal_actions(), state.current_player(), str(state), views, texts, state.returns(), state.history()
+
+
+LEGAL, PLAYER, TEXT = [0, 1], 1, "1 2"
+EXPECTED = (
+    LEGAL,
+    PLAYER,
+    TEXT,
+    [
+        (
+            [1, 0, *(1, 0, 0), *(0, 0, 0, 1), *(1, 0, 0, 0)],
+            [1, 0, *(1, 0, 0), *(0, 1, 0), *(0, 0, 1)],
+        ),
+        (
+            [0, 1, *(0, 0, 1), *(0, 0, 0, 1), *(1, 0, 0, 0)],
+            [0, 1, *(0, 0, 1), *(0, 1, 0), *(1, 0, 0)],
+        ),
+    ],
+    [
+        ("player=0 deal= past=c.", "player=0 deal= count=1 own=2"),
+        ("player=1 deal=high past=c.", "player=1 deal=high count=1 own=0"),
+    ],
+    [0.0, 0.0],
+    [1, 2],
+)
+
+
+def test_what_a_state_answers():
+    game = pyspiel.load_game("toy_shell")
+    assert answers(after(game, 1, 2)) == EXPECTED
+    assert game.information_state_tensor_shape() == [13]
+    assert game.observation_tensor_shape() == [11]
+    assert after(game).chance_outcomes() == [(0, 0.25), (1, 0.75)]
+    assert after(game, 1, 2, 0).returns() == [4.0, -4.0]
+    assert after(game, 1, 2, 0).legal_actions() == []
+    assert after(game, 1).legal_actions() == [0, 1, 2]
+    assert after(game, 1).legal_actions(1) == []
+
+
+def emptied(game):
+    vars(game).clear()
+    return game
+
+
+WAYS = {
+    "itself": lambda game: after(game, 1, 2),
+    "an empty game": lambda game: after(emptied(game), 1, 2),
+    "a game emptied later": lambda game: (after(game, 1, 2), emptied(game))[0],
+    "clone": lambda game: after(game, 1, 2).clone(),
+    "clone of an empty game's": lambda game: after(emptied(game), 1, 2).clone(),
+    "child": lambda game: after(game, 1).child(2),
+    "deepcopy": lambda game: copy.deepcopy(after(game, 1, 2)),
+    "pickle": lambda game: pickle.loads(pickle.dumps(after(game, 1, 2))),
+    "game of the state": lambda game: after(after(game, 1).get_game(), 1, 2),
+    "deepcopy of the game": lambda game: after(copy.deepcopy(game), 1, 2),
+    "pickle of the game": lambda game: after(pickle.loads(pickle.dumps(game)), 1, 2),
+    "text of the state": lambda game: game.deserialize_state(after(game, 1, 2).serialize()),
+    "text of game and state": lambda game: pyspiel.deserialize_game_and_state(
+        pyspiel.serialize_game_and_state(game, after(game, 1, 2))
+    )[1],
+    "game from a text": lambda game: after(
+        pyspiel.deserialize_game_and_state(pyspiel.serialize_game_and_state(game, after(game)))[0], 1, 2
+    ),
+    "new state of a collected game's state": lambda game: after(orphan().get_game(), 1, 2),
+    "a state's state": lambda game: after(orphan().clone().get_game(), 1).child(2),
+}
+
+
+def orphan():
+    """Returns a state whose game nobody but the state knows."""
+    state = after(pyspiel.load_game("toy_shell"), 1, 2)
+    gc.collect()
+    return state
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_states_answer_however_they_came_about(way):
+    state = WAYS[way](pyspiel.load_game("toy_shell"))
+    gc.collect()  # the game is gone, if only the line above knew it
+    assert isinstance(state, PyspielState)
+    assert isinstance(state.get_game(), PyspielGame)
+    assert answers(state) == EXPECTED
+    assert answers(state.clone()) == EXPECTED
+    state.apply_action(0)
+    assert state.is_terminal()
+    assert state.returns() == [4.0, -4.0]
+    assert state.get_game().max_chance_nodes_in_history() == 1
+
+
+def test_copies_are_independent():
+    state = after(pyspiel.load_game("toy_shell"), 1)
+    for twin in (state.clone(), copy.deepcopy(state), pickle.loads(pickle.dumps(state))):
+        twin.apply_action(2)
+        assert state.history() == [1]
+        assert state.legal_actions() == [0, 1, 2]
+        assert state.words.tolist() == [0, 2, 0, 0, 0]
+        assert answers(twin) == EXPECTED
+    state.legal_actions().append(99)
+    state._legal_actions(0).append(99)
+    assert state.legal_actions() == [0, 1, 2]
+    start = after(state.get_game())
+    start.chance_outcomes().clear()
+    assert len(start.chance_outcomes()) == 2
+
+
+# --- observers ---
+
+PRIVATE = pyspiel.PrivateInfoType
+
+
+@pytest.mark.parametrize(
+    ("recall", "public", "private", "expected", "text"),
+    [
+        (
+            True,
+            True,
+            PRIVATE.SINGLE_PLAYER,
+            {"deal": [0, 0, 1], "past": [0, 0, 0, 1, 1, 0, 0, 0]},
+            "deal=high past=c.",
+        ),
+        (True, True, PRIVATE.NONE, {"past": [0, 0, 0, 1, 1, 0, 0, 0]}, "past=c."),
+        (True, False, PRIVATE.SINGLE_PLAYER, {"deal": [0, 0, 1]}, "deal=high"),
+        (True, False, PRIVATE.NONE, {}, ""),
+        (
+            False,
+            True,
+            PRIVATE.SINGLE_PLAYER,
+            {"deal": [0, 0, 1], "count": [0, 1, 0], "own": [1, 0, 0]},
+            "deal=high count=1 own=0",
+        ),
+        (False, True, PRIVATE.NONE, {"count": [0, 1, 0]}, "count=1"),
+        (False, False, PRIVATE.SINGLE_PLAYER, {"deal": [0, 0, 1], "own": [1, 0, 0]}, "deal=high own=0"),
+    ],
+)
+def test_observers_by_hand(recall, public, private, expected, text):
+    game = pyspiel.load_game("toy_shell")
+    observer = make_observation(
+        game, pyspiel.IIGObservationType(perfect_recall=recall, public_info=public, private_info=private)
+    )
+    for _ in range(2):  # what was seen before leaves nothing behind
+        observer.set_from(after(game, 0, 1, 2), 0)
+        observer.set_from(after(game, 1, 2), 1)
+        assert list(observer.dict) == ["player", *expected]
+        assert observer.tensor.dtype == np.float32
+        assert observer.tensor.tolist() == [0, 1, *itertools.chain(*expected.values())]
+        assert observer.dict["player"].tolist() == [0, 1]
+        for name, vector in expected.items():
+            assert observer.dict[name].ravel().tolist() == vector
+            assert np.shares_memory(observer.dict[name], observer.tensor)
+        assert observer.string_from(after(game, 1, 2), 1) == f"player=1 {text}".rstrip()
+    if "past" in expected:
+        assert observer.dict["past"].shape == (2, 4)
+
+
+@pytest.mark.parametrize("player", [-1, 2])
+def test_observers_refuse_players_that_are_not_there_and_keep_what_they_saw(player):
+    game = pyspiel.load_game("toy_shell")
+    observer = game.make_py_observer()
+    observer.set_from(after(game, 1, 2), 1)
+    before = observer.tensor.tolist()
+    with pytest.raises(ValueError, match=r"players of this game are 0 \.\. 1"):
+        observer.set_from(after(game, 0), player)
+    assert observer.tensor.tolist() == before
+    with pytest.raises(ValueError, match=r"players of this game are 0 \.\. 1"):
+        observer.string_from(after(game, 0), player)
+
+
+# --- threads ---
+
+
+def play(game, seed):
+    rng, state, seen = random.Random(seed), game.new_initial_state(), []
+    while not state.is_terminal():
+        if state.is_chance_node():
+            seen.append(state.chance_outcomes())
+        seen.append([state.legal_actions(), state.information_state_string(0), state.observation_tensor(1)])
+        state = state.child(rng.choice(state.legal_actions())) if rng.random() < 0.5 else state.clone()
+    return seen, state.returns(), state.history()
+
+
+def test_threads_ask_states_of_one_game():
+    expected = [play(pyspiel.load_game("toy_shell"), seed) for seed in range(60)]
+    game = pyspiel.load_game("toy_shell")
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(lambda seed: play(game, seed), list(range(60)) * 3)) == expected * 3
+
+
+def test_a_thread_that_finds_legal_actions_finds_their_probabilities():
+    class Watched(_Position):
+        def __setattr__(self, name, value):
+            if name == "legal" and value is not None:
+                assert [action for action, _ in self.outcomes] == value
+            super().__setattr__(name, value)
+
+    game = ShellToyGame()
+    assert Watched(game, game.first_state.copy()).find_legal() == [0, 1]
