@@ -31,6 +31,7 @@ SCHEMES = {
     "outcome": {},
     "outcome(shared=True)": {},
     "balanced": {},
+    "balanced, no average": {"estimator": "balanced", "averaging": "last"},
     "external, batch=100": {"estimator": "external", "batch": 100},
     "external, baseline": {"estimator": "external", "baseline": True},
     "outcome, baseline": {"estimator": "outcome", "baseline": True},

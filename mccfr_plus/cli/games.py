@@ -21,7 +21,7 @@ class GamesCommand(Command):
     notes = """
 What is counted: as in `mccfr-plus stats GAME`; l is the longest history in moves of players.
 Papers: Lanctot, Waugh, Zinkevich,
-Bowling 2009; Gibson, Lanctot, Burch, Szafron, Bowling 2012; Farina, Kroer, Sandholm 2020. Every game loads with
+Bowling 2009; Gibson, Burch, Lanctot, Szafron 2012; Farina, Kroer, Sandholm 2020. Every game loads with
 pyspiel.load_game(NAME) after `import mccfr_plus`; docs/games.md has the rules.
 """
 

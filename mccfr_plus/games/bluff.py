@@ -7,7 +7,7 @@ otherwise the bidder does. Who has no dice left has lost: -1, and 1 for the othe
 of ``payoff="match"`` is the value of the round that follows, which the loser (``starts="loser"``) or the winner begins;
 with ``payoff="round"`` every round is worth 1 to its winner, as in OpenSpiel's `liars_dice`, which Bluff(1, 1) equals.
 
-Reference: Gibson et al. 2012, section 5; the order of bids and the wild face as in OpenSpiel.
+Reference: Gibson, Burch, Lanctot, Szafron 2012; the order of bids and the wild face as in OpenSpiel.
 """
 
 from __future__ import annotations

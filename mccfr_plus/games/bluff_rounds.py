@@ -94,7 +94,7 @@ def num_histories(dice1: int, dice2: int, faces: int) -> int:
 
 @cache
 def round_value(game: str) -> float:
-    """Returns player 0's value of a round, at most `PRECISION` away from the truth.
+    """Returns player 0's value of a round, at most `PRECISION` away from the truth, or as far as the file says.
 
     Raises:
         RuntimeError: If it is not kept and there is no solver.

@@ -94,7 +94,10 @@ CATALOGUE = (
     Published(
         "bluff(dice1=1,dice2=1)",
         GIBSON,
-        (Size("histories", "-", 294_883, "OpenSpiel's liars_dice"), Size("infosets", "24,576", 24_576)),
+        (
+            Size("histories", "-", 294_883, "as OpenSpiel's liars_dice"),
+            Size("infosets", "-", 24_576, "as OpenSpiel's liars_dice"),
+        ),
     ),
     Published(
         "bluff",
@@ -104,7 +107,14 @@ CATALOGUE = (
             Size("infosets", "over 3.5 million", 3_538_944, _ROUNDED),
         ),
     ),
-    Published("nl_holdem_buckets", GIBSON, (Size("histories", "-", 173_926), Size("infosets", "-", 2_640))),
+    Published(
+        "nl_holdem_buckets",
+        GIBSON,
+        (
+            Size("histories", "-", 173_926, "not printed for this stack"),
+            Size("infosets", "-", 2_640, "not printed for this stack"),
+        ),
+    ),
     Published(
         "nl_holdem_buckets(stack=36)",
         GIBSON,
