@@ -8,6 +8,7 @@ import numpy as np
 
 from mccfr_plus._jit import kernel
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
+from mccfr_plus.tree.interning import EMPTY, num_places, place_of_row
 from mccfr_plus.tree.layout import Shape
 
 
@@ -87,26 +88,54 @@ def _m_value(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> float:
     Reference: Lanctot et al. 2009, section 4. An action sequence is a list of actions, whatever the infosets they
     were taken at, so that infosets that differ in what others did share one.
     """
-    first, last = arrays.infoset_range[player], arrays.infoset_range[player + 1]
-    parents = arrays.infosets["parent_slot"][first:last].astype(np.int64)
-    has_parent = parents < len(slot_action)
-    above_slot = np.where(has_parent, parents, 0)
-    parent_infoset = np.searchsorted(arrays.infosets["first_slot"][first:last], above_slot, side="right") - 1
-    parent_infoset[~has_parent] = -1
-    parent_action = np.where(has_parent, slot_action[above_slot], -1)
-    sequence = np.full(last - first, -1, np.int64)  # a number for each infoset's action sequence
-    level = np.flatnonzero(~has_parent)
-    total, used = 0.0, 0
-    children = np.argsort(parent_infoset, kind="stable")
-    child_end = np.searchsorted(parent_infoset[children], np.arange(-1, last - first), side="right")
-    while len(level):
-        above = np.where(parent_infoset[level] >= 0, sequence[parent_infoset[level]], -1)
-        keys, numbers, counts = np.unique(
-            np.stack([above, parent_action[level]], axis=1), axis=0, return_inverse=True, return_counts=True
-        )
-        sequence[level] = used + numbers.reshape(-1)
-        used += len(keys)
-        total += float(np.sqrt(counts).sum())
-        begins, ends = child_end[level], child_end[level + 1]
-        level = np.concatenate([children[a:b] for a, b in zip(begins, ends, strict=True)] or [np.empty(0, np.int64)])
-    return total
+    first, last = (int(bound) for bound in arrays.infoset_range[player : player + 2])
+    begin, end = (int(bound) for bound in arrays.slot_range[player : player + 2])
+    count = last - first
+    owner = np.repeat(np.arange(count, dtype=np.int32), arrays.infosets["num_actions"][first:last])
+    sizes = np.zeros(count + 1, np.int32)
+    # Room for as many action sequences as infosets, and the empty one.
+    _count_by_sequence(
+        arrays.infosets[first:last],
+        begin,
+        owner,
+        slot_action[begin:end],
+        np.full(num_places(count + 1), EMPTY, np.int32),
+        np.empty((count + 1, 2), np.int64),
+        np.empty(count, np.int32),
+        np.empty(2, np.int64),
+        sizes,
+    )
+    return float(np.sqrt(sizes).sum())
+
+
+@kernel
+def _count_by_sequence(infosets, begin, owner, action, table, rows, sequence, row, sizes):
+    """Counts a player's infosets by the action sequence that leads to them.
+
+    Args:
+        infosets: ``[num_infosets]`` INFOSET, the player's; parents come first.
+        begin: The player's first slot.
+        owner: ``[num_slots]`` int32, the infoset of each of the player's slots.
+        action: ``[num_slots]``, the action of each.
+        table: Empty, see `interning`. Scratch.
+        rows: ``[num_infosets + 1, 2]`` int64, scratch: each sequence's last action and what comes before it.
+        sequence: ``[num_infosets]`` int32, scratch: the number of each infoset's action sequence.
+        row: ``[2]`` int64, scratch.
+        sizes: ``[num_infosets + 1]`` int32 zeros, an output: number of infosets per action sequence.
+    """
+    used = 1  # 0 is the empty sequence
+    rows[0, 0], rows[0, 1] = -1, 0
+    for infoset in range(len(infosets)):
+        parent = infosets[infoset]["parent_slot"] - begin
+        number = 0
+        if parent < len(owner):
+            row[0], row[1] = sequence[owner[parent]], action[parent]
+            place = place_of_row(table, rows, row)
+            number = table[place]
+            if number == EMPTY:
+                number = used
+                table[place] = number
+                rows[number, 0], rows[number, 1] = row[0], row[1]
+                used += 1
+        sequence[infoset] = number
+        sizes[number] += 1
