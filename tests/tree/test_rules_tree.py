@@ -533,12 +533,15 @@ def test_ctrl_c_ends_a_build_soon_and_leaves_nothing():
 
     timer = threading.Timer(1.0, interrupt)
     timer.start()
+    # A shell that runs tests in the background has the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
             compile_game(game, max_nodes=2**31 - 2, progress=True)
         assert time.monotonic() - sent[0] < 3.0
     finally:
         timer.cancel()
+        signal.signal(signal.SIGINT, before)
     gc.collect()
     assert not [thing for thing in gc.get_objects() if type(thing) is rules_tree._Builder]
     assert not list(tqdm._instances)
