@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import NOW, RECALLED, Field, Layout, Rules
 
 
-class RulesGame:
+class RulesGame(ABC):
     """A game whose rules are kernels. OpenSpiel loads it once `register_game` has seen the class.
 
     A subclass sets the attributes below and defines `layout`; it may also define how things are written. It is an
@@ -68,13 +69,13 @@ class RulesGame:
     # --- what a subclass defines ---
 
     @classmethod
+    @abstractmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game with these parameters, which have an entry for each one of `defaults`.
 
         Raises:
             ValueError: If a parameter is out of range; the message says what is allowed.
         """
-        raise NotImplementedError(f"{cls.__name__} must define layout")
 
     def action_text(self, player: int, action: int) -> str:
         """Returns how an action of a player is written."""

@@ -249,8 +249,12 @@ def register_game(game: type[RulesGame]) -> type[RulesGame]:
     or when a file is both the program and a module, which Numba imports for the kernels that it keeps on disk.
 
     Raises:
-        ValueError: If OpenSpiel has another game of that name.
+        ValueError: If the class lacks something, or OpenSpiel has another game of that name.
     """
+    lacking = [what for what in ("short_name", "long_name", "rules") if not hasattr(game, what)]
+    lacking += sorted(game.__abstractmethods__)
+    if lacking:
+        raise ValueError(f"{game.__name__} cannot be registered: define {', '.join(lacking)}.")
     name = game.short_name
     former = _registered.get(name)
     if name in pyspiel.registered_names() and (former is None or _origin(former) != _origin(game)):

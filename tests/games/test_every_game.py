@@ -233,3 +233,11 @@ def test_a_class_that_is_defined_again_takes_the_place_of_the_former_one():
     before = pyspiel.load_game(define("first").short_name)
     after = pyspiel.load_game(define("second").short_name)
     assert [type(game.rules_game).long_name for game in (before, after)] == ["first", "second"]
+
+
+def test_an_incomplete_class_cannot_be_registered():
+    class Nothing(mccfr_plus.games.RulesGame):
+        short_name = "nothing"
+
+    with pytest.raises(ValueError, match="Nothing cannot be registered: define long_name, rules, layout"):
+        mccfr_plus.games.register_game(Nothing)
