@@ -41,7 +41,7 @@ def announce_compilation(function: Any) -> Iterator[None]:
         yield
         return
     how_often = "in every process, because of your own parts" if function in _recompiled else "once on a machine"
-    text = f"compiling the kernels: this happens {how_often} and takes up to a minute"
+    text = f"compiling the kernels: this happens {how_often} and takes about a minute"
     timer = threading.Timer(_NOTICE_AFTER, _log_once, [text])
     timer.daemon = True
     timer.start()
