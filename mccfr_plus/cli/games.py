@@ -42,12 +42,11 @@ pyspiel.load_game(NAME) after `import mccfr_plus`; docs/games.md has the rules.
         print()
         print("Sizes in the papers and by enumeration:")
         print()
-        rows = [["game", "paper", "", "published", "ours", "verdict"]]
+        rows = [["", "published", "ours", "verdict"]]
         for entry in CATALOGUE:
-            for number, size in enumerate(entry.sizes):
-                first = [entry.game, entry.paper] if not number else ["", ""]
-                rows.append([*first, size.what, size.published, number_text(size.ours), size.verdict])
-        output.print_table(rows, texts=(0, 1, 2, 5))
+            rows.append([f"{entry.game}  ({entry.paper})"])
+            rows += [[f"  {size.what}", size.published, number_text(size.ours), size.verdict] for size in entry.sizes]
+        output.print_table(rows, texts=(0, 3))
         if values.json:
             output.print_json(
                 {

@@ -25,8 +25,12 @@ def show_notes() -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -> None:
-    """Prints rows with their columns aligned: those of `texts` to the left, numbers to the right."""
-    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(max(len(row) for row in rows))]
+    """Prints rows with their columns aligned: those of `texts` to the left, numbers to the right.
+
+    A row of one cell among longer ones is a heading: it takes no part in the widths.
+    """
+    aligned = [row for row in rows if len(row) > 1] or rows
+    widths = [max(len(row[i]) for row in aligned if i < len(row)) for i in range(max(len(row) for row in aligned))]
     for row in rows:
         cells = [cell.ljust(widths[i]) if i in texts else cell.rjust(widths[i]) for i, cell in enumerate(row)]
         print("  ".join(cells).rstrip())

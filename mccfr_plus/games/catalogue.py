@@ -145,7 +145,7 @@ CATALOGUE = (
         (
             Size("histories", "21,613", 213_465, "another graph: the paper does not print its own"),
             Size(
-                "sequences", "2,029, 52", (2_029, 234), "the defender's is exact, the attacker's follows from the graph"
+                "sequences", "2,029, 52", (2_029, 234), "the defender's is exact, the attacker's another graph's"
             ),
         ),
     ),

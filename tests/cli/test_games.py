@@ -4,7 +4,7 @@ import json
 
 from mccfr_plus.cli.games import number_text
 from mccfr_plus.games import GAMES
-from mccfr_plus.games.catalogue import CATALOGUE
+from mccfr_plus.games.catalogue import CATALOGUE, Published
 
 
 def test_lists_every_game_with_its_parameters(command):
@@ -27,13 +27,16 @@ def test_lists_the_papers_figures_beside_ours(command):
     lines = command("games").out.splitlines()
     begin = lines.index("Sizes in the papers and by enumeration:") + 2
     table = lines[begin + 1 :]
-    assert lines[begin].split() == ["game", "paper", "published", "ours", "verdict"]
-    sizes = [(entry, size) for entry in CATALOGUE for size in entry.sizes]
-    assert len(table) == len(sizes)
-    for line, (entry, size) in zip(table, sizes, strict=True):
-        assert line.startswith(f"{entry.game}  ") == (size is entry.sizes[0])
-        assert f"  {number_text(size.ours)}  {size.verdict}" in line
-        assert f" {size.published} " in line
+    assert lines[begin].split() == ["published", "ours", "verdict"]
+    expected = [each for entry in CATALOGUE for each in (entry, *entry.sizes)]
+    for line, each in zip(table, expected, strict=True):
+        if isinstance(each, Published):
+            assert line == f"{each.game}  ({each.paper})"
+        else:
+            assert line.startswith(f"  {each.what}  ")
+            assert f"  {number_text(each.ours)}  {each.verdict}" in line
+            assert f" {each.published} " in line
+    assert max(map(len, table)) <= 136
 
 
 def test_json(command):
