@@ -144,9 +144,7 @@ CATALOGUE = (
         FARINA,
         (
             Size("histories", "21,613", 213_465, "another graph: the paper does not print its own"),
-            Size(
-                "sequences", "2,029, 52", (2_029, 234), "the defender's is exact, the attacker's another graph's"
-            ),
+            Size("sequences", "2,029, 52", (2_029, 234), "the defender's is exact, the attacker's another graph's"),
         ),
     ),
     Published(
