@@ -21,6 +21,7 @@ setup(
         "numpy>=1.26",
         "absl-py>=2.0",
         "numba>=0.60",
+        "psutil>=5.9",
         "tqdm>=4.60",
     ],
     extras_require={

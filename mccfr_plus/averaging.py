@@ -32,8 +32,10 @@ from mccfr_plus._jit import inline_kernel, kernel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import Way
 from mccfr_plus.estimators.draws import draw_action, draw_outcome, draw_uniform
+from mccfr_plus.native import head_of
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, at, note_visit, push, refresh_reach
+from mccfr_plus.tree.growth import grow
+from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, push, refresh_reach
 
 _EXACT, _TOUCHED, _VISITS, _OWN_WALK, _LAZY, _OPTIMISTIC, _NONE, _CUSTOM = (int(w) for w in Way)
 
@@ -147,8 +149,12 @@ def accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
         weight: Weight of this iteration.
         all_own: For `OWN_WALK`, whether to visit all own actions, by their reach, instead of drawing one.
     """
+    if way == _OWN_WALK:
+        if not own_walk(tree, strategy, workspace, player, all_own):
+            return
+        add_visits(strategy, average, workspace, weight)
     average[at(tree.slot_range[-1] + player)] += weight
-    marks = workspace.mark
+    marks = workspace.seen
     if way == _LAZY:
         begin = tree.infoset_range[player]
         for position in range(begin, begin + workspace.num_touched[player]):
@@ -160,9 +166,6 @@ def accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
             average[at(slot)] += weight * workspace.reach[at(slot)]
     elif way in (_TOUCHED, _OPTIMISTIC):
         _add_touched(tree, strategy, average, workspace, player, weight, way == _OPTIMISTIC)
-    elif way == _OWN_WALK:
-        own_walk(tree, strategy, workspace, player, all_own)
-        add_visits(strategy, average, workspace, weight)
 
 
 @inline_kernel
@@ -208,8 +211,14 @@ def settled(infosets, strategy, average, marks, sums):
 @inline_kernel
 def add_visits(strategy, average, workspace, weight):
     """Adds strategies, or the actions drawn, at the infosets that a walk listed. `average` is modified in place."""
-    for visit in range(workspace.counts[NUM_VISITS]):
-        entry = workspace.visits[at(visit)]
+    add_listed(strategy, average, workspace.visits, workspace.counts[NUM_VISITS], weight)
+
+
+@inline_kernel
+def add_listed(strategy, average, visits, num_visits, weight):
+    """Does what `add_visits` does for a list of visits."""
+    for visit in range(num_visits):
+        entry = visits[at(visit)]
         first, count, scale = entry["first_slot"], entry["num_actions"], weight * entry["weight"]
         if count < 0:  # DRAWN_ACTION
             average[at(first)] += scale
@@ -231,8 +240,8 @@ def _add_touched(tree, strategy, average, workspace, player, weight, since_last)
         above = reach[infoset["parent_slot"]]
         scale = weight
         if since_last:
-            scale = total - workspace.mark[first]["seen"]
-            workspace.mark[first]["seen"] = total
+            scale = total - workspace.seen[first]["seen"]
+            workspace.seen[first]["seen"] = total
         for slot in range(first, first + infoset["num_actions"]):
             reach[slot] = above * strategy[slot]
             average[slot] += scale * reach[slot]
@@ -243,15 +252,21 @@ def own_walk(tree, strategy, workspace, player, all_own):
     """Lists the player's infosets in `workspace.visits`, in expectation by own reach alone. Modified in place.
 
     Chance is drawn on-policy and other players uniformly, neither of which changes over time. Own actions are drawn
-    on-policy, or all visited that have positive reach, with that reach as weight.
+    on-policy, or all visited that have positive reach, with that reach as weight. Returns whether it was finished; if
+    not, the tree could not grow.
     """
     nodes, stack, rng = tree.nodes, workspace.stack, workspace.rng
     pending, num_visits, nodes_touched = 0, 0, 0
-    node, reach = 0, 1.0
+    node, reach, thread = 0, 1.0, workspace.counts[THREAD]
     while True:
+        kind, count = head_of(nodes, node)
+        if count == 0 and kind != TERMINAL:  # nobody was here before
+            if grow(tree.growth, node, thread):
+                continue
+            return False
         nodes_touched += 1
         record = nodes[node]
-        kind, count, child, payload = record["kind"], record["num_children"], record["first_child"], record["payload"]
+        child, payload = record["first_child"], record["payload"]
         if kind == player:
             note_visit(workspace, num_visits, payload, count, reach)
             num_visits += 1
@@ -275,3 +290,4 @@ def own_walk(tree, strategy, workspace, player, all_own):
             break
     workspace.counts[NUM_VISITS] = num_visits
     workspace.counts[NODES_TOUCHED] += nodes_touched
+    return True

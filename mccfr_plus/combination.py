@@ -13,6 +13,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.grown_tree import GrownTree
 from mccfr_plus.workspace import DRAWN_ACTIONS, NO_VISITS, VISITED
 
 logger = logging.getLogger("mccfr_plus")
@@ -65,7 +66,7 @@ class Combination(NamedTuple):
             if estimator.average(2) != Way.VISITS:
                 raise ConfigError(f"averaging='sampled' counts the actions drawn for opponents, and {name} draws none.")
 
-    def check_game(self, tree: GameTree) -> None:
+    def check_game(self, tree: GameTree | GrownTree) -> None:
         """Raises GameError or ConfigError if the parts are wrong for a game."""
         if self.averaging.method == "sampled" and tree.num_players != 2:
             raise ConfigError(
@@ -86,8 +87,22 @@ class Combination(NamedTuple):
             tree.game.get_type().short_name,
         )
 
-    def way(self, tree: GameTree) -> Way:
+    def needs_whole_tree(self) -> str | None:
+        """Returns which part needs a complete tree, as a user names it; None if none does."""
+        if self.estimator.needs_whole_tree:
+            return f"estimator={self.estimator.short_name!r}"
+        if self.minimizer.needs_whole_tree:
+            return f"minimizer={self.minimizer.short_name!r} and weights that depend on the tree"
+        if self.averaging.kernel is not None or self.averaging.method == "exact":
+            return f"averaging={self.averaging.method!r}"
+        return None
+
+    def way(self, tree: GameTree | GrownTree) -> Way:
         """Returns how the average is added up."""
+        return self.way_of(tree.num_players, tree.perfect_recall)
+
+    def way_of(self, num_players: int, perfect_recall: bool) -> Way:
+        """Returns how the average is added up in a game."""
         if self.averaging.kernel is not None:
             return Way.CUSTOM
         fixed = {"exact": Way.EXACT, "lazy": Way.LAZY, "optimistic": Way.OPTIMISTIC, "last": Way.NONE}
@@ -95,23 +110,25 @@ class Combination(NamedTuple):
             return fixed[self.averaging.method]
         if not self.estimator.samples:
             return Way.EXACT
-        if self.averaging.method == "auto" and tree.perfect_recall:
+        if self.averaging.method == "auto" and perfect_recall:
             return Way.LAZY
-        return self.estimator.average(tree.num_players)
+        return self.estimator.average(num_players)
 
-    def visit_mode(self, tree: GameTree) -> int:
+    def visit_mode(self, tree: GameTree | GrownTree) -> int:
         """Returns what walks list."""
         if self.way(tree) != Way.VISITS:
             return NO_VISITS
         return DRAWN_ACTIONS if self.averaging.method == "sampled" else VISITED
 
-    def sampling_strategy(self, tree: GameTree, strategy_of: Callable[[GameTree, Any], np.ndarray]) -> np.ndarray:
+    def sampling_strategy(
+        self, tree: GameTree | GrownTree, strategy_of: Callable[[GameTree, Any], np.ndarray]
+    ) -> np.ndarray:
         """Returns the estimator's own sampling strategy, ``[num_slots]`` float64; empty if it has none.
 
         Raises:
             ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
         """
-        if self.estimator.guide != Guide.SAMPLING:
+        if self.estimator.guide != Guide.SAMPLING or not isinstance(tree, GameTree):
             return np.zeros(0)
         given = self.estimator.sampling_strategy(tree)
         strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)

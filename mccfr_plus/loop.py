@@ -15,8 +15,20 @@ from mccfr_plus.estimators.base import Estimator, Scheme, Way
 from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.minimizers.base import Minimizer, Rule
 from mccfr_plus.minimizers.fold import minimize, nothing_to_prepare
+from mccfr_plus.team import FAIL, GO_ON, PAUSE, SIGNAL, SIZE, add_team_visits, is_first, merge, wait
 from mccfr_plus.tree.arrays import CHANCE, TreeArrays
-from mccfr_plus.workspace import ITERATION, Workspace, begin_gradient, begin_walk, mean_of_walks
+from mccfr_plus.tree.growth import GROWING, MAX_PASSING, NUM_PASSING, STATUS
+from mccfr_plus.workspace import (
+    ITERATION,
+    STEP,
+    STRIDE,
+    THREAD,
+    WALKS_DONE,
+    Workspace,
+    begin_gradient,
+    begin_walk,
+    mean_of_walks,
+)
 
 _TREE = len(TreeArrays._fields)
 _WORKSPACE = _TREE + len(Workspace._fields)
@@ -43,9 +55,13 @@ def loop(
     all_players,
     alternating,
     batch,
+    team,
     iterations,
 ):
-    """Runs iterations.
+    """Runs iterations; fewer if a tree that grows says so, and then the next call goes on where this one was.
+
+    It stops between two walks when nodes that pass are to be forgotten (`growth.forget`). When the tree could not
+    grow in the middle of a walk (`growth.STATUS`), the random generator is set back to where the gradient began.
 
     Args:
         tree: `TreeArrays`.
@@ -65,38 +81,51 @@ def loop(
         all_own: See `accumulate`.
         all_players: Whether the walk for player 0 serves all players.
         alternating: Whether each player is updated before the next one's gradient is estimated.
-        batch: How many walks make one gradient.
+        batch: How many walks make one gradient; of each thread, if several make one together.
+        team: See `team`. Modified in place.
         iterations: How many.
     """
     tree, workspace = borrow(tree), borrow(workspace)
     strategy, tables, average = borrow(strategy), borrow(tables), borrow(average)
-    guide, baseline = borrow(guide), borrow(baseline)
+    guide, baseline, team = borrow(guide), borrow(baseline), borrow(team)
     estimator_parameters, minimizer_parameters = borrow(estimator_parameters), borrow(minimizer_parameters)
     num_players = len(tree.slot_range) - 1
+    counts, growth = workspace.counts, tree.growth
+    size = team[0, SIZE]
+    first_iteration = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1
+    is_leader = is_first(workspace, team)
     for _ in range(iterations):
-        workspace.counts[ITERATION] += 1
-        iteration = workspace.counts[ITERATION]
+        iteration = counts[ITERATION] * counts[STRIDE] + first_iteration
         weight = 1.0
         if gamma == 1.0:
             weight = float(iteration)
         elif gamma != 0.0:
             weight = float(iteration) ** gamma
         # One place that estimates and one that minimizes, in both orders of play: each is inlined once.
-        for step in range(2 * num_players):
+        for step in range(counts[STEP], 2 * num_players):
             if alternating:
                 player, is_update = step // 2, step % 2 == 1
             else:
                 player, is_update = step % num_players, step >= num_players
             if is_update:
-                minimize(tree, strategy, tables, workspace, player, iteration, minimizer_parameters)
+                if is_leader:
+                    minimize(tree, strategy, tables, workspace, player, iteration, minimizer_parameters)
+                if size > 1:
+                    wait(team)
                 continue
-            if not all_players:
+            rng_before, walks_done = workspace.rng[0], counts[WALKS_DONE]
+            if walks_done > 0:
+                counts[WALKS_DONE] = 0
+            elif not all_players:
                 begin_gradient(tree, workspace, player)
             elif player == 0:
                 for other in range(num_players):
                     begin_gradient(tree, workspace, other)
-            for _ in range(0 if all_players and player > 0 else batch):
-                begin_walk(workspace)
+            for number in range(walks_done, 0 if all_players and player > 0 else batch):
+                if size == 1 and 2 * growth[NUM_PASSING] > growth[MAX_PASSING]:
+                    counts[STEP], counts[WALKS_DONE] = step, number
+                    return
+                begin_walk(workspace, size > 1 and number > 0)
                 if len(baseline) > 0:
                     estimate_controlled(
                         estimator_parameters,
@@ -112,11 +141,35 @@ def loop(
                     )
                 else:
                     estimate(estimator_parameters, guide, tree, strategy, workspace, player, visit_mode)
-                if way == _VISITS:
+                if growth[STATUS] != GROWING:
+                    break
+                if way == _VISITS and size == 1:
                     add_visits(strategy, average, workspace, weight / batch)
-            if batch > 1:
-                mean_of_walks(workspace, tree, player, batch)
-            accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
+            if size > 1:
+                wait(team)
+            if is_leader and growth[STATUS] == GROWING:
+                if size > 1:
+                    merge(tree, workspace, team, player)
+                    if way == _VISITS and not (all_players and player > 0):
+                        add_team_visits(team, strategy, average, weight / (size * batch))
+                if size * batch > 1:
+                    mean_of_walks(workspace, tree, player, size * batch)
+                accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
+            signal = GO_ON if growth[STATUS] == GROWING else FAIL
+            if size > 1:
+                if is_leader:
+                    is_full = signal == GO_ON and 2 * growth[NUM_PASSING] > growth[MAX_PASSING]
+                    team[0, SIGNAL] = PAUSE if is_full else signal
+                wait(team)
+                signal = team[0, SIGNAL]
+            if signal == FAIL:
+                counts[STEP], workspace.rng[0] = step, rng_before
+                return
+            if signal == PAUSE:
+                counts[STEP] = step + 1
+                return
+        counts[STEP] = 0
+        counts[ITERATION] += 1
 
 
 @kernel
@@ -144,6 +197,7 @@ def run(iterations, *flat):
         rest[13],
         rest[14],
         rest[15],
+        rest[16],
         iterations,
     )
 

@@ -16,16 +16,21 @@ from mccfr_plus import loop, parts
 from mccfr_plus._jit import announce_compilation
 from mccfr_plus.averaging import PowerAverage, settled
 from mccfr_plus.combination import Combination
-from mccfr_plus.errors import ConfigError, PolicyError
+from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
-from mccfr_plus.evaluation.evaluate import Evaluation, evaluate_strategy
+from mccfr_plus.evaluation.evaluate import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.keyed_policy import KeyedPolicy
 from mccfr_plus.minimizers import Minimizer, RegretMatching
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.rng import new_state
+from mccfr_plus.team import new_team
 from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, new_workspace, workspace_bytes
+from mccfr_plus.tree.grown_tree import GrownTree
+from mccfr_plus.tree.growth import INFOSETS_FULL, NODES_FULL
+from mccfr_plus.tree_choice import TreeOptions, tree_for
+from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, STEP, WALKS_DONE, new_workspace, workspace_bytes
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -67,6 +72,12 @@ class Solver:
         batch: How many walks make one gradient, which is their mean (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
         seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        tree: ``"compiled"``: the whole tree is built first; ``"grown"``: nodes are asked for when a walk first comes
+            to them; ``"auto"``: compiled if it fits, else grown. The results are the same bits.
+        memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A growing tree keeps within it:
+            when nodes have taken their share, further ones are forgotten after use; when infosets have, `run` stops.
+        keys: How a growing tree tells infosets apart: ``"hash"``, 128 bits of their texts; ``"checked"``, the same and
+            looked at twice; ``"text"``, the texts themselves.
 
     Raises:
         GameError: If the game cannot be compiled, or a part is wrong for it (imperfect recall).
@@ -90,6 +101,9 @@ class Solver:
         batch: int = 1,
         baseline: Baseline | str | bool | None = None,
         seed: int | np.random.Generator | None = None,
+        tree: str = "auto",
+        memory: str | int | float | None = None,
+        keys: str = "hash",
     ):
         self.estimator = parts.estimator_of(estimator)
         self.minimizer = parts.minimizer_of(minimizer)
@@ -99,20 +113,28 @@ class Solver:
         self.alternating = not self.estimator.updates_all_players if alternating is None else bool(alternating)
         self._combination.check_parts()
         rng = new_state(seed)
-        self.tree = compile_game(game)
+        self.tree = tree_for(game, TreeOptions(tree, memory, keys), self._combination, threads=1)
         self._combination.check_game(self.tree)
         self._way = self._combination.way(self.tree)
-        tree = self.tree
+        self.stopped: str | None = None
+        self._has_forgotten = False
+        self._tree_to_evaluate: GameTree | None = None
         with_baseline = self.baseline is not None
+        places = self.tree
+        strategy = places.uniform_strategy() if isinstance(places, GameTree) else np.zeros(places.slot_capacity)
+        tables = self.minimizer.tables(places)
+        if isinstance(places, GrownTree):
+            row = self.minimizer.row_of_ones
+            places.bind(strategy, None if row is None else tables[row], check_depth=with_baseline)
         self._bind(
-            strategy=tree.uniform_strategy(),
-            tables=self.minimizer.tables(tree),
-            average=np.zeros(tree.num_slots + tree.num_players),
-            baselines=np.zeros((tree.num_players, tree.num_nodes) if with_baseline else (0, 0)),
-            sampling=self._combination.sampling_strategy(tree, strategy_of),
+            strategy=strategy,
+            tables=tables,
+            average=np.zeros(places.slot_capacity + places.num_players),
+            baselines=np.zeros((places.num_players, places.node_capacity) if with_baseline else (0, 0)),
+            sampling=self._combination.sampling_strategy(places, strategy_of),
             workspace=new_workspace(
-                tree.arrays,
-                tree.shape,
+                places.arrays,
+                places.shape,
                 rng,
                 max_visits=self._max_visits(),
                 once=self.estimator.draws_once,
@@ -134,10 +156,12 @@ class Solver:
         """Keeps the state and the kernel's arguments in the order that it takes them."""
         tree = self.tree
         self._way = self._combination.way(tree)
-        arrays = tree.arrays_with_leaves if self.estimator.needs_leaves else tree.arrays
+        with_leaves = self.estimator.needs_leaves and isinstance(tree, GameTree)
+        arrays = tree.arrays_with_leaves if with_leaves else tree.arrays  # type: ignore[union-attr]
         self._strategy, self._tables, self._average = strategy, tables, average
         self._baselines, self._sampling = baselines, sampling
         self._workspace, self._minimizer_parameters = workspace, minimizer_parameters
+        self._team = new_team([workspace], together=False)
         guides = {
             Guide.NONE: np.zeros(0),
             Guide.SAMPLING: sampling,
@@ -163,11 +187,14 @@ class Solver:
             self.estimator.updates_all_players,
             self.alternating,
             int(self.batch),
+            self._team,
         )
         self._run = loop.runner(self.estimator, self.minimizer, self.averaging)
         self._counts = workspace.counts
 
     def _max_visits(self) -> int:
+        if isinstance(self.tree, GrownTree):  # memory that is not used costs nothing
+            return self.tree.node_capacity if self.way in (Way.OWN_WALK, Way.VISITS) else 0
         nodes, players, all_own = self.tree.arrays.nodes, range(self.tree.num_players), self.estimator.walks_all_own
         if self.way == Way.OWN_WALK:
             return int(max(loop.max_visits(nodes, p, True, False, all_own) for p in players))
@@ -182,7 +209,51 @@ class Solver:
 
     def iteration(self) -> None:
         """Runs one iteration: one gradient and one update for every player."""
-        self._run(1, *self._arguments)
+        self._advance(1)
+
+    def _advance(self, iterations: int) -> None:
+        """Runs iterations; fewer if the memory of a growing tree is full, which `stopped` then says."""
+        target = self.iterations + iterations
+        self._run(iterations, *self._arguments)
+        if self.tree.grows:
+            self._grow_on(target)
+
+    def _grow_on(self, target: int) -> None:
+        """Looks why the kernel has returned, and runs on to the target where that is possible.
+
+        Raises:
+            GameError: If the game has raised an error, or has imperfect recall.
+        """
+        tree = self.tree
+        assert isinstance(tree, GrownTree)
+        stuck_at = None
+        while True:
+            tree.raise_error()
+            if not tree.perfect_recall:
+                self._check_recall()
+            if tree.status == INFOSETS_FULL:
+                self.stopped = tree.why_full()
+                tree.go_on()
+                return
+            if tree.status == NODES_FULL:
+                here = self._counts[[ITERATION, STEP, WALKS_DONE]].tolist()
+                if here == stuck_at:
+                    self.stopped = tree.why_full()
+                    tree.go_on()
+                    return
+                stuck_at = here
+                tree.go_on()
+            elif self.iterations >= target:
+                return
+            self._baselines[:, tree.forget()] = 0.0
+            self._run(target - self.iterations, *self._arguments)
+
+    def _check_recall(self) -> None:
+        if self.way == Way.LAZY:
+            self.tree.require_perfect_recall("a lazily formed average")
+        if not self._has_forgotten:
+            self._has_forgotten = True
+            self._combination.check_game(self.tree)
 
     def run(
         self,
@@ -216,7 +287,8 @@ class Solver:
         """
         self._check_limits(iterations, seconds, until, evaluate_every)
         if until is not None or evaluate_every is not None:
-            self.tree.require_perfect_recall("an exploitability")
+            self._compiled().require_perfect_recall("an exploitability")
+        self.stopped = None
         with announce_compilation(self._run):
             self._run(0, *self._arguments)
         target = None if iterations is None else self.iterations + iterations
@@ -229,15 +301,19 @@ class Solver:
                 if target is not None:
                     chunk = min(chunk, target - self.iterations)
                 chunk_begin = time.perf_counter()
-                self._run(chunk, *self._arguments)
+                before = self.iterations
+                self._advance(chunk)
                 now = time.perf_counter()
                 spent = now - begin
                 done = (target is not None and self.iterations >= target) or (seconds is not None and spent >= seconds)
+                if self.stopped is not None:
+                    logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
+                    done = True
                 evaluation = clock.maybe_evaluate(self, now, done)
                 if evaluation is not None and until is not None:
                     done = done or evaluation.exploitability <= until
                     bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
-                bar.update(chunk)
+                bar.update(self.iterations - before)
                 if callback is not None:
                     told = Progress(self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation)
                     done = bool(callback(told)) or done
@@ -277,7 +353,7 @@ class Solver:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
         way = self.way
         if way == Way.NONE:
-            return self._strategy.copy()
+            return self.current_strategy()
         sums = self._average
         if way == Way.LAZY:
             sums = np.empty(len(sums))
@@ -288,15 +364,23 @@ class Solver:
 
     def current_strategy(self) -> np.ndarray:
         """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
-        return self._strategy.copy()
+        return self._strategy[: self.tree.num_slots].copy()
 
-    def average_policy(self) -> TreePolicy:
-        """Returns the average policy, which is what converges to an equilibrium. It owns its numbers."""
-        return TreePolicy(self.tree, self.average_strategy())
+    def average_policy(self) -> TreePolicy | KeyedPolicy:
+        """Returns the average policy, which is what converges to an equilibrium. It owns its numbers.
 
-    def current_policy(self) -> TreePolicy:
+        On a growing tree it is a `KeyedPolicy` over the information states found, uniform elsewhere.
+        """
+        return self._policy(self.average_strategy())
+
+    def current_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns the policy that the next iteration will play. It owns its numbers."""
-        return TreePolicy(self.tree, self._strategy)
+        return self._policy(self.current_strategy())
+
+    def _policy(self, strategy: np.ndarray) -> TreePolicy | KeyedPolicy:
+        if isinstance(self.tree, GrownTree):
+            return KeyedPolicy.of_tree(self.tree, strategy)
+        return TreePolicy(self.tree, strategy)
 
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
         """Returns {action: cumulative regret} at an information state, as the minimizer counts it.
@@ -317,8 +401,39 @@ class Solver:
         return dict(zip(self.tree.legal_actions(infoset), regrets.tolist(), strict=True))
 
     def evaluate(self) -> Evaluation:
-        """Returns values, NashConv and exploitability of the average policy."""
-        return evaluate_strategy(self.tree, self.average_strategy())
+        """Returns values, NashConv and exploitability of the average policy.
+
+        With a growing tree the game is compiled for it, once.
+
+        Raises:
+            BudgetError: If it is too large for that; see `mccfr_plus.approximate` for bounds and estimates.
+        """
+        if isinstance(self.tree, GameTree):
+            return evaluate_strategy(self.tree, self.average_strategy())
+        return evaluate(self._compiled(), self.average_policy())
+
+    def _compiled(self) -> GameTree:
+        if isinstance(self.tree, GameTree):
+            return self.tree
+        if self._tree_to_evaluate is None:
+            try:
+                self._tree_to_evaluate = compile_game(self.tree.game, estimate_margin=1.0)
+            except BudgetError as error:
+                raise BudgetError(f"an exact exploitability needs the whole tree: {error}") from None
+        return self._tree_to_evaluate
+
+    def whole_tree(self, what: str) -> GameTree:
+        """Returns the tree, if it is compiled.
+
+        Args:
+            what: What it is needed for, for the message.
+
+        Raises:
+            ConfigError: If it grows.
+        """
+        if isinstance(self.tree, GrownTree):
+            raise ConfigError(f"{what} needs the whole tree, and this solver's grows: give tree='compiled'.")
+        return self.tree
 
     def nash_conv(self) -> float:
         """Returns the average policy's NashConv."""

@@ -16,7 +16,11 @@ NUM_VISITS = 1  # entries of `visits` in use
 NODES_TOUCHED = 2  # nodes visited since the solver was made
 ITERATION = 3  # iterations finished
 WALK = 4  # number of the current walk, for `drawn`
-NUM_COUNTS = 5
+THREAD = 5  # number of the thread that this workspace belongs to
+STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
+STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loop`
+WALKS_DONE = 8  # walks of the current gradient that are done, where the loop has stopped among them
+NUM_COUNTS = 9
 
 # What a walk notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
@@ -73,9 +77,10 @@ class Workspace(NamedTuple):
     """
 
     gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences and a dump
-    touched: np.ndarray  # [num_infosets] TOUCHED; player p's part starts at infoset_range[p]
+    touched: np.ndarray  # [infoset_range[-1]] TOUCHED; player p's part starts at infoset_range[p]
     num_touched: np.ndarray  # [num_players] int64
     mark: np.ndarray  # [num_slots] MARK, used at first slots
+    seen: np.ndarray  # the same array; with several threads the first one's for all, whose `seen` goes with the average
     reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
     reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy
     visits: np.ndarray  # [max_visits] VISIT
@@ -87,7 +92,16 @@ class Workspace(NamedTuple):
 
 
 def new_workspace(
-    tree: TreeArrays, shape: Shape, rng: np.ndarray, *, max_visits: int = 0, once: bool = False, frames: bool = False
+    tree: TreeArrays,
+    shape: Shape,
+    rng: np.ndarray,
+    *,
+    max_visits: int = 0,
+    once: bool = False,
+    frames: bool = False,
+    thread: int = 0,
+    stride: int = 1,
+    seen: np.ndarray | None = None,
 ) -> Workspace:
     """Returns a fresh workspace for a tree.
 
@@ -98,9 +112,14 @@ def new_workspace(
         max_visits: Room for visits.
         once: Whether walks may draw one action per infoset.
         frames: Whether walks may come back to nodes.
+        thread: The number of the thread that it is for.
+        stride: How many iterations lie between two of this thread.
+        seen: The array `Workspace.seen` of the first thread; None: its own.
     """
     sizes = _sizes(tree, shape, max_visits, once, frames)
-    workspace = Workspace(**{name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}, rng=rng)
+    arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}
+    workspace = Workspace(**arrays, seen=arrays["mark"] if seen is None else seen, rng=rng)
+    workspace.counts[THREAD], workspace.counts[STRIDE] = thread, stride
     workspace.reach[tree.slot_range[-1] :] = 1.0
     return workspace
 
@@ -118,7 +137,7 @@ def _sizes(
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
     return {
         "gradient": (num_slots + num_players + 1, np.float64),
-        "touched": (len(tree.infosets), TOUCHED),
+        "touched": (int(tree.infoset_range[-1]), TOUCHED),
         "num_touched": (num_players, np.int64),
         "mark": (num_slots, MARK),
         "reach": (num_slots + num_players, np.float64),
@@ -151,10 +170,11 @@ def begin_gradient(tree, workspace, player):
 
 
 @inline_kernel
-def begin_walk(workspace):
-    """Forgets what the last walk visited and drew. Called by the loop. Modified in place."""
+def begin_walk(workspace, keep_visits=False):
+    """Forgets what the last walk drew, and visited unless that is to be kept. Called by the loop. Modified in place."""
     counts = workspace.counts
-    counts[NUM_VISITS] = 0
+    if not keep_visits:
+        counts[NUM_VISITS] = 0
     if len(workspace.drawn) > 0:
         if counts[WALK] >= _LAST_STAMP:
             for slot in range(len(workspace.drawn)):

@@ -51,7 +51,8 @@ def nash_conv_claim(solver: Solver) -> NashConvClaim:
     Args:
         solver: After its run: `slack` depends on the number of iterations.
     """
-    tree, estimator, minimizer = solver.tree, solver.estimator, solver.minimizer
+    estimator, minimizer = solver.estimator, solver.minimizer
+    tree = solver.whole_tree("a bound")
     if not tree.perfect_recall:
         return _nothing("the game has imperfect recall")
     if tree.num_players != 2 or not tree.is_constant_sum:

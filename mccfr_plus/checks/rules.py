@@ -15,6 +15,7 @@ import pyspiel
 from mccfr_plus.checks.report import Line, Report, fail
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame
+from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.game import load_game, quiet_openspiel
 from mccfr_plus.tree.game_tree import GameTree, build_tree, compile_game
 from mccfr_plus.tree.order import representative_states
@@ -238,7 +239,7 @@ def _compare_trees(game: PyspielGame, tree: GameTree) -> None:
     """Raises CheckError if the tree differs from that of a walk through pyspiel."""
     look_at = "texts of fields, which must differ where values do, and overridden methods of the game and its states"
     try:
-        other = build_tree(game, record(game, 2 * tree.num_nodes + 1, 1 << 40, progress=False))
+        other = build_tree(game, record(game, Budget(game, 2 * tree.num_nodes + 1, 1 << 40), progress=False))
     except GameError as error:
         fail(game, f"the tree from the rules has {tree.num_nodes:,} histories, but pyspiel's: {error}", look_at=look_at)
     for name, array in tree.arrays._asdict().items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyspiel
 
 from mccfr_plus.solver import Solver
@@ -20,8 +22,13 @@ class DropInSolver(Solver):
     * numpy's global random state is neither read nor changed;
     * a pickled solver goes on bit for bit where it was;
     * simultaneous games are accepted, through OpenSpiel's own conversion to turn-based ones;
-    * a game is walked once, when the solver is built, and must be small enough for that.
+    * a game that is small enough is walked once, when the solver is built; in larger ones a history is asked for when
+      a sampled walk first comes there.
     """
+
+    def __init__(self, *parts: Any, **options: Any):
+        # OpenSpiel's policies are tables of texts, which a tree that grows must keep for that.
+        super().__init__(*parts, **{"keys": "text", **options})
 
     # Aliases and not wrappers: a call costs what `iteration` costs.
     run_iteration = Solver.iteration

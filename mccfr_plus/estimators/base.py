@@ -118,6 +118,15 @@ class Estimator(abc.ABC):
         return False
 
     @property
+    def needs_whole_tree(self) -> bool:
+        """Whether the scheme cannot walk a tree that is not complete.
+
+        A kernel of your own reads nodes itself, and would have to call `mccfr_plus.tree.growth.grow` where it finds one
+        that is not there yet. A sampling strategy is a table over all infosets.
+        """
+        return self.kernel is not None or self.guide == Guide.SAMPLING
+
+    @property
     def needs_perfect_recall(self) -> bool:
         """Whether the scheme is wrong on games where players forget."""
         return True

@@ -29,8 +29,10 @@ from mccfr_plus._jit import inline_kernel, kernel
 from mccfr_plus.estimators.draws import draw_coin, draw_exploring, draw_outcome
 from mccfr_plus.estimators.outcome import exploring_probability
 from mccfr_plus.estimators.walk import draw_for_infoset, inclusion, list_visit, weigh_actions
+from mccfr_plus.native import head_of
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, at, touch
+from mccfr_plus.tree.growth import grow
+from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 
 ONE = 3  # beside the kinds of subsets of own actions: a single one, drawn by `draw_exploring`
 
@@ -74,13 +76,19 @@ def controlled_walk(
     """
     nodes, gradient, frames = tree.nodes, workspace.gradient, workspace.frames
     node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
-    depth, num_visits, nodes_touched = 0, 0, 0
+    depth, num_visits, nodes_touched = 0, workspace.counts[NUM_VISITS], 0
+    thread = workspace.counts[THREAD]
     while True:
         # Arrive at a node: a leaf has a value, any other node gets a frame.
-        nodes_touched += 1
         record = nodes[at(node)]
-        kind, count, payload = record["kind"], record["num_children"], record["payload"]
+        kind, count = head_of(nodes, at(node))
         has_value, value = kind == TERMINAL, 0.0
+        if count == 0 and not has_value:  # nobody was here before
+            if grow(tree.growth, node, thread):
+                continue
+            return
+        nodes_touched += 1
+        payload = record["payload"]
         if has_value:
             value = tree.payoffs[at(payload), at(player)]
             gradient[at(slot)] += weight * value

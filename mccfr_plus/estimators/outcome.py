@@ -17,8 +17,10 @@ appendix (one history for all); Farina et al. 2020, section 4.2 (sampling strate
 from mccfr_plus._jit import inline_kernel
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
 from mccfr_plus.estimators.walk import draw_for_infoset, list_visit
+from mccfr_plus.native import head_of
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, NUM_VISITS, at, note_visit, touch
+from mccfr_plus.tree.growth import grow
+from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, touch
 
 
 @inline_kernel
@@ -44,10 +46,18 @@ def outcome_walk(tree, strategy, exploration, workspace, player, epsilon, visit_
     """
     nodes, rng = tree.nodes, workspace.rng
     slot, weight = tree.slot_range[-1] + player, 1.0
-    num_visits, nodes_touched = 0, 1
-    record = nodes[0]
-    while record["kind"] != TERMINAL:
-        kind, count, payload = record["kind"], record["num_children"], record["payload"]
+    num_visits, nodes_touched = workspace.counts[NUM_VISITS], 1
+    node, thread = 0, workspace.counts[THREAD]
+    while True:
+        kind, count = head_of(nodes, at(node))
+        if kind == TERMINAL:
+            break
+        if count == 0:  # nobody was here before
+            if grow(tree.growth, node, thread):
+                continue
+            return
+        record = nodes[at(node)]
+        payload = record["payload"]
         if kind == player:
             touch(tree, workspace, player, payload, count, slot)
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
@@ -58,9 +68,9 @@ def outcome_walk(tree, strategy, exploration, workspace, player, epsilon, visit_
         else:
             index = draw_for_infoset(strategy, workspace, payload, count)
             num_visits = list_visit(workspace, num_visits, visit_mode, payload, count, index, weight)
-        record = nodes[at(record["first_child"] + index)]
+        node = record["first_child"] + index
         nodes_touched += 1
-    workspace.gradient[at(slot)] += weight * tree.payoffs[at(record["payload"]), at(player)]
+    workspace.gradient[at(slot)] += weight * tree.payoffs[at(nodes[at(node)]["payload"]), at(player)]
     workspace.counts[NUM_VISITS] = num_visits
     workspace.counts[NODES_TOUCHED] += nodes_touched
 
@@ -86,10 +96,18 @@ def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_m
         last[at(player)]["slot"] = tree.slot_range[-1] + player
         last[at(player)]["weight"] = 1.0
     weight = 1.0
-    num_visits, nodes_touched = 0, 1
-    record = nodes[0]
-    while record["kind"] != TERMINAL:
-        kind, count, payload = record["kind"], record["num_children"], record["payload"]
+    num_visits, nodes_touched = workspace.counts[NUM_VISITS], 1
+    node, thread = 0, workspace.counts[THREAD]
+    while True:
+        kind, count = head_of(nodes, at(node))
+        if kind == TERMINAL:
+            break
+        if count == 0:  # nobody was here before
+            if grow(tree.growth, node, thread):
+                continue
+            return
+        record = nodes[at(node)]
+        payload = record["payload"]
         if kind == CHANCE:
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
@@ -102,13 +120,14 @@ def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_m
             last[at(kind)]["slot"] = slot
             last[at(kind)]["weight"] *= strategy[at(slot)]
             weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
-        record = nodes[at(record["first_child"] + index)]
+        node = record["first_child"] + index
         nodes_touched += 1
+    payoffs = nodes[at(node)]["payload"]
     for player in range(num_players):
         others = weight
         for other in range(num_players):
             if other != player:
                 others *= last[at(other)]["weight"]
-        workspace.gradient[at(last[at(player)]["slot"])] += others * tree.payoffs[at(record["payload"]), at(player)]
+        workspace.gradient[at(last[at(player)]["slot"])] += others * tree.payoffs[at(payoffs), at(player)]
     workspace.counts[NUM_VISITS] = num_visits
     workspace.counts[NODES_TOUCHED] += nodes_touched

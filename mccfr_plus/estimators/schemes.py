@@ -75,6 +75,10 @@ class Full(Estimator):
         return not (self.walk or self.pruning)
 
     @property
+    def needs_whole_tree(self) -> bool:
+        return True
+
+    @property
     def walks_all_chance(self) -> bool:
         return True
 

@@ -20,7 +20,9 @@ poker", supplement, algorithm 1 (skipping actions of very negative regret in mos
 
 from mccfr_plus._jit import inline_kernel
 from mccfr_plus.estimators.draws import draw_action, draw_coin, draw_outcome
+from mccfr_plus.native import head_of
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.growth import grow
 from mccfr_plus.workspace import (
     DRAWN_ACTION,
     DRAWN_ACTIONS,
@@ -28,6 +30,7 @@ from mccfr_plus.workspace import (
     NODES_TOUCHED,
     NUM_VISITS,
     STAMP,
+    THREAD,
     VISITED,
     WALK,
     at,
@@ -115,8 +118,8 @@ def walk(
     """
     nodes, payoffs, chance = tree.nodes, tree.payoffs, tree.chance
     gradient, stack, rng = workspace.gradient, workspace.stack, workspace.rng
-    stamp = workspace.counts[STAMP]
-    pending, num_visits, nodes_touched = 0, 0, 0
+    stamp, thread = workspace.counts[STAMP], workspace.counts[THREAD]
+    pending, num_visits, nodes_touched = 0, workspace.counts[NUM_VISITS], 0
     # The first expansion is that of a parent of the root that nobody plays at.
     expanded, child, count, payload = TERMINAL, 0, 1, 0
     slot, weight, is_new, total = tree.slot_range[-1] + player, 1.0, False, 0.0
@@ -140,17 +143,22 @@ def walk(
                 if prune and child_weight == 0.0:
                     continue
             while True:
-                nodes_touched += 1
                 record = nodes[at(node)]
-                kind = record["kind"]
+                kind, width = head_of(nodes, at(node))
                 if kind == TERMINAL:
+                    nodes_touched += 1
                     gradient[at(child_slot)] += child_weight * payoffs[at(record["payload"]), at(player)]
                     break
+                if width == 0:  # nobody was here before
+                    if grow(tree.growth, node, thread):
+                        continue
+                    break
+                nodes_touched += 1
                 if kind == player or (all_chance if kind == CHANCE else all_opponents):
                     push(stack, pending, node, child_slot, child_weight)
                     pending += 1
                     break
-                first, width = record["payload"], record["num_children"]
+                first = record["payload"]
                 if kind == CHANCE:
                     node = record["first_child"] + draw_outcome(chance, first, width, rng)
                     continue

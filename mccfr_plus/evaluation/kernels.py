@@ -75,14 +75,19 @@ def evaluate(strategy, best_values, values, *flat):
 
 @kernel
 def normalize(sums, infosets, strategy):
-    """Writes sums divided by their total at each infoset, uniform where that is 0; `strategy` is an output."""
+    """Writes sums divided by their total at each infoset, uniform where that is 0; `strategy` is an output.
+
+    Exactly uniform where all sums are the same: rounding must not tell whether an infoset was never visited or does not
+    even exist in a tree that grows.
+    """
     for infoset in infosets:
         first, count = infoset["first_slot"], infoset["num_actions"]
-        total = 0.0
+        total, is_uniform = 0.0, True
         for slot in range(first, first + count):
             total += sums[slot]
+            is_uniform = is_uniform and sums[slot] == sums[first]
         for slot in range(first, first + count):
-            strategy[slot] = sums[slot] / total if total > 0.0 else 1.0 / count
+            strategy[slot] = sums[slot] / total if total > 0.0 and not is_uniform else 1.0 / count
 
 
 @kernel

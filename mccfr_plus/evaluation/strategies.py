@@ -10,6 +10,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.keyed_policy import KeyedPolicy
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.tree.game import quiet_openspiel
 from mccfr_plus.tree.game_tree import GameTree
@@ -47,6 +48,8 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: list[int]) -> np.nd
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
             return policy.strategy()
         raise PolicyError(f"a policy of {policy.game} does not fit {tree.game}: evaluate it on its own game.")
+    if isinstance(policy, KeyedPolicy):
+        return _strategy_of_keys(tree, policy)
     answer = _answers(tree, policy)
     strategy = np.zeros(tree.num_slots)
     ranges = tree.arrays.infoset_range
@@ -54,6 +57,15 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: list[int]) -> np.nd
         for infoset in range(ranges[player], ranges[player + 1]):
             slots = tree.slots(infoset)
             strategy[slots] = _row(tree, infoset, player, answer(infoset))
+    return strategy
+
+
+def _strategy_of_keys(tree: GameTree, policy: KeyedPolicy) -> np.ndarray:
+    strategy = tree.uniform_strategy()  # which it plays where it has nothing
+    for infoset, player in enumerate(tree.arrays.infosets["player"].tolist()):
+        found = policy.find(tree.info_states[infoset], player)
+        if found is not None:
+            strategy[tree.slots(infoset)] = _row(tree, infoset, player, found)
     return strategy
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.grown_tree import GrownTree
 
 
 class Rule(IntEnum):
@@ -54,9 +55,19 @@ class Minimizer(abc.ABC):
         """Returns what the kernel gets as ``parameters``, float64, and may write to; entry 0 is the rule's number."""
         return np.array([float(self.rule)])
 
-    def tables(self, tree: GameTree) -> np.ndarray:
-        """Returns the tables before the first iteration, ``[num_tables, num_slots]`` float64."""
-        return np.zeros((self.num_tables, tree.num_slots))
+    def tables(self, tree: GameTree | GrownTree) -> np.ndarray:
+        """Returns the tables before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
+        return np.zeros((self.num_tables, tree.slot_capacity))
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        """Whether the tables depend on more than their infoset, so that the tree must be complete."""
+        return False
+
+    @property
+    def row_of_ones(self) -> int | None:
+        """The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros."""
+        return None
 
     @property
     def needs_perfect_recall(self) -> bool:

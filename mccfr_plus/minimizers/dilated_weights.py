@@ -38,7 +38,8 @@ from mccfr_plus._jit import kernel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.tree.game_tree import GameTree
 
-SCHEMES = ("kroer", "least", "constant")
+CONSTANT = "constant"
+SCHEMES = ("kroer", "least", CONSTANT)
 
 _KROER_FACTOR = 2.0  # beta / alpha; alpha beta / (beta - alpha) is then 2 alpha as well
 
@@ -67,7 +68,7 @@ def dilated_weights(tree: GameTree, scheme: str = "kroer") -> np.ndarray:
     tree.require_perfect_recall("a dilated entropy")
     infosets = tree.arrays.infosets
     weights = np.ones(tree.num_infosets)
-    if scheme == "constant":
+    if scheme == CONSTANT:
         return weights
     factor = _KROER_FACTOR if scheme == "kroer" else 1.0
     _recur(infosets, np.zeros(tree.num_slots + tree.num_players), factor, weights)

@@ -12,8 +12,9 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.minimizers import dilated as kernels
 from mccfr_plus.minimizers.base import Minimizer, Rule
-from mccfr_plus.minimizers.dilated_weights import SCHEMES, dilated_weights
+from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.grown_tree import GrownTree
 
 
 def _check(eta: Any, decay: Any, optimistic: Any) -> None:
@@ -109,9 +110,18 @@ class _Dilated(Minimizer):
     def parameters(self) -> np.ndarray:
         return _parameters(self.rule, *self._parts()[:3])
 
-    def tables(self, tree: GameTree) -> np.ndarray:
+    @property
+    def needs_whole_tree(self) -> bool:
+        return self._parts()[3] != CONSTANT
+
+    @property
+    def row_of_ones(self) -> int:
+        return kernels.WEIGHT
+
+    def tables(self, tree: GameTree | GrownTree) -> np.ndarray:
         tables = super().tables(tree)
-        tables[kernels.WEIGHT, tree.arrays.infosets["first_slot"]] = dilated_weights(tree, self._parts()[3])
+        if isinstance(tree, GameTree):
+            tables[kernels.WEIGHT, tree.arrays.infosets["first_slot"]] = dilated_weights(tree, self._parts()[3])
         return tables
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:

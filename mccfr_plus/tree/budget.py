@@ -11,7 +11,7 @@ from mccfr_plus.errors import BudgetError
 from mccfr_plus.tree.size_estimate import as_text, estimate_num_nodes
 
 _PROBE_AFTER = 0.5  # seconds; smaller games are done before an estimate would be
-_HOPELESS = 20.0  # an estimate this many times over the budget ends the walk at once
+ESTIMATE_MARGIN = 20.0  # estimates by random play may be far too large
 
 
 class Budget:
@@ -21,10 +21,12 @@ class Budget:
         game: The game that is walked.
         max_nodes: The largest number of histories to accept.
         max_bytes: The largest memory to accept.
+        estimate_margin: An estimate this many times over the budget ends the walk at once.
     """
 
-    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int):
+    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, estimate_margin: float = ESTIMATE_MARGIN):
         self._game = game
+        self._estimate_margin = estimate_margin
         self.max_nodes = max_nodes
         self._max_bytes = max_bytes
         self._estimate: float | None = None  # log10 of the number of nodes
@@ -38,7 +40,7 @@ class Budget:
         """
         if self._estimate is None and time.monotonic() - self._begin > _PROBE_AFTER:
             self._estimate = estimate_num_nodes(self._game, seconds=0.2)
-            if self._estimate > math.log10(self.max_nodes * _HOPELESS):
+            if self._estimate > math.log10(self.max_nodes * self._estimate_margin):
                 self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
         if num_nodes > self.max_nodes:
             self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)

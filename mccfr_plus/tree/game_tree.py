@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pyspiel
@@ -14,7 +15,7 @@ from mccfr_plus.errors import GameError
 from mccfr_plus.games import PyspielGame, PyspielState
 from mccfr_plus.tree import layout, leaves, rules_tree
 from mccfr_plus.tree.arrays import TreeArrays
-from mccfr_plus.tree.budget import Budget
+from mccfr_plus.tree.budget import ESTIMATE_MARGIN, Budget
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.info_states import InfoStates
 from mccfr_plus.tree.recorder import record
@@ -45,6 +46,8 @@ class GameTree:
     info_states: Sequence[str] = field(repr=False)
     slot_action: np.ndarray = field(repr=False)
     outcome_action: np.ndarray = field(repr=False)
+
+    grows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for array in (*self.arrays, self.slot_action, self.outcome_action):
@@ -77,6 +80,21 @@ class GameTree:
     def num_slots(self) -> int:
         """Number of (infoset, action) pairs of all players together."""
         return int(self.arrays.slot_range[-1])
+
+    @property
+    def slot_capacity(self) -> int:
+        """Length of arrays with an entry per slot: what a tree that grows has more of than slots."""
+        return self.num_slots
+
+    @property
+    def node_capacity(self) -> int:
+        """Length of arrays with an entry per node."""
+        return self.num_nodes
+
+    @property
+    def found_infosets(self) -> np.ndarray:
+        """The infosets, ``[num_infosets]`` INFOSET, parents first."""
+        return self.arrays.infosets
 
     @cached_property
     def infoset_of_slot(self) -> np.ndarray:
@@ -195,6 +213,7 @@ def compile_game(
     max_nodes: int | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     progress: bool | None = None,
+    estimate_margin: float = ESTIMATE_MARGIN,
 ) -> GameTree:
     """Returns the flat-array tree of a game, walked once: through pyspiel, or by its compiled rules if it has some.
 
@@ -207,6 +226,7 @@ def compile_game(
             compiled (`mccfr_plus.games`).
         max_bytes: The largest memory to accept, estimated from what was seen, in bytes.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+        estimate_margin: Give up at once if random play estimates this many times more histories than `max_nodes`.
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.
@@ -227,10 +247,10 @@ def compile_game(
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.
     max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
+    budget = Budget(game, max_nodes, max_bytes, estimate_margin)
     if rules_game:
-        budget = Budget(game, max_nodes, max_bytes)
         return GameTree(game, **rules_tree.build(rules_game, budget, progress)._asdict())
-    return build_tree(game, record(game, max_nodes, max_bytes, progress))
+    return build_tree(game, record(game, budget, progress))
 
 
 def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:

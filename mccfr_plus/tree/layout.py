@@ -9,6 +9,7 @@ import numpy as np
 
 from mccfr_plus._jit import announce_compilation, kernel
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TERMINAL, TreeArrays
+from mccfr_plus.tree.growth import NUM_GROWTH
 from mccfr_plus.tree.recording import Recording
 
 _UNSEEN = -1
@@ -71,6 +72,7 @@ def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
         leaf_row=np.zeros(0, np.int32),
         leaf_others=np.zeros(0, np.int32),
         leaf_value=np.zeros(0),
+        growth=np.zeros(NUM_GROWTH, np.int64),
     )
     return arrays, order, Shape(int(max_depth), int(max_stack), bool(perfect_recall))
 

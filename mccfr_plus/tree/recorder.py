@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import pyspiel
 from tqdm import tqdm
 
 from mccfr_plus.errors import GameError
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.budget import Budget
+from mccfr_plus.tree.chance import checked_outcomes
 from mccfr_plus.tree.recording import Recording
 
 _CHECK_EVERY = 1024  # nodes between looks at the clock and the budget
@@ -17,13 +16,12 @@ _BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
 _BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows
 
 
-def record(game: pyspiel.Game, max_nodes: int, max_bytes: int, progress: bool | None) -> Recording:
+def record(game: pyspiel.Game, budget: Budget, progress: bool | None) -> Recording:
     """Returns the recording of a turn-based game.
 
     Args:
         game: A game that `load_game` has accepted.
-        max_nodes: The largest number of histories to accept.
-        max_bytes: The largest memory to accept, in bytes, by an estimate from what was seen.
+        budget: The largest number of histories to accept, and the largest memory, by an estimate from what was seen.
         progress: Whether to show a progress bar once the walk takes over a second; None: if standard error is a
             terminal.
 
@@ -32,13 +30,13 @@ def record(game: pyspiel.Game, max_nodes: int, max_bytes: int, progress: bool | 
         GameError: If the game contradicts itself (legal actions that differ within an infoset, probabilities that
             do not sum to one).
     """
-    return _Recorder(game, max_nodes, max_bytes, progress).run()
+    return _Recorder(game, budget, progress).run()
 
 
 class _Recorder:
-    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, progress: bool | None):
+    def __init__(self, game: pyspiel.Game, budget: Budget, progress: bool | None):
         self._game = game
-        self._budget = Budget(game, max_nodes, max_bytes)
+        self._budget = budget
         self._recording = Recording(game.num_players())
         self._infosets: list[dict[str, int]] = [{} for _ in range(game.num_players())]
         self._key_bytes = 0
@@ -111,7 +109,7 @@ class _Recorder:
                 outcomes = tuple(state.chance_outcomes())
                 distribution = distributions.get(outcomes)
                 if distribution is None:
-                    possible = self._checked_outcomes(outcomes)
+                    possible = checked_outcomes(self._game, outcomes)
                     distribution = distributions.get(possible)
                     if distribution is None:
                         distribution = distributions[possible] = len(distribution_actions)
@@ -149,17 +147,6 @@ class _Recorder:
         recording.infoset_key.append(key)
         recording.infoset_actions.append(actions)
         return index
-
-    def _checked_outcomes(self, outcomes: tuple[tuple[int, float], ...]) -> tuple[tuple[int, float], ...]:
-        # Outcomes of probability 0 would be histories that no play reaches.
-        possible = tuple((action, probability) for action, probability in outcomes if probability != 0)
-        total = math.fsum(probability for _, probability in possible)
-        if not possible or abs(total - 1.0) > 1e-6 or any(probability < 0 for _, probability in possible):
-            raise GameError(
-                f"{self._game.get_type().short_name} has a chance node whose probabilities sum to {total:.9g} instead "
-                "of 1."
-            )
-        return possible
 
     def _check(self, frames: list[tuple[pyspiel.State, list[int]]], position: list[int]) -> None:
         self._look_at_budget()

@@ -15,6 +15,7 @@ from mccfr_plus.games.rules import Rules
 from mccfr_plus.tree import rules_walk
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
 from mccfr_plus.tree.budget import Budget
+from mccfr_plus.tree.growth import NUM_GROWTH
 from mccfr_plus.tree.info_states import InfoStates
 from mccfr_plus.tree.interning import EMPTY, num_places, table_of_rows
 from mccfr_plus.tree.key_layout import key_layout
@@ -229,6 +230,7 @@ class _Builder:
             leaf_row=np.zeros(0, np.int32),
             leaf_others=np.zeros(0, np.int32),
             leaf_value=np.zeros(0),
+            growth=np.zeros(NUM_GROWTH, np.int64),
         )
         shape = Shape(
             max_depth=self._count(rules_walk.MAX_DEPTH),

@@ -25,6 +25,7 @@ from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus._jit import rebind
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 from mccfr_plus.tree import rules_tree, rules_walk
+from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.game_tree import build_tree
 from mccfr_plus.tree.interning import EMPTY, hash_of_row, num_places, place_of_row, table_of_rows
 from mccfr_plus.tree.key_layout import key_layout, pack, unpack
@@ -226,7 +227,7 @@ def random_game(seed, players=2):
 
 def through_pyspiel(name):
     game = pyspiel.load_game(name)
-    return build_tree(game, record(game, 10**7, 1 << 40, progress=False))
+    return build_tree(game, record(game, Budget(game, 10**7, 1 << 40), progress=False))
 
 
 def assert_same(tree, other):

@@ -1,0 +1,110 @@
+"""How much memory there is, how much this process has, and how a limit is divided among the parts of a tree."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import psutil
+
+from mccfr_plus.errors import ConfigError
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
+
+_SHARE_OF_FREE = 0.5  # of what is free, where nobody gives a limit
+_NODES_SHARE = 0.45  # of the limit; infosets get the rest, as nodes can be asked for again and regrets cannot
+_STATES_SHARE = 0.1  # for states of the game that are kept to save replays
+_MOST_STATES = 512 << 20  # bytes; more did not help
+_PASSING_SHARE = 0.2  # of the nodes' share: for nodes that are forgotten when the rest is full
+_LEAST = 32 << 20  # bytes for a tree below which a limit is refused: arrays take memory by huge pages, some 2 MiB each
+
+_LAST_INDEX = int(np.iinfo(np.int32).max) - 1
+
+
+def bytes_of(text: str | int | float) -> int:
+    """Returns a number of bytes such as ``"4GB"``, ``"512MiB"``, ``"1e9"`` or ``4_000_000_000``.
+
+    Raises:
+        ConfigError: If it is no positive number of bytes.
+
+    Example:
+        >>> bytes_of("1.5GB"), bytes_of("2KiB")
+        (1500000000, 2048)
+    """
+    found = _TEXT.fullmatch(str(text)) if not isinstance(text, bool) else None
+    size = float(found[1]) * _UNITS[(found[2] or "").upper()] if found else 0.0
+    if not 1 <= size < 2**63:
+        raise ConfigError(f"memory={text!r}: give a positive number of bytes, such as 4GB, 512MiB or 4e9.")
+    return int(size)
+
+
+def resident_bytes() -> int:
+    """Returns the memory that this process has, in bytes."""
+    return psutil.Process().memory_info().rss
+
+
+def available_bytes() -> int:
+    """Returns the memory that this process could still get, in bytes: of the machine, or of its container."""
+    free = psutil.virtual_memory().available
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = (group / "memory.max").read_text().strip()
+        if limit != "max":
+            free = min(free, int(limit) - int((group / "memory.current").read_text()))
+    except (OSError, ValueError):  # no such control group on this machine
+        pass
+    return max(free, 0)
+
+
+class MemoryPlan(NamedTuple):
+    """The places that a growing tree reserves and may fill."""
+
+    limit: int  # bytes of the whole process
+    max_nodes: int  # that stay
+    max_passing: int  # that are forgotten between walks
+    max_infosets: int
+    max_slots: int
+    infoset_cost: int  # bytes
+    slot_cost: int  # bytes
+    infosets_bytes: int  # what infosets and their slots may take together
+    state_bytes: int  # what kept states of the game may take
+
+
+def plan_memory(limit: str | int | float | None, *, node_cost: int, infoset_cost: int, slot_cost: int) -> MemoryPlan:
+    """Returns how a limit on the memory of the whole process is divided.
+
+    Args:
+        limit: In bytes; None: half of what is free, on top of what the process has.
+        node_cost: Bytes of a node.
+        infoset_cost: Bytes of an infoset without its slots.
+        slot_cost: Bytes of a slot, in the tree and in the solver.
+
+    Raises:
+        ConfigError: If nothing useful fits.
+    """
+    here = resident_bytes()
+    total = here + int(_SHARE_OF_FREE * available_bytes()) if limit is None else bytes_of(limit)
+    room = total - here
+    if room < _LEAST:
+        raise ConfigError(
+            f"memory={limit!r}: Python, OpenSpiel and the compiled kernels take {here / 1e6:,.0f} MB already, and a "
+            f"growing tree needs {_LEAST / 1e6:,.0f} MB: give at least {(here + _LEAST) / 1e6 + 1:,.0f}MB."
+        )
+    states = min(int(_STATES_SHARE * room), _MOST_STATES)
+    nodes = min(int(_NODES_SHARE * room) // node_cost, _LAST_INDEX)
+    passing = int(_PASSING_SHARE * nodes)
+    infosets = room - states - nodes * node_cost
+    return MemoryPlan(
+        limit=total,
+        max_nodes=nodes - passing,
+        max_passing=passing,
+        max_infosets=min(infosets // (infoset_cost + slot_cost), _LAST_INDEX),
+        max_slots=min(infosets // slot_cost, _LAST_INDEX),
+        infoset_cost=infoset_cost,
+        slot_cost=slot_cost,
+        infosets_bytes=infosets,
+        state_bytes=states,
+    )

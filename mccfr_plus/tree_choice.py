@@ -1,0 +1,110 @@
+"""Which tree a solver gets: compiled as a whole if that fits, otherwise one that grows where walks go."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.combination import Combination
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.estimators import Way
+from mccfr_plus.games import PyspielGame
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
+from mccfr_plus.tree.grown_tree import NODE_COST, SLOT_ACTION_COST, GrownTree, infoset_cost
+from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
+from mccfr_plus.workspace import DRAWN, MARK
+
+logger = logging.getLogger("mccfr_plus")
+
+KINDS = ("auto", "compiled", "grown")
+
+# With "auto", through pyspiel: a minute or two of compiling. Larger games grow, and lose nothing but speed.
+_MAX_NODES_TO_COMPILE = 10_000_000
+_COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
+_ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
+
+_NUMBER = np.dtype(np.float64).itemsize
+_NUMBERS_OF_POLICY = 2  # per slot, while an average policy is made
+
+
+class TreeOptions(NamedTuple):
+    """What a user says about the tree."""
+
+    kind: str = "auto"
+    memory: str | int | float | None = None
+    keys: str = "hash"
+
+    def check(self) -> None:
+        """Raises ConfigError if something is not known."""
+        if self.kind not in KINDS:
+            raise ConfigError(f"tree={self.kind!r}: give one of {', '.join(KINDS)}.")
+        Keys(self.keys)
+        if self.memory is not None:
+            bytes_of(self.memory)
+
+
+def tree_for(
+    game: pyspiel.Game | str | GameTree, options: TreeOptions, combination: Combination, threads: int
+) -> GameTree | GrownTree:
+    """Returns the tree of a game for a solver.
+
+    Args:
+        game: A game, a game string, or a tree that is compiled already.
+        options: What the user wants.
+        combination: The solver's parts.
+        threads: How many threads will walk at once.
+
+    Raises:
+        ConfigError: If the options or the parts do not go with such a tree, or the memory is too little.
+        GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
+    """
+    options.check()
+    if isinstance(game, GameTree):
+        if options.kind == "grown":
+            raise ConfigError("tree='grown' with a tree that is compiled already: give the game itself.")
+        return game
+    loaded = load_game(game)
+    reason = combination.needs_whole_tree()
+    if options.kind == "grown":
+        if reason:
+            raise ConfigError(f"tree='grown' with {reason}, which needs the whole tree: use tree='compiled'.")
+        return _grown(loaded, options, combination, threads)
+    if options.kind == "compiled" or reason:
+        if options.memory is None:
+            return compile_game(loaded)
+        return compile_game(loaded, max_bytes=_room(options))
+    max_nodes = _MAX_NODES_TO_COMPILE
+    if isinstance(loaded, PyspielGame) and loaded.rules_game:
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES
+    try:
+        return compile_game(loaded, max_nodes=max_nodes, max_bytes=_room(options), estimate_margin=_ESTIMATE_MARGIN)
+    except BudgetError as error:
+        logger.info("%s grows where walks go, as it is too large to be compiled: %s", loaded, error)
+        return _grown(loaded, options, combination, threads)
+
+
+def _room(options: TreeOptions) -> int:
+    """Returns how many bytes a compiled tree may take."""
+    free = available_bytes() if options.memory is None else bytes_of(options.memory) - resident_bytes()
+    return max(int(_COMPILED_SHARE * free), 1)
+
+
+def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination, threads: int) -> GrownTree:
+    keys = Keys(options.keys)
+    estimator, ways = combination.estimator, combination.way_of(game.num_players(), perfect_recall=True)
+    private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
+    private += DRAWN.itemsize if estimator.draws_once else 0
+    private += _NUMBER if ways in (Way.TOUCHED, Way.OPTIMISTIC) else 0  # the reach
+    shared = 2 + combination.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
+    plan = plan_memory(
+        options.memory,
+        node_cost=NODE_COST + (_NUMBER * game.num_players() if combination.baseline is not None else 0),
+        infoset_cost=infoset_cost(keys),
+        slot_cost=SLOT_ACTION_COST + shared * _NUMBER + threads * private,
+    )
+    return GrownTree(game, plan, keys, threads)
