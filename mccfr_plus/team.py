@@ -1,4 +1,4 @@
-"""Threads that make one gradient together: each walks with a workspace of its own, the first one adds up in their order.
+"""Threads that make one gradient together: each walks with a workspace of its own, the first one adds up in order.
 
 So the result depends on the seed and on the number of threads, not on who was faster: an exact batch of walks (Farina,
 Kroer, Sandholm 2020, section 6: the mean of the estimates). All threads run the same loop and wait for each other at
