@@ -30,6 +30,7 @@ LAYERS = [
     {"policies"},
     {"policy_file"},
     {"evaluation"},
+    {"approximate"},
     {"solver", "online"},
     {"drop_in", "benchmark", "bounds", "checks", "citations", "zero_sum_value"},
     {"cli"},
