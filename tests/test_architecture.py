@@ -31,6 +31,7 @@ LAYERS = [
     {"policies", "keyed_policy", "tree_choice"},
     {"policy_file"},
     {"evaluation"},
+    {"approximate"},
     {"solver", "online"},
     {"drop_in", "benchmark", "bounds", "checks", "citations", "zero_sum_value"},
     {"cli"},

@@ -1,0 +1,23 @@
+"""Evaluation of policies in games of any size, by sampling: without a tree, on any OpenSpiel policy."""
+
+from mccfr_plus.approximate.estimate import Estimate
+from mccfr_plus.approximate.head_to_head import HeadToHead, head_to_head
+from mccfr_plus.approximate.local_best_response import (
+    ExploitabilityBound,
+    LocalBestResponse,
+    exploitability_lower_bound,
+    local_best_response,
+)
+from mccfr_plus.approximate.sampled_best_response import SampledBestResponse, sampled_best_response
+
+__all__ = [
+    "Estimate",
+    "ExploitabilityBound",
+    "HeadToHead",
+    "LocalBestResponse",
+    "SampledBestResponse",
+    "exploitability_lower_bound",
+    "head_to_head",
+    "local_best_response",
+    "sampled_best_response",
+]

@@ -1,0 +1,141 @@
+"""Any kind of policy, asked state by state, gives the same distributions."""
+
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from references import random_policy, tree_of
+
+import mccfr_plus
+from mccfr_plus import InfoStatePolicy, PolicyError
+from mccfr_plus.approximate.behavior import Behavior, chance_row, uniform_row
+
+KUHN = pyspiel.load_game("kuhn_poker")
+
+
+def states_of(game):
+    """Yields all histories of a game."""
+    pending = [game.new_initial_state()]
+    while pending:
+        state = pending.pop()
+        yield state
+        if not state.is_terminal():
+            pending.extend(state.child(action) for action in state.legal_actions())
+
+
+def decisions_of(game):
+    return [s for s in states_of(game) if not s.is_terminal() and not s.is_chance_node()]
+
+
+def kinds_of_policies():
+    policy = random_policy("kuhn_poker", 1)
+    tabular = policy.to_tabular()
+    rows = {key: dict(policy[key]) for key in policy}
+    return {
+        "tree": policy,
+        "python": tabular,
+        "table of C++": policy.to_pyspiel(),
+        "mapping": rows,
+        "mapping of pairs": {key: list(row.items()) for key, row in rows.items()},
+        "function": policy.action_probabilities,
+        "per player": [InfoStatePolicy(0, rows, KUHN), InfoStatePolicy(1, rows, KUHN)],
+    }
+
+
+@pytest.mark.parametrize("kind", kinds_of_policies())
+def test_kinds_of_policies(kind):
+    behavior = Behavior(KUHN, kinds_of_policies()[kind])
+    policy = random_policy("kuhn_poker", 1)
+    for state in decisions_of(KUHN):
+        row = behavior.row(state)
+        expected = {a: p for a, p in policy.action_probabilities(state).items() if p > 0}
+        assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(expected)
+        assert row.info_state == state.information_state_string()
+        assert row.cumulative[-1] == 1.0
+
+
+def test_a_policy_from_a_solver_of_openspiel():
+    solver = pyspiel.OutcomeSamplingMCCFRSolver(KUHN)
+    for _ in range(100):
+        solver.run_iteration()
+    policy = solver.average_policy()
+    behavior = Behavior(KUHN, policy)
+    for state in decisions_of(KUHN):
+        row = behavior.row(state)
+        assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(
+            {a: p for a, p in policy.action_probabilities(state).items() if p > 0}
+        )
+
+
+def test_a_mapping_is_uniform_where_it_has_no_entry():
+    behavior = Behavior(KUHN, {"0": {1: 1.0}})
+    state = pyspiel.load_game("kuhn_poker").new_initial_state()
+    state.apply_action(0)
+    state.apply_action(1)
+    assert behavior.row(state).actions == (1,)
+    state.apply_action(1)
+    assert behavior.row(state).probabilities == (0.5, 0.5) == uniform_row(state).probabilities
+
+
+def test_a_mapping_of_the_simultaneous_game_fits_its_conversion():
+    original = pyspiel.load_game("matrix_pd")
+    game = mccfr_plus.load_game("matrix_pd")
+    key = original.new_initial_state().information_state_string(0)
+    state = game.new_initial_state()
+    assert state.information_state_string(0) != key
+    assert Behavior(game, {key: {1: 1.0}}).row(state).actions == (1,)
+
+
+def test_remembers_no_more_than_allowed_and_answers_all_the_same():
+    policy = random_policy("kuhn_poker", 1)
+    small, large = Behavior(KUHN, policy, max_rows=2), Behavior(KUHN, policy)
+    assert [small.row(s) for s in decisions_of(KUHN)] == [large.row(s) for s in decisions_of(KUHN)]
+    assert all(len(rows) <= 2 for rows in small._rows)
+
+
+def test_chance_leaves_out_what_cannot_happen():
+    for state in states_of(KUHN):
+        if state.is_chance_node():
+            row = chance_row(state)
+            assert row.info_state is None
+            assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(
+                dict(state.chance_outcomes())
+            )
+
+
+class Answers(openspiel_policy.Policy):
+    def __init__(self, answer):
+        super().__init__(KUHN, [0, 1])
+        self._answer = answer
+
+    def action_probabilities(self, state, player_id=None):
+        return self._answer
+
+
+@pytest.mark.parametrize("answer", [None, {}, {0: 0.5, 1: 0.6}, {0: -0.5, 1: 1.5}, {7: 1.0}, {0: float("nan"), 1: 1.0}])
+def test_refuses_answers_that_are_no_distribution(answer):
+    with pytest.raises(PolicyError, match="information state"):
+        Behavior(KUHN, Answers(answer)).row(decisions_of(KUHN)[0])
+
+
+def test_refuses_a_policy_of_another_game():
+    with pytest.raises(PolicyError):
+        Behavior(KUHN, mccfr_plus.Solver("leduc_poker").average_policy()).row(decisions_of(KUHN)[0])
+
+
+@pytest.mark.parametrize("policy", [None, 3, [{}], [{}, {}, {}], [{}, 3]], ids=str)
+def test_refuses_what_is_no_policy(policy):
+    with pytest.raises(PolicyError, match="per player"):
+        Behavior(KUHN, policy)
+
+
+def test_rows_add_up_to_the_trees_strategy():
+    """The rows of a large enough game are those that evaluation sees, too."""
+    tree = tree_of("leduc_poker")
+    policy = random_policy("leduc_poker", 2)
+    behavior = Behavior(tree.game, policy)
+    for state in decisions_of(tree.game)[::50]:
+        row = behavior.row(state)
+        known = dict(policy[state.information_state_string()])
+        assert dict(zip(row.actions, row.probabilities, strict=True)) == pytest.approx(
+            {a: p for a, p in known.items() if p}
+        )

@@ -1,0 +1,64 @@
+"""Means, variances, quantiles and the text of an estimate."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mccfr_plus.approximate import Estimate
+from mccfr_plus.approximate.estimate import Running, mean_estimate, student_quantile, sum_estimate
+
+
+@pytest.mark.parametrize(
+    ("confidence", "degrees", "quantile"),
+    [  # from the usual printed table
+        (0.95, 3, 3.182), (0.95, 4, 2.776), (0.95, 7, 2.365), (0.95, 30, 2.042), (0.9, 5, 2.015), (0.99, 30, 2.750),
+    ],
+)  # fmt: skip
+def test_quantiles_of_student(confidence, degrees, quantile):
+    assert student_quantile(confidence, degrees) == pytest.approx(quantile, rel=0.01)
+
+
+def test_mean_and_variance():
+    numbers = [1e6 + x for x in (3.0, 1.0, 4.0, 1.0, 5.0)]
+    running = Running()
+    for number in numbers:
+        running.add(number)
+    assert running.mean == pytest.approx(np.mean(numbers), rel=1e-14)
+    assert running.variance == pytest.approx(np.var(numbers, ddof=1), rel=1e-9)
+    assert running.variance_of_mean == pytest.approx(np.var(numbers, ddof=1) / 5, rel=1e-9)
+
+
+def test_nothing_is_known_of_a_single_number():
+    running = Running()
+    running.add(1.0)
+    assert running.variance == running.variance_of_mean == math.inf
+
+
+def test_weighted_sum_of_means():
+    parts = [Running(), Running()]
+    for number in range(100):
+        parts[0].add(number)
+        parts[1].add(2.0 * (number % 7))
+    estimate = sum_estimate(parts, [0.5, -1.0], 3.0, "estimate", 0.95, 1.0)
+    assert estimate.value == pytest.approx(3 + 0.5 * parts[0].mean - parts[1].mean)
+    error = math.sqrt(0.25 * parts[0].variance_of_mean + parts[1].variance_of_mean)
+    assert estimate.half_width == pytest.approx(1.984 * error, rel=1e-3)
+    assert estimate.samples == 200
+
+
+def test_intervals_of_few_normal_numbers_cover_as_often_as_they_say():
+    rng = np.random.default_rng(1)
+    covered, trials = 0, 4000
+    for _ in range(trials):
+        running = Running()
+        for number in rng.normal(size=4):
+            running.add(number)
+        estimate = mean_estimate(running, "estimate", 0.9, 0.0)
+        covered += estimate.low <= 0 <= estimate.high
+    assert abs(covered / trials - 0.9) < 5 * math.sqrt(0.9 * 0.1 / trials)
+
+
+def test_text():
+    text = str(Estimate(0.123456789, 0.1, 0.15, "upper bound", 0.99, 8, 2.25))
+    assert text == "upper bound 0.123457 (99% interval 0.1 to 0.15, 8 samples, 2.2 s)"

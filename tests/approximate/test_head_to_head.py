@@ -1,0 +1,179 @@
+"""Head to head: unbiased game by game, less variance, intervals that hold."""
+
+import math
+import random
+
+import numpy as np
+import pyspiel
+import pytest
+from references import LIMIT, random_policy, score, tree_of
+
+from mccfr_plus import ConfigError, GameError, PolicyError, expected_values
+from mccfr_plus.approximate import head_to_head
+from mccfr_plus.approximate.behavior import Behavior
+from mccfr_plus.approximate.controlled_play import ControlledPlay
+
+REDUCTION = {"kuhn_poker": 20.0, "leduc_poker": 2.0}  # at least, of the variance, in 20,000 games
+
+
+def exact_by_seat(game, first, second):
+    """Returns what `first` wins in each seat, by enumeration."""
+    tree = tree_of(game)
+    players = range(tree.num_players)
+    return [expected_values(tree, [first if p == s else second for p in players])[s] for s in players]
+
+
+@pytest.mark.parametrize("game", REDUCTION)
+def test_unbiased_with_less_variance(game):
+    first, second = random_policy(game, 1), random_policy(game, 2)
+    result = head_to_head(game, first, second, num_games=20_000, seed=1)
+    exact = exact_by_seat(game, first, second)
+    assert abs(score(result.estimate, np.mean(exact))) < LIMIT
+    assert abs(score(result.plain, np.mean(exact))) < LIMIT
+    for seat, value in zip(result.by_seat, exact, strict=True):
+        assert abs(score(seat, value)) < LIMIT
+    assert result.variance_reduction > REDUCTION[game]
+    assert result.estimate.kind == "estimate"
+    assert result.estimate.samples == 20_000
+
+
+def test_intervals_hold_from_few_games_on():
+    """Scores of many short matches are standard normal: a small bias would add up, a wrong width would show."""
+    first, second = random_policy("leduc_poker", 3), random_policy("leduc_poker", 4)
+    exact = np.mean(exact_by_seat("leduc_poker", first, second))
+    scores = [
+        score(head_to_head("leduc_poker", first, second, num_games=600, seed=seed).estimate, exact)
+        for seed in range(60)
+    ]
+    assert abs(np.mean(scores)) < LIMIT / math.sqrt(len(scores))
+    assert abs(np.mean(np.square(scores)) - 1) < LIMIT * math.sqrt(2 / len(scores))
+
+
+def test_each_control_variate_has_mean_zero():
+    game = tree_of("leduc_poker").game
+    policy = random_policy("leduc_poker", 1)
+    play = ControlledPlay(game, Behavior(game, policy).row, 0, random.Random(1), max_nodes=2000)
+    for _ in range(1000):
+        play.play()
+    pending, seen = [play._root], 0
+    while pending:
+        place = pending.pop()
+        controls = [place.control(index) for index in range(len(place.row.actions))]
+        pending.extend(child for child in place.children.values() if child is not None)
+        if None in controls:
+            assert controls == [None] * len(controls)
+            continue
+        assert len({(group, expected) for group, _, expected in controls}) == 1
+        mean = sum(p * control for p, (_, control, _) in zip(place.row.probabilities, controls, strict=True))
+        assert mean == pytest.approx(0.0, abs=1e-9)
+        seen += any(abs(control) > 0.1 for _, control, _ in controls)
+    assert seen > 100
+
+
+def test_values_become_exact():
+    """On Kuhn poker all histories are met, and what is left to vary vanishes."""
+    game = tree_of("kuhn_poker").game
+    policy = random_policy("kuhn_poker", 1)
+    play = ControlledPlay(game, Behavior(game, policy).row, 0, random.Random(1))
+    for _ in range(5000):
+        play.play()
+    exact = expected_values(tree_of("kuhn_poker"), policy)[0]
+    assert play._root.value == pytest.approx(exact, abs=0.01)
+    late = [play.play() for _ in range(500)]
+    assert np.var([payoff for payoff, _ in late]) > 1
+    assert np.var([corrected for _, corrected in late]) < 0.01
+
+
+def test_memory_is_bounded_and_the_estimate_stays_right():
+    game = tree_of("leduc_poker").game
+    policy = random_policy("leduc_poker", 1)
+    play = ControlledPlay(game, Behavior(game, policy).row, 0, random.Random(1), max_nodes=50)
+    terms = [play.play()[1] for _ in range(10_000)]
+    assert play._num_nodes <= 50
+    assert len(play._infosets) <= 50
+    error = np.std(terms) / math.sqrt(len(terms))
+    assert abs(np.mean(terms) - expected_values(tree_of("leduc_poker"), policy)[0]) < LIMIT * error
+
+
+def test_three_players_in_all_seats():
+    name = "kuhn_poker(players=3)"
+    first, second = random_policy(name, 1), random_policy(name, 2)
+    result = head_to_head(name, first, second, num_games=9000, seed=1)
+    assert len(result.by_seat) == 3
+    assert abs(score(result.estimate, np.mean(exact_by_seat(name, first, second)))) < LIMIT
+    assert result.variance_reduction > 2
+
+
+def test_simultaneous_moves():
+    result = head_to_head("matrix_pd", {}, {}, num_games=2000, seed=1)
+    assert abs(score(result.estimate, (5 + 0 + 10 + 1) / 4)) < LIMIT
+
+
+def test_a_policy_against_itself_wins_nothing():
+    policy = random_policy("leduc_poker", 5)
+    result = head_to_head("leduc_poker", policy, policy, num_games=4000, seed=1)
+    assert abs(score(result.estimate, 0.0)) < LIMIT
+
+
+def test_no_randomness_no_interval():
+    actions = {state: {0: 1.0} for state in tree_of("kuhn_poker").info_states}
+    game = "matrix_pd"
+    only = [{key: {1: 1.0} for key in tree_of(game).info_states}] * 2
+    result = head_to_head(game, only, only, num_games=10)
+    assert result.estimate.value == result.estimate.low == result.estimate.high == 1.0
+    assert result.variance_reduction == 1.0
+    assert head_to_head("kuhn_poker", actions, actions, num_games=100).estimate.half_width > 0
+
+
+def test_stops_at_the_wanted_width():
+    first, second = random_policy("kuhn_poker", 1), random_policy("kuhn_poker", 2)
+    result = head_to_head("kuhn_poker", first, second, num_games=None, half_width=0.02, seed=1)
+    assert 0.01 < result.estimate.half_width <= 0.02
+    assert result.estimate.samples < head_to_head("kuhn_poker", first, second, seed=1).estimate.samples
+
+
+def test_stops_in_time():
+    result = head_to_head("kuhn_poker", {}, {}, num_games=None, seconds=0.05)
+    assert result.estimate.samples >= 8
+    assert result.estimate.seconds < 5
+
+
+def test_same_seed_same_numbers():
+    first, second = (head_to_head("kuhn_poker", {}, {"0": {1: 1.0}}, num_games=500, seed=7) for _ in range(2))
+    assert first.estimate[:6] == second.estimate[:6]
+    other = head_to_head("kuhn_poker", {}, {"0": {1: 1.0}}, num_games=500, seed=np.random.default_rng(8))
+    assert other.estimate.value != first.estimate.value
+
+
+def test_a_game_whose_tree_nobody_could_compile():
+    game = pyspiel.load_game("liars_dice(numdice=4)")
+    solver = pyspiel.OutcomeSamplingMCCFRSolver(game)  # its policy reads the solver's memory: it has to live on
+    policy = solver.average_policy()
+    result = head_to_head(game, policy, {}, num_games=40, seed=1)
+    assert -1 <= result.plain.value <= 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"num_games": None}, {"num_games": 3}, {"num_games": 10.0}, {"num_games": True}, {"seconds": 0},
+        {"seconds": math.inf}, {"half_width": -1}, {"half_width": math.nan}, {"confidence": 1}, {"confidence": 0.3},
+        {"seed": -1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_refuses_bad_parameters(arguments):
+    with pytest.raises(ConfigError, match="give"):
+        head_to_head("kuhn_poker", {}, {}, **arguments)
+
+
+def test_refuses_bad_games_and_policies():
+    with pytest.raises(GameError):
+        head_to_head("kuhn_pokker", {}, {})
+    with pytest.raises(PolicyError):
+        head_to_head("kuhn_poker", {}, None)
+
+
+def test_progress(capsys):
+    head_to_head("kuhn_poker", {}, {}, num_games=10, progress=True)
+    assert "10/10" in capsys.readouterr().err

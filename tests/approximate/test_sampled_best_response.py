@@ -1,0 +1,142 @@
+"""The sampled best response: brackets the exact value, and closes in on it."""
+
+import math
+
+import numpy as np
+import pytest
+from references import LIMIT, random_policy, score, standard_error, tree_of, uniform_policy
+
+from mccfr_plus import BudgetError, ConfigError, best_response, expected_values
+from mccfr_plus.approximate import sampled_best_response
+from mccfr_plus.approximate.behavior import Behavior
+from mccfr_plus.approximate.sampled_game import Budget, SampledGame, uniforms
+
+REPETITIONS = 30  # so that Student's quantile is close to the normal one
+
+
+def words(count, seed=1):
+    return np.random.default_rng(seed).integers(0, 2**64, count, np.uint64)
+
+
+# --- draws ---
+
+
+def test_draws_are_uniform_and_independent_between_places():
+    count = 100_000
+    first, second = uniforms(words(count), "0 a"), uniforms(words(count), "0 b")
+    for numbers in (first, second):
+        assert numbers.min() >= 0
+        assert numbers.max() < 1
+        assert abs(numbers.mean() - 0.5) < LIMIT * math.sqrt(1 / 12 / count)
+        assert abs((numbers**2).mean() - 1 / 3) < LIMIT * math.sqrt(4 / 45 / count)
+    assert abs(np.corrcoef(first, second)[0, 1]) < LIMIT / math.sqrt(count)
+    assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < LIMIT / math.sqrt(count)
+    assert np.array_equal(first, uniforms(words(count), "0 a"))
+
+
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker"])
+def test_a_fixed_strategy_wins_in_samples_what_it_wins_in_the_game(game, player):
+    """Without free decisions nothing is maximized, so that there is no bias either."""
+    tree, policy = tree_of(game), random_policy(game, 1)
+    count = 20_000
+    value = SampledGame(tree.game, Behavior(tree.game, policy), player, words(count), 0, Budget(10**6, None)).solve({})
+    error = np.abs(tree.arrays.payoffs).max() / math.sqrt(count)
+    assert abs(value - expected_values(tree, policy)[player]) < LIMIT * error
+
+
+# --- bounds ---
+
+
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize(
+    ("game", "sizes", "largest_gap"),
+    [("kuhn_poker", (10, 2000), 0.1), ("leduc_poker", (30, 3000), 0.35), ("liars_dice(dice_sides=2)", (30, 1000), 0.1)],
+)
+def test_brackets_the_value_and_closes_in(game, player, sizes, largest_gap):
+    tree, policy = tree_of(game), uniform_policy(game)
+    exact = best_response(tree, policy, player).value
+    gaps = []
+    for size in sizes:
+        result = sampled_best_response(game, policy, player, num_samples=size, repetitions=REPETITIONS, seed=1)
+        wins = expected_values(tree, result.policy)[player]
+        assert result.upper.value > exact - LIMIT * standard_error(result.upper)
+        assert wins <= exact + 1e-9
+        assert abs(score(result.lower, wins)) < LIMIT
+        gaps.append((result.upper.value - exact, exact - wins))
+    assert gaps[1][0] < gaps[0][0]
+    assert gaps[1][1] <= gaps[0][1]
+    assert max(gaps[1]) < largest_gap
+    assert (result.upper.kind, result.lower.kind) == ("upper bound", "lower bound")
+    assert result.upper.samples == REPETITIONS
+
+
+def test_few_samples_are_overfitted():
+    """With one sample the player foresees everything: far above the value, as theory has it."""
+    result = sampled_best_response("leduc_poker", {}, 0, num_samples=1, repetitions=200, seed=1)
+    exact = best_response("leduc_poker", uniform_policy("leduc_poker"), 0).value
+    assert result.upper.low > exact + 1
+
+
+def test_is_exact_without_randomness():
+    game = "matrix_pd"
+    fixed = {key: {0: 1.0} for key in tree_of(game).info_states}
+    result = sampled_best_response(game, fixed, 0, num_samples=3)
+    assert result.upper.value == result.upper.low == result.lower.value == result.lower.high == 10.0
+    assert expected_values(game, result.policy).tolist() == [10.0, 0.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("player", [0, 1])
+def test_brackets_the_value_of_liars_dice(player):
+    tree, policy = tree_of("liars_dice"), uniform_policy("liars_dice")
+    exact = best_response(tree, policy, player).value
+    result = sampled_best_response("liars_dice", policy, player, num_samples=300, max_nodes=10**7, seed=1)
+    assert result.lower.value - LIMIT * standard_error(result.lower) < exact
+    assert exact < result.upper.value + LIMIT * standard_error(result.upper)
+
+
+# --- limits ---
+
+
+def test_limited_depth_gives_a_lower_bound_only():
+    tree, policy = tree_of("leduc_poker"), random_policy("leduc_poker", 1)
+    full = sampled_best_response("leduc_poker", policy, 0, num_samples=2000, seed=1)
+    limited = sampled_best_response("leduc_poker", policy, 0, num_samples=2000, depth=1, seed=1)
+    assert full.upper is not None
+    assert limited.upper is None
+    assert limited.nodes < full.nodes
+    values = [expected_values(tree, p)[0] for p in (policy, limited.policy, full.policy)]
+    assert values == sorted(values)
+    assert abs(score(limited.lower, values[1])) < LIMIT
+
+
+@pytest.mark.parametrize(
+    ("limit", "named"), [({"max_nodes": 500}, "max_nodes=500"), ({"seconds": 1e-3}, "seconds=0.001")]
+)
+def test_a_walk_beyond_the_budget_says_what_to_do(limit, named):
+    with pytest.raises(BudgetError, match=rf"{named}.*num_samples=250.*depth=\d+"):
+        sampled_best_response("leduc_poker", {}, 0, seed=1, **limit)
+
+
+def test_what_the_error_names_fits():
+    sampled_best_response("leduc_poker", {}, 0, num_samples=250, depth=1, max_nodes=30_000, seed=1)
+
+
+def test_same_seed_same_numbers():
+    results = [sampled_best_response("leduc_poker", {}, 1, num_samples=50, seed=3) for _ in range(2)]
+    assert results[0].upper[:6] == results[1].upper[:6]
+    assert results[0].lower[:6] == results[1].lower[:6]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"player": 5}, {"num_samples": 0}, {"repetitions": 3}, {"depth": 0}, {"max_nodes": 0}, {"seconds": -1},
+        {"num_games": 0}, {"seed": "1"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_refuses_bad_parameters(arguments):
+    with pytest.raises(ConfigError):
+        sampled_best_response("kuhn_poker", {}, **{"player": 0, **arguments})
