@@ -70,5 +70,5 @@ from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSamplin
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.policy_file import load_policy, save_policy
 from mccfr_plus.solver import Progress, Solver
-from mccfr_plus.tree import GameTree, Statistics, compile_game, load_game
+from mccfr_plus.tree import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
 from mccfr_plus.zero_sum_value import GameValue, game_value

@@ -45,9 +45,10 @@ PUBLIC = {
     "GameError", "GameTree", "GameValue", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer",
     "OMD", "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError",
     "PowerAverage", "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "RegretBound",
-    "RegretMatching", "RegretMatchingPlus", "Solver", "Statistics", "TreePolicy", "best_response", "check_average",
-    "check_estimator", "check_game", "check_minimizer", "cite", "compile_game", "evaluate", "expected_values",
-    "exploitability", "game_value",
+    "RegretMatching", "RegretMatchingPlus", "SizeEstimate", "Solver", "Statistics", "TreePolicy", "best_response",
+    "check_average",
+    "check_estimator", "check_game", "check_minimizer", "cite", "compile_game", "estimate_size", "evaluate",
+    "expected_values", "exploitability", "game_value",
     "load_game", "load_policy", "measured_regret", "nash_conv", "play_games", "regret_bound", "save_policy",
 }  # fmt: skip
 

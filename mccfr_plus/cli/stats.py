@@ -8,14 +8,18 @@ from absl import flags
 
 from mccfr_plus.cli import output, trees
 from mccfr_plus.cli.command import Command
+from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, define_switch
+from mccfr_plus.cli.recommendation import recommend
+from mccfr_plus.cli.size_table import print_estimate
 from mccfr_plus.solver import bytes_on_top
+from mccfr_plus.tree.size_estimate import estimate_size
 
 
 class StatsCommand(Command):
     """Prints the sizes of a game's tree."""
 
     name = "stats"
-    summary = "Count a game's histories, information sets, sequences and M-values."
+    summary = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
     positionals = ("GAME",)
     notes = (
         trees.GAME_NOTE
@@ -29,20 +33,33 @@ What is counted:
 The last lines are a row as in table 1 of that paper: |H| and |I|, histories and information sets in thousands; l, the
 longest history in moves of players; M1, M2, ... the M-values. Then memory: of the tree; of the arrays per information
 set and action, without texts; and what a solver with external sampling and regret matching needs on top.
+
+With --estimate nothing is compiled, so that games of every size can be asked for: histories by kind, limits for the
+information sets, memory and time of a compiled and of a grown tree, histories that one iteration of each scheme
+visits under the uniform strategy, and how to solve the game. Seconds of iterations are orders of magnitude.
 """
     )
 
     def define_flags(self, values: flags.FlagValues) -> None:
         trees.define_budget(values)
+        define_switch(values, "estimate", False, "Estimate the size from a sample instead of compiling the game.")
+        flags.DEFINE(Positive("SECONDS"), "seconds", 5.0, "How long to sample, with --estimate.", values)
+        flags.DEFINE(Fraction(), "confidence", 0.95, "Of each interval, with --estimate.", values)
+        flags.DEFINE(Count(0), "seed", None, "Seed of the sample, with --estimate. Default: drawn.", values)
         keys = (
             "game, players, histories, chance_nodes, terminal_nodes, max_history_length, max_moves, perfect_recall, "
             "tree_bytes, infoset_bytes, bytes (both), solver_bytes, and lists per player: decision_nodes, infosets, "
-            "sequences, max_actions, m_values"
+            "sequences, max_actions, m_values; with --estimate: game, recommendation (tree, estimator, minimizer, "
+            "reason), and the attributes and results of mccfr_plus.SizeEstimate, an interval being "
+            "{log10, low, high} (null: 0 or no limit)"
         )
         output.define_json(values, keys)
 
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments
+        if values.estimate:
+            _estimate(game, values)
+            return
         tree = trees.compile_within_budget(game, values)
         statistics = tree.statistics()
         num_bytes, solver_bytes = statistics.tree_bytes + statistics.infoset_bytes, bytes_on_top(tree)
@@ -89,6 +106,17 @@ set and action, without texts; and what a solver with external sampling and regr
         if values.json:
             own = {"game": game, "players": tree.num_players}
             output.print_json({**own, **statistics.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
+
+
+def _estimate(game: str, values: Any) -> None:
+    estimate = estimate_size(
+        game, seconds=values.seconds, confidence=values.confidence, seed=values.seed, progress=None
+    )
+    output.show_notes()
+    recommendation = recommend(estimate, values.max_nodes, values.max_bytes)
+    print_estimate(estimate, recommendation)
+    if values.json:
+        output.print_json({**estimate.as_dict(), "game": game, "recommendation": recommendation._asdict()})
 
 
 def _thousands(number: int) -> str:

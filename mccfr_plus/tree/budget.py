@@ -8,10 +8,12 @@ import time
 import pyspiel
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.tree.size_estimate import as_text, estimate_num_nodes
+from mccfr_plus.tree.interval import as_text
+from mccfr_plus.tree.size_estimate import estimate_size
 
 _PROBE_AFTER = 0.5  # seconds; smaller games are done before an estimate would be
-ESTIMATE_MARGIN = 20.0  # estimates by random play may be far too large
+_ESTIMATE_SECONDS = 0.2
+ESTIMATE_MARGIN = 20.0  # estimates from a short sample may be far too large
 
 
 class Budget:
@@ -36,10 +38,10 @@ class Budget:
         """Looks at what was used so far.
 
         Raises:
-            BudgetError: If it is more than the budget, or if an estimate by random play is far beyond it.
+            BudgetError: If it is more than the budget, or if an estimate from a sample is far beyond it.
         """
         if self._estimate is None and time.monotonic() - self._begin > _PROBE_AFTER:
-            self._estimate = estimate_num_nodes(self._game, seconds=0.2)
+            self._estimate = _log10_nodes(self._game)
             if self._estimate > math.log10(self.max_nodes * self._estimate_margin):
                 self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
         if num_nodes > self.max_nodes:
@@ -51,10 +53,15 @@ class Budget:
 
     def _refuse(self, reason: str, num_nodes: int) -> None:
         if self._estimate is None:
-            self._estimate = estimate_num_nodes(self._game, seconds=0.2)
+            self._estimate = _log10_nodes(self._game)
         estimate = as_text(max(self._estimate, math.log10(max(num_nodes, 1))))
         raise BudgetError(
-            f"the tree of {self._game} has about {estimate} nodes (estimated by random play); {reason}. Choose smaller "
+            f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
             "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
-            "about 20 bytes a node, 250 bytes and its text an information state)."
+            "about 20 bytes a node, 250 bytes and its text an information state). What the game would take: "
+            "mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
         )
+
+
+def _log10_nodes(game: pyspiel.Game) -> float:
+    return estimate_size(game, seconds=_ESTIMATE_SECONDS, seed=0).histories.log10

@@ -9,11 +9,10 @@ from mccfr_plus.errors import GameError
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.chance import checked_outcomes
+from mccfr_plus.tree.costs import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
 from mccfr_plus.tree.recording import Recording
 
 _CHECK_EVERY = 1024  # nodes between looks at the clock and the budget
-_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
-_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows
 
 
 def record(game: pyspiel.Game, budget: Budget, progress: bool | None) -> Recording:
@@ -159,7 +158,8 @@ class _Recorder:
         recording = self._recording
         nodes = len(recording.kinds)
         self._budget.check(
-            nodes, nodes * _BYTES_PER_NODE + len(recording.infoset_key) * _BYTES_PER_INFOSET + self._key_bytes
+            nodes,
+            nodes * COMPILED_BYTES_PER_NODE + len(recording.infoset_key) * COMPILED_BYTES_PER_INFOSET + self._key_bytes,
         )
 
 

@@ -1,0 +1,204 @@
+"""The size of a game as far as a sample of its histories tells, and what that means for memory and time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.tree import costs
+from mccfr_plus.tree.interval import Interval, number_of
+
+
+@dataclass(frozen=True)
+class InfosetBounds:
+    """How many infosets a player has, between two limits.
+
+    Attributes:
+        seen: How many different ones were met: the number is certainly not below it.
+        at_least: Lower limit, with the estimate's confidence (Chao 1987); can be far below the truth.
+        at_most: Log10 of the upper limit of the player's number of decision nodes.
+    """
+
+    seen: int
+    at_least: float
+    at_most: float
+
+
+@dataclass(frozen=True)
+class SizeEstimate:
+    """The size of a game as far as a sample tells, and what it means for memory and time.
+
+    Attributes:
+        game: OpenSpiel's text of the turn-based game.
+        confidence: Of each interval.
+        is_exact: Whether all histories were counted; then intervals are points.
+        is_complete: False if time was up before one beam came to the end of the game: then the numbers are of the
+            levels that were reached, and there are no upper limits.
+        histories: All nodes of the tree.
+        decision_nodes: Of each player.
+        chance_nodes: Chance nodes.
+        terminal_nodes: Ends of the game.
+        infosets: Of each player, between two limits.
+        mean_actions: Mean number of actions at each player's decision nodes.
+        most_actions: Largest number of actions seen at a decision node of each player.
+        mean_length: Mean length of a random play, in actions of players and chance.
+        longest_seen: Longest history seen.
+        perfect_recall: False if an infoset was met after two different own pasts; True: none was met.
+        external: Histories visited by one walk of external sampling for each player, under the uniform strategy.
+        chance_sampled: Histories visited by one walk of chance sampling.
+        played: Histories on one random play, the root included: a walk of outcome sampling.
+        slots_per_infoset: Mean number of actions of the infosets seen.
+        text_length: Mean length of their texts, in characters.
+        nodes_per_second: Histories that a walk through pyspiel visits per CPU second, as measured.
+        has_compiled_rules: Whether compiling does without pyspiel.
+        num_runs: Independent beams behind the intervals.
+        width: Histories per level in each of them.
+        num_nodes_seen: Histories looked at, pilots included.
+        seconds: How long it took, in seconds.
+    """
+
+    game: str
+    confidence: float
+    is_exact: bool
+    is_complete: bool
+    histories: Interval
+    decision_nodes: tuple[Interval, ...]
+    chance_nodes: Interval
+    terminal_nodes: Interval
+    infosets: tuple[InfosetBounds, ...]
+    mean_actions: tuple[float, ...]
+    most_actions: tuple[int, ...]
+    mean_length: float
+    longest_seen: int
+    perfect_recall: bool
+    external: tuple[Interval, ...]
+    chance_sampled: Interval
+    played: Interval
+    slots_per_infoset: float
+    text_length: float
+    nodes_per_second: float
+    has_compiled_rules: bool
+    num_runs: int
+    width: int
+    num_nodes_seen: int
+    seconds: float = field(compare=False)
+
+    def compiled_bytes(self) -> Interval:
+        """Returns the memory that compiling takes, texts of information states included, in bytes."""
+        texts = 0.0 if self.has_compiled_rules else self.text_length  # those are written when they are read
+        return self._bytes(costs.COMPILED_BYTES_PER_NODE, costs.COMPILED_BYTES_PER_INFOSET + texts)
+
+    def solver_bytes(self) -> Interval:
+        """Returns what a solver with external sampling and regret matching takes on top of a tree, in bytes."""
+        per_infoset = costs.SOLVER_BYTES_PER_INFOSET + self.slots_per_infoset * costs.SOLVER_BYTES_PER_SLOT
+        return self._bytes(0, per_infoset)
+
+    def grown_bytes(self) -> Interval:
+        """Returns the memory of a tree grown on demand once everything was visited, in bytes."""
+        return self._bytes(costs.GROWN_BYTES_PER_CHILD, costs.GROWN_BYTES_PER_INFOSET)
+
+    def compile_seconds(self) -> Interval:
+        """Returns how long compiling takes, in CPU seconds on this machine."""
+        per_node = costs.RULES_SECONDS_PER_NODE if self.has_compiled_rules else 1 / self.nodes_per_second
+        return _times(self.histories, per_node)
+
+    def nodes_per_iteration(self, estimator: str) -> Interval:
+        """Returns how many histories one iteration visits at first, under the uniform strategy, all players together.
+
+        Args:
+            estimator: ``"full"``, ``"chance"``, ``"external"`` or ``"outcome"``.
+
+        Raises:
+            ConfigError: If it is none of these.
+        """
+        players = len(self.decision_nodes)
+        if estimator == "full":
+            return _times(self.histories, players)
+        if estimator == "chance":
+            return _times(self.chance_sampled, players)
+        if estimator == "outcome":
+            return _times(self.played, players)
+        if estimator == "external":
+            return Interval(*(_log10_sum(side) for side in zip(*self.external, strict=True)))
+        raise ConfigError(f"estimator={estimator!r}: give one of {', '.join(ESTIMATORS)}.")
+
+    def seconds_per_iteration(self, estimator: str) -> Interval:
+        """Returns how long one iteration takes on a compiled tree, in seconds, to the order of magnitude.
+
+        Args:
+            estimator: As for `nodes_per_iteration`.
+
+        Raises:
+            ConfigError: If it is none of those.
+        """
+        if estimator == "full":
+            return _times(self.histories, costs.FULL_SECONDS_PER_NODE)
+        return _times(self.nodes_per_iteration(estimator), costs.WALK_SECONDS_PER_NODE)
+
+    def fits(self, max_nodes: float, max_bytes: float) -> bool:
+        """Returns whether the compiled tree and a solver keep within limits even at the upper ends of their intervals.
+
+        The memory counts an infoset for each decision node where no more is known, so that False is no proof
+        that a game is too large, and True is as certain as the confidence.
+
+        Args:
+            max_nodes: The largest number of histories.
+            max_bytes: The largest memory, in bytes.
+        """
+        num_bytes = number_of(_log10_sum([self.compiled_bytes().high, self.solver_bytes().high]))
+        # The tolerance is for the rounding of logarithms.
+        return number_of(self.histories.high) <= max_nodes * (1 + 1e-9) and num_bytes <= max_bytes * (1 + 1e-9)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns all numbers as plain Python values, ready for JSON; an interval is ``{log10, low, high}``."""
+        values = asdict(self)
+        for name in ("compiled_bytes", "solver_bytes", "grown_bytes", "compile_seconds"):
+            values[name] = getattr(self, name)()
+        values["nodes_per_iteration"] = {name: self.nodes_per_iteration(name) for name in ESTIMATORS}
+        values["seconds_per_iteration"] = {name: self.seconds_per_iteration(name) for name in ESTIMATORS}
+        plain = _plain(values)
+        assert isinstance(plain, dict)
+        return plain
+
+    def _bytes(self, per_node: float, per_infoset: float) -> Interval:
+        low = log10_of(sum(bounds.at_least for bounds in self.infosets))
+        high = _log10_sum([bounds.at_most for bounds in self.infosets])
+        # Of what is known to a factor only, the middle of the factor.
+        middle = low if self.is_exact else (low + _log10_sum([nodes.log10 for nodes in self.decision_nodes])) / 2
+        limits = zip(self.histories, (middle, low, high), strict=True)
+        return Interval(
+            *(
+                _log10_sum([log10_of(per_node) + nodes if per_node else -math.inf, log10_of(per_infoset) + infosets])
+                for nodes, infosets in limits
+            )
+        )
+
+
+ESTIMATORS = ("full", "chance", "external", "outcome")
+
+
+def log10_of(number: float) -> float:
+    """Returns the logarithm to base 10 of a number that may be 0."""
+    return math.log10(number) if number > 0 else -math.inf
+
+
+def _log10_sum(logs: Sequence[float]) -> float:
+    top = max(logs)
+    return top if math.isinf(top) else top + math.log10(sum(10.0 ** (x - top) for x in logs))
+
+
+def _times(interval: Interval, factor: float) -> Interval:
+    return Interval(*(x + math.log10(factor) for x in interval))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Interval):
+        return {name: number if math.isfinite(number) else None for name, number in value._asdict().items()}
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
