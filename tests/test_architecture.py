@@ -28,7 +28,9 @@ LAYERS = [
     {"averaging"},
     {"loop", "parts", "combination"},
     {"policies"},
-    {"policy_file"},
+    {"policy_file", "checkpoint_file"},
+    {"checkpoint", "checkpoint_claim"},
+    {"checkpoint_keeper"},
     {"evaluation"},
     {"solver", "online"},
     {"drop_in", "benchmark", "bounds", "checks", "citations", "zero_sum_value"},
@@ -39,7 +41,8 @@ LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in name
 
 PUBLIC = {
     "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError", "ChanceSampling",
-    "CheckError", "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full",
+    "CheckError", "CheckpointError", "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL",
+    "Full",
     "GameError", "GameTree", "GameValue", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer",
     "OMD", "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError",
     "PowerAverage", "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "RegretBound",
