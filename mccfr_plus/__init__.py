@@ -29,6 +29,7 @@ from mccfr_plus.drop_in import (
 from mccfr_plus.errors import (
     BudgetError,
     CheckError,
+    CheckpointError,
     ConfigError,
     GameError,
     MccfrPlusError,

@@ -27,3 +27,7 @@ class PolicyFileError(PolicyError):
 
 class CheckError(MccfrPlusError, AssertionError):
     """A part that does not keep its contract: what failed, where, what was expected, what was found, where to look."""
+
+
+class CheckpointError(MccfrPlusError, ValueError):
+    """A checkpoint that cannot be written or read, is in use, or belongs to another game or to other parts."""

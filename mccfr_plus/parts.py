@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import difflib
+import math
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import numpy as np
 
 from mccfr_plus import averaging, estimators, minimizers
 from mccfr_plus.averaging import PowerAverage
@@ -54,6 +58,14 @@ AVERAGES: dict[str, Callable[..., PowerAverage]] = {
 }
 
 
+_TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
+    "estimator": ESTIMATORS,
+    "minimizer": MINIMIZERS,
+    "averaging": AVERAGES,
+    "baseline": BASELINES,
+}
+
+
 def estimator_of(spec: Estimator | str) -> Estimator:
     """Returns the estimator itself or the one of a short name."""
     return _part("estimator", spec, ESTIMATORS, Estimator)
@@ -86,6 +98,48 @@ def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
     if spec is None or spec is False:
         return None
     return Baseline() if spec is True else _part("baseline", spec, BASELINES, Baseline)
+
+
+def spec_of(part: Any, what: str) -> str | None:
+    """Returns a text that stands for a part, as in ``"outcome(epsilon=0.3)"``; None if there is none.
+
+    Args:
+        part: Built in, or of one's own, of which there is no text; nor is there of a strategy that a part holds.
+        what: estimator, minimizer, averaging or baseline.
+    """
+    if not is_dataclass(part) or isinstance(part, type):
+        return None
+    given = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+    for name, factory in _TABLES[what].items():
+        plain = factory()
+        if type(plain) is type(part) and not _changed(plain, given):
+            return name
+    for name, factory in _TABLES[what].items():
+        if factory is type(part):
+            changed = _changed(factory(), given)
+            if all(value is None or isinstance(value, bool | int | float | str) for value in changed.values()):
+                return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in changed.items())})"
+    return None
+
+
+def _changed(plain: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the parameters that differ from a part's; whole numbers as floats where the other is one."""
+    changed = {}
+    for name, value in given.items():
+        default = getattr(plain, name)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(default, float) and isinstance(value, int):
+            value = float(value)
+        if type(value) is not type(default) or value != default:
+            changed[name] = value
+    return changed
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, float) and math.isinf(value):
+        return "1e999" if value > 0 else "-1e999"  # which is read as infinity; inf is a name
+    return repr(value)
 
 
 def _part(what: str, spec: Part | str, table: Mapping[str, Callable[..., Part]], kind: type[Part]) -> Part:

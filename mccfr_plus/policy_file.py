@@ -96,9 +96,15 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         # The file is opened here because np.load leaves it open when the archive is damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            fields = {key: archive[key] for key in archive.files}
+            is_checkpoint = "format" in archive.files and str(archive["format"]) == "mccfr_plus.checkpoint"
+            fields = {} if is_checkpoint else {key: archive[key] for key in archive.files}
     except Exception as e:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
         raise PolicyFileError(f"{foreign}, or is damaged ({type(e).__name__}). Write it again.") from None
+    if is_checkpoint:
+        raise PolicyFileError(
+            f"{foreign} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy(), or go "
+            "on with `mccfr-plus solve GAME --checkpoint=FILE --resume --policy_out=POLICY`."
+        )
     missing = {"format", "version", "game", "fingerprint", "strategy"} - set(fields)
     if missing or str(fields["format"]) != FORMAT:
         raise PolicyFileError(f"{foreign}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")

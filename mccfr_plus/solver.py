@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +13,11 @@ import numpy as np
 import pyspiel
 from tqdm import tqdm
 
+from mccfr_plus import checkpoint as checkpoints
 from mccfr_plus import loop, parts
 from mccfr_plus._jit import announce_compilation
 from mccfr_plus.averaging import PowerAverage, settled
+from mccfr_plus.checkpoint_keeper import Keeper
 from mccfr_plus.combination import Combination
 from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
@@ -113,6 +116,8 @@ class Solver:
         self.alternating = not self.estimator.updates_all_players if alternating is None else bool(alternating)
         self._combination.check_parts()
         rng = new_state(seed)
+        self._seed = int(seed) if isinstance(seed, int | np.integer) else None
+        self._seconds = 0.0
         self.tree = tree_for(game, TreeOptions(tree, memory, keys), self._combination, threads=1)
         self._combination.check_game(self.tree)
         self._way = self._combination.way(self.tree)
@@ -264,6 +269,8 @@ class Solver:
         callback: Callable[[Progress], bool | None] | None = None,
         evaluate_every: float | None = None,
         progress: bool = False,
+        checkpoint: str | os.PathLike | None = None,
+        checkpoint_every: float = 60.0,
     ) -> Solver:
         """Runs until one of the limits given is reached; Ctrl-C stops between two iterations, nothing is lost.
 
@@ -277,6 +284,10 @@ class Solver:
             evaluate_every: Evaluate the average policy about this often, in seconds, and tell the callback; 0: after
                 every chunk.
             progress: Whether to show a progress bar.
+            checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
+                now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
+                can write the file. If a write within the run fails, that is logged, and tried again later.
+            checkpoint_every: How often, in seconds; less often where writing would take more than a tenth of the run.
 
         Returns:
             The solver itself.
@@ -284,14 +295,31 @@ class Solver:
         Raises:
             ConfigError: If there is no limit, or one that is not positive.
             GameError: If `until` or `evaluate_every` is given for a game with imperfect recall.
+            CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
+                another game, other parts or more iterations; after it if the last one could not be written.
         """
         self._check_limits(iterations, seconds, until, evaluate_every)
         if until is not None or evaluate_every is not None:
             self._compiled().require_perfect_recall("an exploitability")
         self.stopped = None
+        with Keeper(self, checkpoint, checkpoint_every) as keeper:
+            self._run_chunks(iterations, seconds, until, callback, evaluate_every, progress, keeper)
+        return self
+
+    def _run_chunks(
+        self,
+        iterations: int | None,
+        seconds: float | None,
+        until: float | None,
+        callback: Callable[[Progress], bool | None] | None,
+        evaluate_every: float | None,
+        progress: bool,
+        keeper: Keeper,
+    ) -> None:
         with announce_compilation(self._run):
             self._run(0, *self._arguments)
         target = None if iterations is None else self.iterations + iterations
+        seconds_before = self._seconds
         begin = time.perf_counter()
         clock = _EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
         chunk = 1
@@ -305,6 +333,7 @@ class Solver:
                 self._advance(chunk)
                 now = time.perf_counter()
                 spent = now - begin
+                self._seconds = seconds_before + spent
                 done = (target is not None and self.iterations >= target) or (seconds is not None and spent >= seconds)
                 if self.stopped is not None:
                     logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
@@ -318,9 +347,11 @@ class Solver:
                     told = Progress(self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation)
                     done = bool(callback(told)) or done
                 if done:
-                    return self
+                    return
+                keeper.maybe_write()
                 left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
-                chunk = _next_chunk(chunk, now - chunk_begin, min(_CHUNK_SECONDS, max(left, 0.0), clock.due_in()))
+                wanted = min(_CHUNK_SECONDS, max(left, 0.0), clock.due_in(), keeper.due_in())
+                chunk = _next_chunk(chunk, now - chunk_begin, wanted)
 
     @staticmethod
     def _check_limits(
@@ -348,6 +379,16 @@ class Solver:
     def nodes_touched(self) -> int:
         """Histories visited so far; an iteration of `Full` counts all of the tree's once per player."""
         return int(self._counts[NODES_TOUCHED])
+
+    @property
+    def seconds(self) -> float:
+        """How long `run` took so far, in seconds; what a checkpoint says was spent before is included."""
+        return self._seconds
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that the solver was made with, if it was an integer."""
+        return self._seed
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
@@ -450,10 +491,70 @@ class Solver:
             f"baseline={self.baseline!r})"
         )
 
+    # --- checkpoints ---
+
+    def save_checkpoint(self, path: str | os.PathLike) -> None:
+        """Writes all of the solver's state to a file, in one piece or not at all; a checkpoint there is replaced.
+
+        Args:
+            path: The file. It holds what carries from one iteration to the next, random numbers included, so that a
+                restored solver goes on bit for bit; and what it belongs to. The tree is not in it.
+
+        Raises:
+            CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
+
+        Example:
+            >>> import mccfr_plus, tempfile
+            >>> solver = mccfr_plus.Solver("kuhn_poker", seed=1).run(100)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     solver.save_checkpoint(folder + "/kuhn.checkpoint")
+            ...     copy = mccfr_plus.Solver.from_checkpoint(folder + "/kuhn.checkpoint")
+            >>> copy.iterations, copy.run(100).nash_conv() == solver.run(100).nash_conv()
+            (100, True)
+        """
+        checkpoints.save(self, path)
+
+    def restore(self, path: str | os.PathLike) -> Solver:
+        """Takes over the state of a checkpoint, whatever was run before; also with parts of one's own.
+
+        Args:
+            path: A checkpoint of a solver with the same game, parts and options.
+
+        Returns:
+            The solver itself.
+
+        Raises:
+            CheckpointError: If the file is no checkpoint or damaged, or of another game, other parts or other options;
+                the solver is as before then.
+        """
+        header = checkpoints.restore(self, path)
+        self._seed, self._seconds = header["seed"], header["seconds"]
+        return self
+
+    @classmethod
+    def from_checkpoint(cls, path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> Solver:
+        """Returns a solver as it was when a checkpoint was written.
+
+        Args:
+            path: The checkpoint.
+            game: Its game, or the tree if it is compiled already; None: the game that the file names.
+
+        Raises:
+            CheckpointError: If the file is no checkpoint or damaged, of another game, or of parts that are not built in
+                or hold a policy: then make the solver with them and `restore` it.
+            GameError: If the game cannot be loaded or compiled.
+        """
+        header = checkpoints.read_header(path)
+        arguments = checkpoints.arguments_of(path, header)
+        return cls(header["game"] if game is None else game, **arguments).restore(path)
+
     # --- pickling ---
 
     def __getstate__(self) -> dict:
-        names = ("estimator", "minimizer", "averaging", "alternating", "batch", "baseline", "tree")
+        names = (
+            *("estimator", "minimizer", "averaging", "alternating", "batch", "baseline", "tree"),
+            *("_seed", "_seconds"),
+        )
         state = {name: getattr(self, name) for name in names}
         state["bound"] = {
             "strategy": self._strategy,

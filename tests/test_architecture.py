@@ -29,7 +29,9 @@ LAYERS = [
     {"team"},
     {"loop", "parts", "combination"},
     {"policies", "keyed_policy", "tree_choice"},
-    {"policy_file"},
+    {"policy_file", "checkpoint_file"},
+    {"checkpoint", "checkpoint_claim"},
+    {"checkpoint_keeper"},
     {"evaluation"},
     {"approximate"},
     {"solver", "online"},
@@ -41,7 +43,8 @@ LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in name
 
 PUBLIC = {
     "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError", "ChanceSampling",
-    "CheckError", "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full",
+    "CheckError", "CheckpointError", "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL",
+    "Full",
     "GameError", "GameTree", "GameValue", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer",
     "OMD", "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError",
     "PowerAverage", "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "RegretBound",

@@ -6,6 +6,8 @@ import math
 
 from absl import flags
 
+_SECONDS_OF = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
 
 class Text(flags.ArgumentParser):
     """Any text.
@@ -71,6 +73,23 @@ class Positive(flags.ArgumentParser):
             number = math.nan
         if not 0 < number < math.inf:
             raise ValueError("must be a positive number")
+        return number
+
+
+class Duration(flags.ArgumentParser):
+    """A time above 0, in seconds: ``90``, ``90s``, ``5m``, ``2h``; ``1.5h``."""
+
+    metavar = "TIME"
+
+    def parse(self, argument: str | float) -> float:
+        text = str(argument).strip()
+        unit = _SECONDS_OF.get(text[-1:])
+        try:
+            number = float(text if unit is None else text[:-1]) * (unit or 1.0)
+        except ValueError:
+            number = math.nan
+        if not 0 < number < math.inf:
+            raise ValueError("must be a time above 0, such as 90, 90s, 5m or 2h")
         return number
 
 

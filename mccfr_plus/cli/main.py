@@ -1,7 +1,7 @@
 """The entry point: finds the command, runs it, and turns errors into one line and an exit code.
 
 Exit codes: 0 done (also a run that Ctrl-C ended with a result), 2 bad input, 130 interrupted without a result, 141
-the reader of a pipe went away.
+the reader of a pipe went away. SIGTERM, by which batch systems announce that they will kill, is the same as Ctrl-C.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import importlib.metadata
 import logging
 import logging.handlers
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
+from typing import NoReturn
 
 from mccfr_plus.cli.benchmark import BenchmarkCommand
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError
@@ -44,7 +47,8 @@ def main(argv: list[str] | None = None) -> int:
     """
     with _logging_to_stderr():
         try:
-            _dispatch(sys.argv[1:] if argv is None else argv)
+            with _sigterm_as_ctrl_c():
+                _dispatch(sys.argv[1:] if argv is None else argv)
             sys.stdout.flush()
             return 0
         except MccfrPlusError as error:
@@ -145,3 +149,20 @@ def _logging_to_stderr() -> Iterator[None]:
         handler.close()
         logger.setLevel(before[0])
         logger.propagate = before[1]
+
+
+@contextlib.contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Makes SIGTERM raise KeyboardInterrupt meanwhile; only in the main thread, where signals arrive."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt

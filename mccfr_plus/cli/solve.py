@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import sys
 from typing import Any
@@ -9,13 +10,15 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus import parts
-from mccfr_plus.cli import output, trees
+from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.cli import checkpoint_flags, output, trees
 from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
 from mccfr_plus.cli.choice import Specs, choose
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, Text, define_switch
 from mccfr_plus.cli.live import Watch
 from mccfr_plus.cli.solve_notes import NOTES
+from mccfr_plus.errors import CheckpointError
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.evaluation import expected_values
 from mccfr_plus.policy_file import check_writable, save_policy
@@ -52,6 +55,7 @@ class SolveCommand(Command):
         flags.DEFINE(Positive("SECONDS"), "seconds", None, "How long to run.", values)
         flags.DEFINE(Positive("EXPLOITABILITY"), "until", None, "Run until the exploitability is this small.", values)
         flags.DEFINE(Count(0), "seed", None, "Makes a run repeatable. Default: drawn, and printed.", values)
+        checkpoint_flags.define(values)
         text("policy_out", "FILE", "Write the average policy there, as .npz.")
         promise = "Also print what theory promises about regret, beside what was measured."
         define_switch(values, "bounds", False, promise)
@@ -62,8 +66,9 @@ class SolveCommand(Command):
             "game, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without baselines), seed, "
             "iterations, nodes_touched, seconds, "
             "iterations_per_second, values (list per player), nash_conv, exploitability (null with imperfect recall), "
-            "interrupted, policy_out, bounds (null without --bounds, else: confidence, regret and theorem (lists per "
-            "player, null where none is known), sum, slack, measured (null where NashConv does not measure it), reason)"
+            "interrupted, policy_out, checkpoint, bounds (null without --bounds, else: confidence, regret and theorem "
+            "(lists per player, null where none is known), sum, slack, measured (null where NashConv does not measure "
+            "it), reason)"
         )
         output.define_json(values, keys)
         define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
@@ -75,26 +80,35 @@ class SolveCommand(Command):
         specs.check(baseline, values.batch, values.alternating)
         if values.policy_out is not None:
             check_writable(values.policy_out)
+        claim = checkpoint_flags.claim_of(values)
+        with claim or contextlib.nullcontext():
+            self._solve(game, values, specs, baseline, claim)
+
+    def _solve(self, game: str, values: Any, specs: Specs, baseline: Baseline | None, claim: Claim | None) -> None:
+        resumed = checkpoint_flags.header_to_resume(claim, game, values, baseline) if claim and values.resume else None
         tree = trees.compile_within_budget(game, values, quiet=values.quiet)
         if values.until is not None:
             tree.require_perfect_recall("an exploitability")
+        if claim and resumed:
+            solver = Solver.from_checkpoint(claim, tree)
+            specs = checkpoint_flags.specs_of(resumed)
         choice = choose(tree, specs)
-        seed = secrets.randbits(32) if values.seed is None else values.seed
         names = choice.names(specs)
-        solver = Solver(
-            tree,
-            *choice[:3],
-            alternating=values.alternating,
-            batch=values.batch,
-            baseline=baseline,
-            seed=seed,
-        )
+        if not resumed:
+            solver = Solver(
+                tree,
+                *choice[:3],
+                alternating=values.alternating,
+                batch=values.batch,
+                baseline=baseline,
+                seed=secrets.randbits(32) if values.seed is None else values.seed,
+            )
         if not values.quiet and choice.reason:
             listed = ", ".join(f"{part}={name}" for part, name in names.items())
             print(f"solving with {listed}: {choice.reason}", file=sys.stderr)
         if tree.perfect_recall:
             solver.evaluate()  # compiles what evaluations need, before the clock starts
-        seconds, interrupted = _run(solver, values)
+        seconds, interrupted, failure = _run(solver, values, claim)
         if values.policy_out is not None:
             save_policy(solver.average_policy(), values.policy_out)
         result = {
@@ -103,7 +117,7 @@ class SolveCommand(Command):
             "alternating": solver.alternating,
             "batch": solver.batch,
             "baseline_rate": solver.baseline and solver.baseline.rate,
-            "seed": seed,
+            "seed": solver.seed,
             "iterations": solver.iterations,
             "nodes_touched": solver.nodes_touched,
             "seconds": seconds,
@@ -111,6 +125,7 @@ class SolveCommand(Command):
             **_quality(solver),
             "interrupted": interrupted,
             "policy_out": values.policy_out,
+            "checkpoint": values.checkpoint,
         }
         result["bounds"] = bounds_of(solver, values.confidence, result["nash_conv"]) if values.bounds else None
         _print_table(solver, result)
@@ -118,6 +133,10 @@ class SolveCommand(Command):
             print_bounds(result["bounds"])
         if values.json:
             output.print_json(result)
+        if claim and interrupted and not values.quiet:
+            checkpoint_flags.print_how_to_go_on(claim)
+        if failure is not None:
+            raise failure  # last, as the result is good without a checkpoint of it
 
 
 def _baseline(values: Any) -> Baseline | None:
@@ -126,19 +145,48 @@ def _baseline(values: Any) -> Baseline | None:
     return Baseline(values.baseline_rate)
 
 
-def _run(solver: Solver, values: Any) -> tuple[float, bool]:
-    """Returns how many seconds the run took and whether Ctrl-C ended it; without a single iteration that goes on."""
-    watch = Watch(values.quiet)
-    seconds, interrupted = values.seconds, False
-    if seconds is None and values.iterations is None and values.until is None:
+def _run(solver: Solver, values: Any, claim: Claim | None) -> tuple[float, bool, CheckpointError | None]:
+    """Runs up to the limits, which count what a checkpoint says was run before.
+
+    Returns:
+        How many seconds the run took, whether Ctrl-C ended it (without a single iteration that goes on), and why there
+        is no last checkpoint, if there should be one.
+    """
+    iterations_before, seconds_before = solver.iterations, solver.seconds
+    seconds, iterations = values.seconds, values.iterations
+    if seconds is None and iterations is None and values.until is None:
         seconds = _DEFAULT_SECONDS
+    if iterations_before and _is_done(solver, iterations, seconds, values.until):
+        return seconds_before, False, None
+    watch = Watch(values.quiet)
+    interrupted, failure = False, None
     try:
-        solver.run(values.iterations, seconds=seconds, until=values.until, callback=watch)
+        solver.run(
+            None if iterations is None else iterations - iterations_before,
+            seconds=None if seconds is None else seconds - seconds_before,
+            until=values.until,
+            callback=watch,
+            checkpoint=claim,
+            checkpoint_every=values.every or checkpoint_flags.DEFAULT_EVERY,
+        )
     except KeyboardInterrupt:
         if not solver.iterations:
             raise
         interrupted = True
-    return watch.stop(), interrupted
+    except CheckpointError as error:
+        if solver.iterations == iterations_before:
+            raise
+        failure = error
+    return seconds_before + watch.stop(), interrupted, failure
+
+
+def _is_done(solver: Solver, iterations: int | None, seconds: float | None, until: float | None) -> bool:
+    """Returns whether a resumed run has reached one of its limits already."""
+    return (
+        (iterations is not None and solver.iterations >= iterations)
+        or (seconds is not None and solver.seconds >= seconds)
+        or (until is not None and solver.exploitability() <= until)
+    )
 
 
 def _quality(solver: Solver) -> dict[str, Any]:
@@ -177,4 +225,6 @@ def _print_table(solver: Solver, result: dict[str, Any]) -> None:
         rows[-2:] = [["nash_conv", "n/a (imperfect recall)"], ["exploitability", "n/a (imperfect recall)"]]
     if result["policy_out"] is not None:
         rows.append(["policy", result["policy_out"]])
+    if result["checkpoint"] is not None:
+        rows.append(["checkpoint", result["checkpoint"]])
     output.print_table(rows, texts=(0, 1))

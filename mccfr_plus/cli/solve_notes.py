@@ -37,7 +37,12 @@ averages: how much iteration t counts in the result, and how it is added up
 away variance and no more; its rate is --baseline_rate.
 
 The run ends at the first limit reached; without --iterations, --seconds and --until it takes ten seconds. Ctrl-C ends
-it early and still prints and writes the result so far.
+it early and still prints and writes the result so far; so does SIGTERM.
+
+--checkpoint=FILE keeps the state of the run in a file, every 60 seconds (--every=5m), at the end, and on Ctrl-C.
+The same command line with --resume goes on from it after a kill, and ends with the same bits as if nothing had happened
+where --iterations is the limit. Limits are totals: --iterations counts all iterations of the run, --seconds the time up
+to the checkpoint too. Parts and seed come from the checkpoint. FILE.lock keeps other runs away from it meanwhile.
 
 exploitability is the sum over players of what a best response would gain, divided by the number of players, in the
 game's payoffs: 0 at a Nash equilibrium. Nodes touched counts histories visited; a full iteration visits all, once per
