@@ -20,12 +20,9 @@ import numpy as np
 from mccfr_plus import checkpoint_file, parts
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.grown_tree import GrownTree, Sizes
 
 logger = logging.getLogger("mccfr_plus")
-
-# Fields of a workspace that every gradient begins anew. All others are kept. The list of all infosets that `full` makes
-# once stands in `touched`: it depends on the tree alone, and is made again where there is none.
-SCRATCH = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames"})
 
 # What a solver and a checkpoint must have in common, in the order of complaint, and what it is called.
 _COMMON = {
@@ -37,9 +34,12 @@ _COMMON = {
     "baseline": "baseline",
     "alternating": "alternating",
     "batch": "batch",
+    "threads": "number of threads",
+    "thread_mode": "thread_mode",
+    "keys": "kind of keys",
     "sampling": "sampling strategy",
 }
-_TOLD = {"package", "iterations", "nodes_touched", "seconds", "seed"}
+_TOLD = {"package", "iterations", "nodes_touched", "seconds", "seed", "sizes"}
 
 _digests: weakref.WeakKeyDictionary[GameTree, str] = weakref.WeakKeyDictionary()
 
@@ -53,11 +53,20 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     """Fills a solver's arrays with those of a checkpoint and returns its header. Nothing changes if they do not fit.
 
     Raises:
-        CheckpointError: If the file cannot be read, or is of another game, other parts or other options.
+        CheckpointError: If the file cannot be read, or is of another game, other parts or other options, or needs more
+            memory than the solver may take.
     """
     header = read_header(path)
     complain_if_different(path, header, solver)
-    checkpoint_file.read_into(path, arrays_of(solver))
+    sizes = None if header["sizes"] is None else Sizes(**header["sizes"])
+    if sizes is not None:
+        reason = solver.tree.why_too_small(sizes)
+        if reason:
+            raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
+    layout = solver._engine.state(sizes)
+    if sizes is not None:
+        layout["tree/texts"] = np.zeros(sizes.text_bytes, np.uint8)
+    solver._engine.load(sizes, checkpoint_file.read_each(path, layout))
     if header["package"] != _package_version():
         logger.warning(
             "%s was written by mccfr_plus %s, and this is %s: the run goes on, perhaps with other roundings or draws.",
@@ -94,6 +103,7 @@ def complain_if_different(path: str | os.PathLike, header: dict[str, Any], solve
 
 def header_of(solver: Any) -> dict[str, Any]:
     """Returns what a checkpoint says about a solver, in JSON's types."""
+    sizes = solver._engine.sizes()
     return {
         "package": _package_version(),
         **_common(solver),
@@ -101,17 +111,14 @@ def header_of(solver: Any) -> dict[str, Any]:
         "nodes_touched": solver.nodes_touched,
         "seconds": solver.seconds,
         "seed": solver.seed,
+        "sizes": None if sizes is None else sizes._asdict(),
     }
 
 
 def arrays_of(solver: Any) -> dict[str, np.ndarray]:
-    """Returns all arrays of a solver that carry from one iteration to the next, by name; not copied."""
-    bound = solver.__getstate__()["bound"]
-    workspace = bound["workspace"]._asdict()
-    names = ("strategy", "tables", "average", "baselines", "minimizer_parameters")
-    return {name: bound[name] for name in names} | {
-        f"workspace/{name}": array for name, array in workspace.items() if name not in SCRATCH
-    }
+    """Returns all arrays of a solver that carry from one iteration to the next, by name."""
+    solver._engine.forget()
+    return solver._engine.state()
 
 
 def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +127,9 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     Raises:
         CheckpointError: If a part is not built in, or has a strategy or a policy as parameter.
     """
-    arguments = {name: header[name] for name in ("alternating", "batch", "seed")}
+    arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "thread_mode")}
+    arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
+    arguments |= {"tree": "compiled"} if header["sizes"] is None else {"tree": "grown", "keys": header["keys"]}
     for name in ("estimator", "minimizer", "averaging", "baseline"):
         part = header[name]
         if part is not None and part["spec"] is None:
@@ -156,16 +165,19 @@ def shown(value: Any) -> str:
 
 
 def _common(solver: Any) -> dict[str, Any]:
-    sampling = solver.__getstate__()["bound"]["sampling"]
+    sampling, tree = solver._engine.sampling, solver.tree
     return {
         "game": str(solver.tree.game),
-        "tree": _digest_of_tree(solver.tree),
+        "tree": "grown" if isinstance(tree, GrownTree) else _digest_of_tree(tree),
         "estimator": describe(solver.estimator, "estimator"),
         "minimizer": describe(solver.minimizer, "minimizer"),
         "averaging": describe(solver.averaging, "averaging"),
         "baseline": describe(solver.baseline, "baseline"),
         "alternating": bool(solver.alternating),
         "batch": int(solver.batch),
+        "threads": int(solver.threads),
+        "thread_mode": solver.thread_mode if solver.threads > 1 else None,
+        "keys": tree.keys.kind if isinstance(tree, GrownTree) else None,
         "sampling": _digest([sampling]) if sampling.size else None,
     }
 

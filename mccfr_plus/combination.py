@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from mccfr_plus.workspace import DRAWN_ACTIONS, NO_VISITS, VISITED
 logger = logging.getLogger("mccfr_plus")
 
 _SUM_TOLERANCE = 1e-6
+_MOST_THREADS_PER_CORE, _ALWAYS_ALLOWED_THREADS = 2, 8  # small machines may still try what larger ones run
 
 
 class Combination(NamedTuple):
@@ -30,6 +32,8 @@ class Combination(NamedTuple):
     baseline: Baseline | None
     batch: Any
     alternating: bool
+    threads: int = 1
+    together: bool = True  # whether threads make one gradient together, or each its own
 
     def check_parts(self) -> None:
         """Raises ConfigError if the parts make no sense together, whatever the game."""
@@ -39,6 +43,7 @@ class Combination(NamedTuple):
             raise ConfigError(f"batch={batch!r}: must be a whole number of walks per gradient, at least 1.")
         if batch > 1 and not estimator.samples:
             raise ConfigError(f"batch={batch} with {name}: it samples nothing, so that all walks would be the same.")
+        self._check_threads()
         if self.baseline is not None:
             if not estimator.samples:
                 raise ConfigError(
@@ -65,6 +70,30 @@ class Combination(NamedTuple):
                 raise ConfigError("averaging='sampled' with shared=True: drawn actions are exploring, not on-policy.")
             if estimator.average(2) != Way.VISITS:
                 raise ConfigError(f"averaging='sampled' counts the actions drawn for opponents, and {name} draws none.")
+
+    def _check_threads(self) -> None:
+        threads, cores = self.threads, os.cpu_count() or 1
+        if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+            raise ConfigError(f"threads={threads!r}: must be a whole number, at least 1.")
+        if threads > max(_MOST_THREADS_PER_CORE * cores, _ALWAYS_ALLOWED_THREADS):
+            raise ConfigError(
+                f"threads={threads}: this machine has {cores} cores, and threads that share one are slower than one. "
+                f"Give at most {cores}."
+            )
+        if threads == 1:
+            return
+        if threads > cores:
+            logger.warning("threads=%s: this machine has %s cores, so that more threads gain nothing.", threads, cores)
+        if not self.estimator.samples:
+            raise ConfigError(
+                f"threads={threads} with estimator={self.estimator.short_name!r}: it samples nothing, so that all "
+                "threads would compute the same gradient."
+            )
+        if self.together and self.baseline is not None:
+            raise ConfigError(
+                f"threads={threads} with a baseline: walks write to it, so that results would depend on which thread "
+                "was faster. Give thread_mode='fast', or one thread."
+            )
 
     def check_game(self, tree: GameTree | GrownTree) -> None:
         """Raises GameError or ConfigError if the parts are wrong for a game."""

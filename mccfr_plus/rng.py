@@ -21,20 +21,26 @@ _TO_UNIT = 1.0 / (1 << 53)
 
 
 def new_state(seed: int | np.random.Generator | None) -> np.ndarray:
-    """Returns a fresh generator state, ``[1]`` uint64.
+    """Returns a fresh generator state, ``[1]`` uint64; see `new_states`."""
+    return new_states(seed, 1)
+
+
+def new_states(seed: int | np.random.Generator | None, count: int) -> np.ndarray:
+    """Returns fresh generator states, ``[count]`` uint64, the first of which does not depend on the count.
 
     Args:
         seed: An integer >= 0 for a repeatable run, a numpy generator to draw the state from, or None for entropy
             of the operating system.
+        count: How many.
 
     Raises:
         ConfigError: If the seed is something else.
     """
     if isinstance(seed, np.random.Generator):
-        return seed.integers(0, 2**64, size=1, dtype=np.uint64)
+        return seed.integers(0, 2**64, size=count, dtype=np.uint64)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
         raise ConfigError(f"seed={seed!r}: give an integer >= 0, a numpy.random.Generator, or None.")
-    return np.random.SeedSequence(None if seed is None else int(seed)).generate_state(1, np.uint64)
+    return np.random.SeedSequence(None if seed is None else int(seed)).generate_state(count, np.uint64)
 
 
 @inline_kernel

@@ -14,33 +14,29 @@ import pyspiel
 from tqdm import tqdm
 
 from mccfr_plus import checkpoint as checkpoints
-from mccfr_plus import loop, parts
+from mccfr_plus import parts
 from mccfr_plus._jit import announce_compilation
-from mccfr_plus.averaging import PowerAverage, settled
+from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.checkpoint_keeper import Keeper
 from mccfr_plus.combination import Combination
+from mccfr_plus.engine import Engine
 from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
-from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
+from mccfr_plus.estimators import Baseline, Estimator, Way
 from mccfr_plus.evaluation.evaluate import Evaluation, evaluate, evaluate_strategy
-from mccfr_plus.evaluation.kernels import normalize
-from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.keyed_policy import KeyedPolicy
 from mccfr_plus.minimizers import Minimizer, RegretMatching
+from mccfr_plus.pacing import CHUNK_SECONDS, EvaluationClock, next_chunk
 from mccfr_plus.policies import TreePolicy
-from mccfr_plus.rng import new_state
-from mccfr_plus.team import new_team
+from mccfr_plus.rng import new_states
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 from mccfr_plus.tree.grown_tree import GrownTree
-from mccfr_plus.tree.growth import INFOSETS_FULL, NODES_FULL
 from mccfr_plus.tree_choice import TreeOptions, tree_for
-from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, STEP, WALKS_DONE, new_workspace, workspace_bytes
+from mccfr_plus.workspace import workspace_bytes
 
 logger = logging.getLogger("mccfr_plus")
 
-_NOBODY = -9  # a player whose nodes do not occur: everybody is an opponent
-_CHUNK_SECONDS = 0.2  # a kernel runs about this long before progress, Ctrl-C and callbacks get their turn
-_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
-_EVALUATION_SHARE = 0.1
+DETERMINISTIC, FAST = "deterministic", "fast"
+THREAD_MODES = (DETERMINISTIC, FAST)
 
 
 @dataclass(frozen=True)
@@ -75,6 +71,11 @@ class Solver:
         batch: How many walks make one gradient, which is their mean (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
         seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        threads: In how many threads to walk.
+        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` walks, added up in the order of
+            threads, so that results depend on seed and number of threads alone; ``"fast"``: every thread runs
+            iterations of its own on shared tables, without waiting, so that some updates are lost and no two runs are
+            alike.
         tree: ``"compiled"``: the whole tree is built first; ``"grown"``: nodes are asked for when a walk first comes
             to them; ``"auto"``: compiled if it fits, else grown. The results are the same bits.
         memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A growing tree keeps within it:
@@ -104,6 +105,8 @@ class Solver:
         batch: int = 1,
         baseline: Baseline | str | bool | None = None,
         seed: int | np.random.Generator | None = None,
+        threads: int = 1,
+        thread_mode: str = DETERMINISTIC,
         tree: str = "auto",
         memory: str | int | float | None = None,
         keys: str = "hash",
@@ -114,151 +117,52 @@ class Solver:
         self.baseline = parts.baseline_of(baseline)
         self.batch = batch
         self.alternating = not self.estimator.updates_all_players if alternating is None else bool(alternating)
+        self.threads = threads
+        self.thread_mode = thread_mode
+        if thread_mode not in THREAD_MODES:
+            raise ConfigError(f"thread_mode={thread_mode!r}: give one of {', '.join(THREAD_MODES)}.")
         self._combination.check_parts()
-        rng = new_state(seed)
+        rngs = new_states(seed, threads)
         self._seed = int(seed) if isinstance(seed, int | np.integer) else None
         self._seconds = 0.0
-        self.tree = tree_for(game, TreeOptions(tree, memory, keys), self._combination, threads=1)
-        self._combination.check_game(self.tree)
-        self._way = self._combination.way(self.tree)
-        self.stopped: str | None = None
-        self._has_forgotten = False
         self._tree_to_evaluate: GameTree | None = None
-        with_baseline = self.baseline is not None
-        places = self.tree
-        strategy = places.uniform_strategy() if isinstance(places, GameTree) else np.zeros(places.slot_capacity)
-        tables = self.minimizer.tables(places)
-        if isinstance(places, GrownTree):
-            row = self.minimizer.row_of_ones
-            places.bind(strategy, None if row is None else tables[row], check_depth=with_baseline)
-        self._bind(
-            strategy=strategy,
-            tables=tables,
-            average=np.zeros(places.slot_capacity + places.num_players),
-            baselines=np.zeros((places.num_players, places.node_capacity) if with_baseline else (0, 0)),
-            sampling=self._combination.sampling_strategy(places, strategy_of),
-            workspace=new_workspace(
-                places.arrays,
-                places.shape,
-                rng,
-                max_visits=self._max_visits(),
-                once=self.estimator.draws_once,
-                frames=with_baseline,
-            ),
-            minimizer_parameters=self.minimizer.parameters(),
-        )
+        places = tree_for(game, TreeOptions(tree, memory, keys), self._combination)
+        self._combination.check_game(places)
+        self._engine = Engine(self._combination, places, rngs)
 
     @property
     def _combination(self) -> Combination:
-        return Combination(self.estimator, self.minimizer, self.averaging, self.baseline, self.batch, self.alternating)
+        return Combination(
+            self.estimator,
+            self.minimizer,
+            self.averaging,
+            self.baseline,
+            self.batch,
+            self.alternating,
+            self.threads,
+            self.thread_mode == DETERMINISTIC,
+        )
+
+    @property
+    def tree(self) -> GameTree | GrownTree:
+        """The game's tree."""
+        return self._engine.tree
 
     @property
     def way(self) -> Way:
         """How the average strategy is added up."""
-        return self._way
+        return self._engine.way
 
-    def _bind(self, strategy, tables, average, baselines, sampling, workspace, minimizer_parameters) -> None:
-        """Keeps the state and the kernel's arguments in the order that it takes them."""
-        tree = self.tree
-        self._way = self._combination.way(tree)
-        with_leaves = self.estimator.needs_leaves and isinstance(tree, GameTree)
-        arrays = tree.arrays_with_leaves if with_leaves else tree.arrays  # type: ignore[union-attr]
-        self._strategy, self._tables, self._average = strategy, tables, average
-        self._baselines, self._sampling = baselines, sampling
-        self._workspace, self._minimizer_parameters = workspace, minimizer_parameters
-        self._team = new_team([workspace], together=False)
-        guides = {
-            Guide.NONE: np.zeros(0),
-            Guide.SAMPLING: sampling,
-            Guide.AVERAGE: average,
-            Guide.REGRETS: tables[0] if len(tables) else np.zeros(0),
-        }
-        self._arguments = loop.flatten(
-            arrays,
-            workspace,
-            strategy,
-            tables,
-            average,
-            self.estimator.parameters(),
-            guides[self.estimator.guide],
-            baselines,
-            0.0 if self.baseline is None else float(self.baseline.rate),
-            self.baseline is not None and self.baseline.backup == "expected",
-            minimizer_parameters,
-            int(self.way),
-            float(self.averaging.gamma),
-            self._combination.visit_mode(tree),
-            self.estimator.walks_all_own,
-            self.estimator.updates_all_players,
-            self.alternating,
-            int(self.batch),
-            self._team,
-        )
-        self._run = loop.runner(self.estimator, self.minimizer, self.averaging)
-        self._counts = workspace.counts
-
-    def _max_visits(self) -> int:
-        if isinstance(self.tree, GrownTree):  # memory that is not used costs nothing
-            return self.tree.node_capacity if self.way in (Way.OWN_WALK, Way.VISITS) else 0
-        nodes, players, all_own = self.tree.arrays.nodes, range(self.tree.num_players), self.estimator.walks_all_own
-        if self.way == Way.OWN_WALK:
-            return int(max(loop.max_visits(nodes, p, True, False, all_own) for p in players))
-        if self.way != Way.VISITS:
-            return 0
-        if self.estimator.updates_all_players:
-            return int(loop.max_visits(nodes, _NOBODY, False, False, False))
-        all_chance = self.estimator.walks_all_chance
-        return int(max(loop.max_visits(nodes, p, False, all_chance, all_own) for p in players))
+    @property
+    def stopped(self) -> str | None:
+        """Why the last run has ended before its limit, and what would help; None if it has not."""
+        return self._engine.stopped
 
     # --- running ---
 
     def iteration(self) -> None:
         """Runs one iteration: one gradient and one update for every player."""
-        self._advance(1)
-
-    def _advance(self, iterations: int) -> None:
-        """Runs iterations; fewer if the memory of a growing tree is full, which `stopped` then says."""
-        target = self.iterations + iterations
-        self._run(iterations, *self._arguments)
-        if self.tree.grows:
-            self._grow_on(target)
-
-    def _grow_on(self, target: int) -> None:
-        """Looks why the kernel has returned, and runs on to the target where that is possible.
-
-        Raises:
-            GameError: If the game has raised an error, or has imperfect recall.
-        """
-        tree = self.tree
-        assert isinstance(tree, GrownTree)
-        stuck_at = None
-        while True:
-            tree.raise_error()
-            if not tree.perfect_recall:
-                self._check_recall()
-            if tree.status == INFOSETS_FULL:
-                self.stopped = tree.why_full()
-                tree.go_on()
-                return
-            if tree.status == NODES_FULL:
-                here = self._counts[[ITERATION, STEP, WALKS_DONE]].tolist()
-                if here == stuck_at:
-                    self.stopped = tree.why_full()
-                    tree.go_on()
-                    return
-                stuck_at = here
-                tree.go_on()
-            elif self.iterations >= target:
-                return
-            self._baselines[:, tree.forget()] = 0.0
-            self._run(target - self.iterations, *self._arguments)
-
-    def _check_recall(self) -> None:
-        if self.way == Way.LAZY:
-            self.tree.require_perfect_recall("a lazily formed average")
-        if not self._has_forgotten:
-            self._has_forgotten = True
-            self._combination.check_game(self.tree)
+        self._engine.advance(1)
 
     def run(
         self,
@@ -301,7 +205,7 @@ class Solver:
         self._check_limits(iterations, seconds, until, evaluate_every)
         if until is not None or evaluate_every is not None:
             self._compiled().require_perfect_recall("an exploitability")
-        self.stopped = None
+        self._engine.stopped = None
         with Keeper(self, checkpoint, checkpoint_every) as keeper:
             self._run_chunks(iterations, seconds, until, callback, evaluate_every, progress, keeper)
         return self
@@ -316,12 +220,12 @@ class Solver:
         progress: bool,
         keeper: Keeper,
     ) -> None:
-        with announce_compilation(self._run):
-            self._run(0, *self._arguments)
+        with announce_compilation(self._engine.run):
+            self._engine.prepare()
         target = None if iterations is None else self.iterations + iterations
         seconds_before = self._seconds
         begin = time.perf_counter()
-        clock = _EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
+        clock = EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
         chunk = 1
         bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
         with bar:
@@ -330,7 +234,7 @@ class Solver:
                     chunk = min(chunk, target - self.iterations)
                 chunk_begin = time.perf_counter()
                 before = self.iterations
-                self._advance(chunk)
+                self._engine.advance(chunk)
                 now = time.perf_counter()
                 spent = now - begin
                 self._seconds = seconds_before + spent
@@ -350,8 +254,8 @@ class Solver:
                     return
                 keeper.maybe_write()
                 left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
-                wanted = min(_CHUNK_SECONDS, max(left, 0.0), clock.due_in(), keeper.due_in())
-                chunk = _next_chunk(chunk, now - chunk_begin, wanted)
+                wanted = min(CHUNK_SECONDS, max(left, 0.0), clock.due_in(), keeper.due_in())
+                chunk = next_chunk(chunk, now - chunk_begin, wanted)
 
     @staticmethod
     def _check_limits(
@@ -373,12 +277,12 @@ class Solver:
     @property
     def iterations(self) -> int:
         """Iterations run so far."""
-        return int(self._counts[ITERATION])
+        return self._engine.iterations
 
     @property
     def nodes_touched(self) -> int:
         """Histories visited so far; an iteration of `Full` counts all of the tree's once per player."""
-        return int(self._counts[NODES_TOUCHED])
+        return self._engine.nodes_touched
 
     @property
     def seconds(self) -> float:
@@ -392,20 +296,11 @@ class Solver:
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
-        way = self.way
-        if way == Way.NONE:
-            return self.current_strategy()
-        sums = self._average
-        if way == Way.LAZY:
-            sums = np.empty(len(sums))
-            settled(self.tree.arrays.infosets, self._strategy, self._average, self._workspace.mark, sums)
-        strategy = np.empty(self.tree.num_slots)
-        normalize(sums, self.tree.arrays.infosets, strategy)
-        return strategy
+        return self._engine.average_strategy()
 
     def current_strategy(self) -> np.ndarray:
         """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
-        return self._strategy[: self.tree.num_slots].copy()
+        return self._engine.current_strategy()
 
     def average_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns the average policy, which is what converges to an equilibrium. It owns its numbers.
@@ -438,7 +333,8 @@ class Solver:
         if infoset is None:
             raise PolicyError(f"{self.tree.game} has no information state {info_state!r}.")
         slots = self.tree.slots(infoset)
-        regrets = self.minimizer.cumulative_regrets(self._tables, self._minimizer_parameters, slots)
+        engine = self._engine
+        regrets = self.minimizer.cumulative_regrets(engine.tables, engine.parameters[0], slots)
         return dict(zip(self.tree.legal_actions(infoset), regrets.tolist(), strict=True))
 
     def evaluate(self) -> Evaluation:
@@ -548,63 +444,11 @@ class Solver:
         arguments = checkpoints.arguments_of(path, header)
         return cls(header["game"] if game is None else game, **arguments).restore(path)
 
-    # --- pickling ---
-
     def __getstate__(self) -> dict:
-        names = (
-            *("estimator", "minimizer", "averaging", "alternating", "batch", "baseline", "tree"),
-            *("_seed", "_seconds"),
-        )
-        state = {name: getattr(self, name) for name in names}
-        state["bound"] = {
-            "strategy": self._strategy,
-            "tables": self._tables,
-            "average": self._average,
-            "baselines": self._baselines,
-            "sampling": self._sampling,
-            "workspace": self._workspace,
-            "minimizer_parameters": self._minimizer_parameters,
-        }
-        return state
-
-    def __setstate__(self, state: dict) -> None:
-        bound = state.pop("bound")
-        self.__dict__.update(state)
-        self._bind(**bound)
+        return {**self.__dict__, "_tree_to_evaluate": None}
 
 
 def bytes_on_top(tree: GameTree) -> int:
     """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes. Nothing is allocated."""
     numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
     return numbers * np.dtype(np.float64).itemsize + workspace_bytes(tree.arrays, tree.shape)
-
-
-class _EvaluationClock:
-    """Decides when a run is due for an evaluation: seldom enough that evaluations cost about a tenth of the run."""
-
-    def __init__(self, wanted: bool, every: float | None):
-        self._wanted = wanted
-        self._every = every
-        self._due = time.perf_counter() + (_FIRST_EVALUATION if every is None else every)
-
-    def due_in(self) -> float:
-        bounds_chunks = self._wanted and self._every != 0
-        return max(self._due - time.perf_counter(), 0.0) if bounds_chunks else math.inf
-
-    def maybe_evaluate(self, solver: Solver, now: float, at_end: bool) -> Evaluation | None:
-        if not self._wanted or (now < self._due and not at_end):
-            return None
-        evaluation = solver.evaluate()
-        end = time.perf_counter()
-        pause = (end - now) / _EVALUATION_SHARE
-        if self._every == 0:
-            self._due = end
-        else:
-            self._due = end + max(pause, _FIRST_EVALUATION if self._every is None else self._every)
-        return evaluation
-
-
-def _next_chunk(chunk: int, seconds: float, wanted: float) -> int:
-    """Returns how many iterations take about the wanted time, given what the last chunk took."""
-    estimate = chunk * wanted / max(seconds, 1e-7)
-    return max(1, int(min(estimate, chunk * 8, 1 << 40)))

@@ -49,7 +49,7 @@ class TreeOptions(NamedTuple):
 
 
 def tree_for(
-    game: pyspiel.Game | str | GameTree, options: TreeOptions, combination: Combination, threads: int
+    game: pyspiel.Game | str | GameTree, options: TreeOptions, combination: Combination
 ) -> GameTree | GrownTree:
     """Returns the tree of a game for a solver.
 
@@ -57,7 +57,6 @@ def tree_for(
         game: A game, a game string, or a tree that is compiled already.
         options: What the user wants.
         combination: The solver's parts.
-        threads: How many threads will walk at once.
 
     Raises:
         ConfigError: If the options or the parts do not go with such a tree, or the memory is too little.
@@ -73,7 +72,7 @@ def tree_for(
     if options.kind == "grown":
         if reason:
             raise ConfigError(f"tree='grown' with {reason}, which needs the whole tree: use tree='compiled'.")
-        return _grown(loaded, options, combination, threads)
+        return _grown(loaded, options, combination)
     if options.kind == "compiled" or reason:
         if options.memory is None:
             return compile_game(loaded)
@@ -85,7 +84,7 @@ def tree_for(
         return compile_game(loaded, max_nodes=max_nodes, max_bytes=_room(options), estimate_margin=_ESTIMATE_MARGIN)
     except BudgetError as error:
         logger.info("%s grows where walks go, as it is too large to be compiled: %s", loaded, error)
-        return _grown(loaded, options, combination, threads)
+        return _grown(loaded, options, combination)
 
 
 def _room(options: TreeOptions) -> int:
@@ -94,8 +93,8 @@ def _room(options: TreeOptions) -> int:
     return max(int(_COMPILED_SHARE * free), 1)
 
 
-def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination, threads: int) -> GrownTree:
-    keys = Keys(options.keys)
+def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -> GrownTree:
+    keys, threads = Keys(options.keys), combination.threads
     estimator, ways = combination.estimator, combination.way_of(game.num_players(), perfect_recall=True)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
     private += DRAWN.itemsize if estimator.draws_once else 0

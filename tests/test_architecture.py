@@ -33,7 +33,7 @@ LAYERS = [
     {"checkpoint", "checkpoint_claim"},
     {"checkpoint_keeper"},
     {"evaluation"},
-    {"approximate"},
+    {"approximate", "engine", "pacing"},
     {"solver", "online"},
     {"drop_in", "benchmark", "bounds", "checks", "citations", "zero_sum_value"},
     {"cli"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import threading
 import time
 from array import array
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import pyspiel
 from mccfr_plus.errors import BudgetError, GameError, MccfrPlusError
 from mccfr_plus.tree.arrays import CHANCE, NODE, TERMINAL
 from mccfr_plus.tree.chance import checked_outcomes
-from mccfr_plus.tree.growth import ANSWER_ACTIONS, ANSWER_COUNT, FAILED, STATUS
+from mccfr_plus.tree.growth import ANSWER_ACTIONS, ANSWER_COUNT, FAILED, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.layout import alias_table
 from mccfr_plus.tree.memory import resident_bytes
@@ -40,6 +41,7 @@ class Places(NamedTuple):
     slot_actions: np.ndarray
     payoffs: np.ndarray
     chance: np.ndarray
+    outcome_actions: np.ndarray
     answers: np.ndarray  # [threads, answer_width] int64
     growth: np.ndarray
 
@@ -70,7 +72,7 @@ class Frontier:
         self._answer_width = places.answers.shape[1]
         self._payoff_rows: dict[tuple[float, ...], int] = {}
         self._distributions: dict[tuple, tuple[int, int]] = {}  # to first row and number of outcomes
-        self.outcome_actions = array("q")
+        self._outcome_actions = _view(places.outcome_actions, "q")
         self._hands: list[pyspiel.State | None] = [None] * len(places.answers)  # what each thread was last asked for
         self._young: dict[int, pyspiel.State] = {}  # states that are kept
         self._old: dict[int, pyspiel.State] = {}
@@ -88,7 +90,7 @@ class Frontier:
             self._nodes,
             self._parents,
             self._slot_actions,
-            self.outcome_actions,
+            self._outcome_actions,
         )
         row_bytes, buffer = 8 * self._answer_width, _view(self._places.answers, "B")
         pack_head, pack_decision, new_key = _HEAD.pack_into, _DECISION.pack_into, self._keys.new
@@ -144,7 +146,15 @@ class Frontier:
             self._places.growth[STATUS] = FAILED
             return 0
 
-        return answer
+        if len(hands) == 1:
+            return answer
+        lock = threading.Lock()  # the interpreter's own does not last for a whole function
+
+        def answer_one(node: int, thread: int) -> int:
+            with lock:
+                return answer(node, thread)
+
+        return answer_one
 
     def _check_depth(self, state: pyspiel.State) -> None:
         if state.move_number() > self._max_depth:
@@ -174,11 +184,12 @@ class Frontier:
     # --- what leaves and chance nodes point at ---
 
     def _new_payoff(self, returns: tuple[float, ...]) -> int:
-        row = len(self._payoff_rows)
+        row = int(self._places.growth[NUM_PAYOFFS])
         if row == len(self._places.payoffs):
             raise BudgetError(f"{self._game} has more than {row:,} different payoffs, for which there is no room.")
         self._places.payoffs[row] = returns
         self._payoff_rows[returns] = row
+        self._places.growth[NUM_PAYOFFS] += 1
         return row
 
     def _distribution(self, state: pyspiel.State) -> tuple[int, int]:
@@ -188,13 +199,14 @@ class Frontier:
             possible = checked_outcomes(self._game, outcomes)
             found = self._distributions.get(possible)
             if found is None:
-                first = len(self.outcome_actions)
-                if first + len(possible) > len(self._places.chance):
+                first, count = int(self._places.growth[NUM_OUTCOMES]), len(possible)
+                if first + count > len(self._places.chance):
                     raise BudgetError(f"{self._game} has too many different chance events: there is no room for them.")
                 table = alias_table(np.array([probability for _, probability in possible]))
-                self._places.chance[first : first + len(possible)] = table
-                self.outcome_actions.extend(action for action, _ in possible)
-                found = self._distributions[possible] = first, len(possible)
+                self._places.chance[first : first + count] = table
+                self._places.outcome_actions[first : first + count] = [action for action, _ in possible]
+                self._places.growth[NUM_OUTCOMES] += count
+                found = self._distributions[possible] = first, count
             self._distributions[outcomes] = found
         return found
 
@@ -203,7 +215,7 @@ class Frontier:
     def _action(self, above: int, node: int) -> int:
         first = _FIELDS * above
         row = self._nodes[first + _PAYLOAD] + node - self._nodes[first + _FIRST_CHILD]
-        return self.outcome_actions[row] if self._nodes[first] == CHANCE else self._slot_actions[row]
+        return self._outcome_actions[row] if self._nodes[first] == CHANCE else self._slot_actions[row]
 
     def _older_state(self, node: int) -> pyspiel.State:
         """Returns the state of a node that is in the tree, from the nearest state that is kept."""
@@ -228,6 +240,12 @@ class Frontier:
         """Forgets the states of all nodes from a number on, which are about to be others."""
         self._young = {node: state for node, state in self._young.items() if node < max_node}
         self._old = {node: state for node, state in self._old.items() if node < max_node}
+
+    def forget_all(self) -> None:
+        """Forgets all states, and which payoffs and chance events have rows: those of another tree come."""
+        self.forget_states(0)
+        self._payoff_rows.clear()
+        self._distributions.clear()
 
     def actions_to(self, node: int) -> list[int]:
         """Returns the history of a node, in pyspiel's actions."""

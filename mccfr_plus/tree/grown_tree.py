@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyspiel
@@ -30,6 +31,21 @@ def infoset_cost(keys: Keys) -> int:
     return INFOSET.itemsize + _KEY_COST + _TABLE_COST + _TOUCHED_COST + (_CHECK_COST if keys.checked else 0)
 
 
+# Entries of `growth` that `Sizes` lists, in its order.
+_SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
+
+
+class Sizes(NamedTuple):
+    """How much of a growing tree's arrays is in use."""
+
+    nodes: int
+    infosets: int
+    slots: int
+    payoffs: int
+    outcomes: int
+    text_bytes: int
+
+
 class GrownTree:
     """A game that is asked for nodes when a walk first comes to them.
 
@@ -54,6 +70,7 @@ class GrownTree:
         self.game = load_game(game)
         self.plan = plan
         self.keys = keys
+        self.threads = threads
         num_players, total = self.game.num_players(), plan.max_nodes + plan.max_passing
         width = g.ANSWER_ACTIONS + max(self.game.num_distinct_actions(), 1)
         self._places = Places(
@@ -62,6 +79,7 @@ class GrownTree:
             slot_actions=np.zeros(plan.max_slots, np.int64),
             payoffs=np.zeros((_MAX_PAYOFFS, num_players)),
             chance=np.zeros(_MAX_OUTCOMES, OUTCOME),
+            outcome_actions=np.zeros(_MAX_OUTCOMES, np.int64),
             answers=np.zeros((threads, width), np.int64),
             growth=np.zeros(g.NUM_GROWTH, np.int64),
         )
@@ -184,6 +202,81 @@ class GrownTree:
         """Lets walks grow the tree again after they could not."""
         self._places.growth[g.STATUS] = g.GROWING
         self.frontier.error = None
+
+    # --- the state ---
+
+    def sizes(self) -> Sizes:
+        """Returns how much of the arrays is in use; nodes that pass are not counted."""
+        return Sizes(*map(self.count, _SIZES), len(self.keys.as_bytes()))
+
+    def why_too_small(self, sizes: Sizes) -> str | None:
+        """Returns why a tree of these sizes has no room here, or None if it has."""
+        cost = sizes.infosets * self.plan.infoset_cost + sizes.slots * self.plan.slot_cost
+        fits = sizes.nodes <= self.plan.max_nodes and cost <= self.plan.infosets_bytes
+        if fits and sizes.slots <= self.plan.max_slots and sizes.infosets <= self.plan.max_infosets:
+            return None
+        return (
+            f"it has {sizes.nodes:,} nodes and {sizes.infosets:,} information sets, which do not fit into "
+            f"memory={self.plan.limit / 1e6:,.0f}MB"
+        )
+
+    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns what has grown, by name, in arrays that do not depend on the memory limit. Forget first.
+
+        Args:
+            sizes: How much of the arrays to return.
+        """
+        places = self._places
+        infosets = self._infosets[: sizes.infosets].copy()
+        orphans = infosets["parent_slot"] >= self.plan.max_slots  # the empty sequences stand at the end of the places
+        infosets["parent_slot"][orphans] = self.plan.max_slots - 1 - infosets["parent_slot"][orphans]
+        return {
+            "nodes": places.nodes[: sizes.nodes],
+            "parents": places.parents[: sizes.nodes],
+            "infosets": infosets,
+            "keys": self._info_keys[: sizes.infosets],
+            "checks": self._checks[: sizes.infosets],
+            "slot_actions": places.slot_actions[: sizes.slots],
+            "payoffs": places.payoffs[: sizes.payoffs],
+            "chance": places.chance[: sizes.outcomes],
+            "outcome_actions": places.outcome_actions[: sizes.outcomes],
+            "texts": np.frombuffer(self.keys.as_bytes(), np.uint8),
+        }
+
+    def begin_loading(self) -> None:
+        """Forgets all that has grown."""
+        growth = self._places.growth
+        self._places.nodes[: growth[g.NUM_NODES]] = 0
+        self.forget()
+        self.frontier.forget_all()
+
+    def load(self, name: str, array: np.ndarray, sizes: Sizes) -> None:
+        """Takes over an array of another tree's `state`."""
+        if name == "texts":
+            self.keys.restore(array.tobytes())
+        elif name == "infosets":
+            infosets = self._infosets[: sizes.infosets]
+            infosets[...] = array
+            orphans = infosets["parent_slot"] < 0
+            infosets["parent_slot"][orphans] = self.plan.max_slots - 1 - infosets["parent_slot"][orphans]
+        else:
+            own = {"keys": self._info_keys, "checks": self._checks}
+            (own[name] if name in own else getattr(self._places, name))[: len(array)] = array
+
+    def end_loading(self, sizes: Sizes) -> None:
+        """Makes what was loaded the tree."""
+        growth = self._places.growth
+        growth[list(_SIZES)] = sizes[: len(_SIZES)]
+        growth[g.FORGETFUL] = 0
+        while growth[g.TABLE_SIZE] < 2 * sizes.infosets:
+            growth[g.TABLE_SIZE] *= 2
+        g.enter_all(growth)
+
+    def __getstate__(self) -> dict:
+        return {"game": self.game, "plan": self.plan, "keys": self.keys.kind, "threads": self.threads}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(state["game"], state["plan"], Keys(state["keys"]), state["threads"])  # type: ignore[misc]
 
     # --- sizes ---
 

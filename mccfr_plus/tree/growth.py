@@ -56,8 +56,10 @@ LOCK = 2  # 1 while a thread changes the tree
     MAX_COST,  # and of all of them
     TABLE_SIZE,  # a power of 2
     FORGETFUL,  # 1 + a node at which a player has forgotten something, or 0
-) = range(15, 30)
-NUM_GROWTH = 30
+    NUM_PAYOFFS,  # rows of the tree's payoffs in use
+    NUM_OUTCOMES,  # rows of its chance events
+) = range(15, 32)
+NUM_GROWTH = 32
 
 # Values of STATUS. All but the first end a walk.
 GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE = range(5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable
 from hashlib import blake2b
@@ -65,10 +66,18 @@ class Keys:
     def copy(self) -> Keys:
         """Returns keys that know what these know now."""
         twin = Keys(self.kind)
-        twin.restore(self.texts)
+        twin._take(self.texts)
         return twin
 
-    def restore(self, texts: list[str]) -> None:
-        """Takes over the texts of another run, in their order."""
+    def as_bytes(self) -> bytes:
+        """Returns the texts that are kept, for `restore`."""
+        return json.dumps(self.texts).encode() if self.texts else b""
+
+    def restore(self, data: bytes) -> None:
+        """Takes over the texts of another run."""
+        self._take(json.loads(data) if data else [])
+
+    def _take(self, texts: list[str]) -> None:
         self.texts = list(texts)
-        self._numbers = {text: number for number, text in enumerate(texts)}
+        self._numbers.clear()
+        self._numbers.update((text, number) for number, text in enumerate(texts))
