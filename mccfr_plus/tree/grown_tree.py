@@ -207,7 +207,8 @@ class GrownTree:
 
     def sizes(self) -> Sizes:
         """Returns how much of the arrays is in use; nodes that pass are not counted."""
-        return Sizes(*map(self.count, _SIZES), len(self.keys.as_bytes()))
+        nodes, infosets, slots, payoffs, outcomes = map(self.count, _SIZES)
+        return Sizes(nodes, infosets, slots, payoffs, outcomes, len(self.keys.as_bytes()))
 
     def why_too_small(self, sizes: Sizes) -> str | None:
         """Returns why a tree of these sizes has no room here, or None if it has."""
