@@ -87,7 +87,7 @@ def nodes_per_update(solver):
     nodes, updated = solver.nodes_touched, 0
     for _ in range(3000):
         solver.iteration()
-        updated += int(solver._workspace.num_touched.sum())
+        updated += int(solver._engine.workspaces[0].num_touched.sum())
     return (solver.nodes_touched - nodes) / updated
 
 

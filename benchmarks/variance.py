@@ -64,7 +64,7 @@ def _moments(samples, parameters, guide, baseline, rate, expected, tree, strateg
 def variances(solver, baselines, baseline):
     """Returns the total variances of gradients, regrets and game values over both players."""
     tree, total = solver.tree, np.zeros((6, solver.tree.num_slots))
-    guide = solver._average if solver.estimator.short_name == "average_strategy" else solver._sampling
+    guide = solver._engine.average if solver.estimator.short_name == "average_strategy" else solver._engine.sampling
     for player in range(tree.num_players):
         _moments(
             FLAGS.samples,
@@ -75,7 +75,7 @@ def variances(solver, baselines, baseline):
             baseline.backup == "expected",
             tree.arrays,
             solver.current_strategy(),
-            solver._workspace,
+            solver._engine.workspaces[0],
             player,
             total,
         )
@@ -95,7 +95,7 @@ def main(_):
             baseline = mccfr_plus.Baseline(float(rate), backup)
             solver = mccfr_plus.Solver(tree, estimator, "rm", baseline=baseline, seed=FLAGS.seed).run(FLAGS.iterations)
             without = variances(solver, np.zeros((0, 0)), baseline)
-            found = variances(solver, solver._baselines, baseline)
+            found = variances(solver, solver._engine.baselines, baseline)
             ratios = " ".join(f"{a / b:>7.1f}" for a, b in zip(without, found, strict=True))
             print(f"{estimator:>16} {spec:>12} {ratios} {solver.exploitability():>9.5f} {plain:>9.5f}", flush=True)
 

@@ -63,10 +63,12 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         reason = solver.tree.why_too_small(sizes)
         if reason:
             raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
-    layout = solver._engine.state(sizes)
-    if sizes is not None:
-        layout["tree/texts"] = np.zeros(sizes.text_bytes, np.uint8)
-    solver._engine.load(sizes, checkpoint_file.read_each(path, layout))
+    engine = solver._engine
+    places = engine.places(sizes)
+    checkpoint_file.check(path, places)
+    engine.begin_loading()
+    checkpoint_file.read_into(path, places)
+    engine.end_loading(sizes, places)
     if header["package"] != _package_version():
         logger.warning(
             "%s was written by mccfr_plus %s, and this is %s: the run goes on, perhaps with other roundings or draws.",

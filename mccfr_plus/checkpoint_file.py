@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -101,30 +100,40 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
         return header
 
 
-def read_each(path: str | os.PathLike, layout: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields the names and arrays of a checkpoint, one at a time, after all of the file was checked.
+def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
+    """Looks at all of a checkpoint: whether it is whole, and whether its arrays are those wanted.
 
     Args:
         path: The file.
-        layout: Arrays of the names, shapes and dtypes that the checkpoint must have.
+        arrays: Arrays of the names, shapes and dtypes that it must have.
 
     Raises:
-        CheckpointError: As for `read`, or if the arrays are others than those of the file.
+        CheckpointError: As for `read`, or if the arrays are others.
     """
     path = Path(path)
     with _opened(path) as (archive, header):
-        wanted = {name: _description(array) for name, array in layout.items()}
-        for name in sorted(set(wanted) | set(header["arrays"])):
-            if wanted.get(name) != header["arrays"].get(name):
+        layout = {name: _description(array) for name, array in arrays.items()}
+        for name in sorted(set(layout) | set(header["arrays"])):
+            if layout.get(name) != header["arrays"].get(name):
                 raise CheckpointError(
                     f"{path} does not fit: its array {name!r} is {header['arrays'].get(name, 'missing')}, and "
-                    f"{wanted.get(name, 'none')} is wanted. Use the parts and the version of mccfr_plus that wrote it."
+                    f"{layout.get(name, 'none')} is wanted. Use the parts and the version of mccfr_plus that wrote it."
                 )
-        for name in wanted:
-            with archive.open(f"{name}.npy") as member:
-                _check(member, header["arrays"][name])
-        for name in wanted:
-            yield name, _read_array(archive, name)
+        _read_all(archive, arrays, fill=False)
+
+
+def read_into(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
+    """Fills arrays with those of a checkpoint, piece by piece: large ones are not in memory twice.
+
+    Args:
+        path: A file that `check` has found good.
+        arrays: As many as the checkpoint has, of the same names, shapes and dtypes, contiguous. Modified in place.
+
+    Raises:
+        CheckpointError: As for `read`.
+    """
+    with _opened(Path(path)) as (archive, _):
+        _read_all(archive, arrays, fill=True)
 
 
 def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
@@ -192,17 +201,26 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     return array
 
 
-def _check(member: Any, description: list) -> None:
-    """Reads an array to its end, where its checksum is looked at, and compares it with its description."""
+def _read_all(archive: zipfile.ZipFile, arrays: Mapping[str, np.ndarray], fill: bool) -> None:
+    for name, array in arrays.items():
+        with archive.open(f"{name}.npy") as member:
+            _read_piecewise(member, array, fill)
+
+
+def _read_piecewise(member: Any, array: np.ndarray, fill: bool) -> None:
+    """Reads an array to its end, where its checksum is looked at; writes it to `array` if `fill`."""
     np.lib.format.read_magic(member)
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(member)
-    if json.loads(json.dumps([np.lib.format.dtype_to_descr(dtype), shape])) != description or fortran_order:
+    if shape != array.shape or dtype != array.dtype or fortran_order:
         raise ValueError
-    done, size = 0, math.prod(shape) * dtype.itemsize
-    while done < size:
-        piece = member.read(min(_PIECE, size - done))
+    target = array.reshape(-1).view(np.uint8).data if fill and array.size else memoryview(b"")
+    done = 0
+    while done < array.nbytes:
+        piece = member.read(min(_PIECE, array.nbytes - done))
         if not piece:
             raise EOFError
+        if fill:
+            target[done : done + len(piece)] = piece
         done += len(piece)
     _expect_end(member)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
@@ -251,48 +251,48 @@ class Engine:
         """Returns how much of a growing tree's arrays is in use; None for a compiled tree."""
         return self.tree.sizes() if isinstance(self.tree, GrownTree) else None
 
-    def state(self, sizes: Sizes | None = None) -> dict[str, np.ndarray]:
-        """Returns all arrays that carry from one iteration to the next, by name: views or copies.
-
-        Args:
-            sizes: Of the parts in use, as `sizes` has given them for this engine or another; None: as they are here.
-        """
-        sizes = sizes or self.sizes()
-        slots = self.tree.num_slots if sizes is None else sizes.slots
-        state = {
-            "strategy": self.strategy[:slots],
-            "tables": self.tables[:, :slots],
-            "average": self.average[:slots],
-            "average_of_all": self.average[self.tree.slot_capacity :],
-            "baselines": self.baselines if sizes is None else self.baselines[:, : sizes.nodes],
-            "minimizer_parameters": np.stack(self.parameters),
-        }
-        for thread, workspace in enumerate(self.workspaces):
-            for name, array in workspace._asdict().items():
-                if name not in SCRATCH and name != "seen":
-                    state[f"workspace{thread}/{name}"] = array[:slots] if name in _PER_SLOT else array
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns all arrays that carry from one iteration to the next, by name: views or copies. Forget first."""
+        sizes = self.sizes()
+        state = self.places(sizes)
+        state["minimizer_parameters"] = np.stack(self.parameters)
         if isinstance(self.tree, GrownTree) and sizes is not None:
             state |= {f"tree/{name}": array for name, array in self.tree.state(sizes).items()}
         return state
 
-    def load(self, sizes: Sizes | None, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
-        """Takes over the state of another engine of the same game and parts.
+    def places(self, sizes: Sizes | None) -> dict[str, np.ndarray]:
+        """Returns the arrays that a state is read into, by name, contiguous; see `end_loading`.
 
         Args:
-            sizes: Of the other one.
-            arrays: Names and arrays as `state` has given them, in any order; one is needed at a time.
+            sizes: Of the engine whose state it is: how much of each array.
         """
-        places = {name: array for name, array in self.state(sizes).items() if not name.startswith("tree/")}
-        parameters = places["minimizer_parameters"]
+        slots = self.tree.num_slots if sizes is None else sizes.slots
+        nodes = None if sizes is None else sizes.nodes
+        places = {
+            "strategy": self.strategy[:slots],
+            "average": self.average[:slots],
+            "average_of_all": self.average[self.tree.slot_capacity :],
+            "minimizer_parameters": np.stack(self.parameters),
+            **{f"tables/{row}": table[:slots] for row, table in enumerate(self.tables)},
+            **{f"baselines/{row}": baseline[:nodes] for row, baseline in enumerate(self.baselines)},
+        }
+        for thread, workspace in enumerate(self.workspaces):
+            for name, array in workspace._asdict().items():
+                if name not in SCRATCH and name != "seen":
+                    places[f"workspace{thread}/{name}"] = array[:slots] if name in _PER_SLOT else array
+        if isinstance(self.tree, GrownTree) and sizes is not None:
+            places |= {f"tree/{name}": array for name, array in self.tree.places(sizes).items()}
+        return places
+
+    def begin_loading(self) -> None:
+        """Forgets all of the own state. Places may be filled after this, and not before."""
         if isinstance(self.tree, GrownTree):
             self._wipe()
             self.tree.begin_loading()
-        for name, array in arrays:
-            if name in places:
-                places[name][...] = array
-            elif isinstance(self.tree, GrownTree) and sizes is not None:
-                self.tree.load(name.removeprefix("tree/"), array, sizes)
-        for own, loaded in zip(self.parameters, parameters, strict=True):
+
+    def end_loading(self, sizes: Sizes | None, places: dict[str, np.ndarray]) -> None:
+        """Goes on from a state that was read into `places`."""
+        for own, loaded in zip(self.parameters, places["minimizer_parameters"], strict=True):
             own[:] = loaded
         for workspace in self.workspaces:
             workspace.num_touched[:] = 0
@@ -301,7 +301,7 @@ class Engine:
                 # are scratch, are gone: the iteration begins anew.
                 workspace.counts[STEP] = 0
         if isinstance(self.tree, GrownTree) and sizes is not None:
-            self.tree.end_loading(sizes)
+            self.tree.end_loading(sizes, places["tree/texts"])
 
     def _wipe(self) -> None:
         """Makes everything zero that a new infoset of a growing tree expects to be."""
@@ -325,7 +325,11 @@ class Engine:
     def __setstate__(self, state: dict) -> None:
         rngs = np.zeros(state["combination"].threads, np.uint64)
         self.__init__(state["combination"], state["tree"], rngs)  # type: ignore[misc]
-        self.load(state["sizes"], state["state"].items())
+        places = self.places(state["sizes"])
+        self.begin_loading()
+        for name, array in state["state"].items():
+            places[name][...] = array
+        self.end_loading(state["sizes"], places)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,8 @@ from mccfr_plus.errors import PolicyError
 from mccfr_plus.tree.grown_tree import GrownTree
 from mccfr_plus.tree.keys import Keys
 
+_TOLERANCE = 1e-6
+
 
 class KeyedTable(NamedTuple):
     """Probabilities under keys, as arrays; infosets in the order of (player, key)."""
@@ -23,6 +25,26 @@ class KeyedTable(NamedTuple):
     first: np.ndarray  # [num_infosets + 1] int64: the rows of infoset i are first[i] .. first[i + 1] - 1
     actions: np.ndarray  # [num_rows] int64, OpenSpiel's
     probabilities: np.ndarray  # [num_rows] float64
+
+    def is_consistent(self, num_players: int) -> bool:
+        """Returns whether the arrays fit together, and hold distributions."""
+        count, rows = len(self.players), len(self.actions)
+        shapes = (self.keys.shape, self.first.shape, self.probabilities.shape)
+        dtypes = [array.dtype for array in self]
+        if dtypes != [np.int8, np.int64, np.int64, np.int64, np.float64] or shapes != (
+            (count, 2),
+            (count + 1,),
+            (rows,),
+        ):
+            return False
+        if self.first[0] != 0 or self.first[-1] != rows or (np.diff(self.first) < 1).any():
+            return False
+        if not count:
+            return True
+        if (np.diff(self.players) < 0).any() or self.players[0] < 0 or self.players[-1] >= num_players:
+            return False
+        totals = np.add.reduceat(self.probabilities, self.first[:-1])
+        return bool((self.probabilities >= 0).all() and (np.abs(totals - 1) < _TOLERANCE).all())
 
 
 class KeyedPolicy(openspiel_policy.Policy):

@@ -5,23 +5,32 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import PolicyFileError
+from mccfr_plus.keyed_policy import KeyedPolicy, KeyedTable
 from mccfr_plus.policies import TreePolicy
+from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.keys import Keys
 
 FORMAT = "mccfr_plus.policy"
+KEYED_FORMAT = "mccfr_plus.keyed_policy"
 VERSION = 1
 
+_FIELDS = {"fingerprint", "strategy"}
+_KEYED_FIELDS = {"kind", "texts", *KeyedTable._fields}
 
-def save_policy(policy: TreePolicy, path: str | os.PathLike) -> None:
+
+def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> None:
     """Writes a policy to a file, which appears only when it is complete.
 
-    The file is a numpy `.npz` with ``format``, ``version``, ``game`` (OpenSpiel's string), ``fingerprint`` (of all
-    information states and their actions) and ``strategy`` (``[num_slots]`` float64).
+    The file is a numpy `.npz` with ``format``, ``version`` and ``game`` (OpenSpiel's string). For a `TreePolicy` there
+    are ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]`` float64); for a
+    `KeyedPolicy` the arrays of its `KeyedTable`, the ``kind`` of its keys, and their ``texts`` (JSON) if it has them.
 
     Raises:
         PolicyFileError: If the file cannot be written.
@@ -31,14 +40,7 @@ def save_policy(policy: TreePolicy, path: str | os.PathLike) -> None:
     handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(
-                file,
-                format=np.array(FORMAT),
-                version=np.array(VERSION),
-                game=np.array(str(policy.game)),
-                fingerprint=np.array(policy.tree.fingerprint),
-                strategy=policy.strategy(),
-            )
+            np.savez_compressed(file, version=np.array(VERSION), game=np.array(str(policy.game)), **_fields_of(policy))
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files
@@ -48,6 +50,15 @@ def save_policy(policy: TreePolicy, path: str | os.PathLike) -> None:
         if isinstance(error, OSError):
             raise PolicyFileError(f"cannot write {path}: {error.strerror or error}.") from None
         raise
+
+
+def _fields_of(policy: TreePolicy | KeyedPolicy) -> dict[str, Any]:
+    if isinstance(policy, KeyedPolicy):
+        texts = np.frombuffer(policy.keys.as_bytes(), np.uint8)
+        kind = np.array(policy.keys.kind)
+        return {"format": np.array(KEYED_FORMAT), "kind": kind, "texts": texts, **policy.table._asdict()}
+    fingerprint = np.array(policy.tree.fingerprint)
+    return {"format": np.array(FORMAT), "fingerprint": fingerprint, "strategy": policy.strategy()}
 
 
 def check_writable(path: str | os.PathLike) -> None:
@@ -61,8 +72,8 @@ def check_writable(path: str | os.PathLike) -> None:
         raise PolicyFileError(f"cannot write {path}: no permission to write in {path.parent}.")
 
 
-def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> TreePolicy:
-    """Returns the policy of a file that `save_policy` wrote.
+def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> TreePolicy | KeyedPolicy:
+    """Returns the policy of a file that `save_policy` wrote. For a `KeyedPolicy` no game is compiled.
 
     Args:
         path: The file.
@@ -76,6 +87,8 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     path = Path(path)
     fields = _read(path)
     name = str(fields["game"])
+    if str(fields["format"]) == KEYED_FORMAT:
+        return _keyed_policy(path, name, fields, game)
     tree = compile_game(name if game is None else game)
     strategy = fields["strategy"]
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
@@ -87,6 +100,26 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     if not np.isfinite(strategy).all() or (strategy < 0).any() or (np.abs(totals - 1) > 1e-6).any():
         raise PolicyFileError(f"{path} is damaged: its probabilities are not distributions. Write it again.")
     return TreePolicy(tree, strategy)
+
+
+def _keyed_policy(
+    path: Path, name: str, fields: dict[str, np.ndarray], game: pyspiel.Game | str | GameTree | None
+) -> KeyedPolicy:
+    loaded = game.game if isinstance(game, GameTree) else load_game(name if game is None else game)
+    if str(loaded) != name:
+        raise PolicyFileError(
+            f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game, or solve this one."
+        )
+    table = KeyedTable(*(fields[field] for field in KeyedTable._fields))
+    try:
+        keys = Keys(str(fields["kind"]))
+        keys.restore(fields["texts"].tobytes())
+        is_whole = table.is_consistent(loaded.num_players())
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise PolicyFileError(f"{path} is damaged: its arrays do not fit together. Write it again.")
+    return KeyedPolicy(loaded, table, keys)
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -105,8 +138,9 @@ def _read(path: Path) -> dict[str, np.ndarray]:
             f"{foreign} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy(), or go "
             "on with `mccfr-plus solve GAME --checkpoint=FILE --resume --policy_out=POLICY`."
         )
-    missing = {"format", "version", "game", "fingerprint", "strategy"} - set(fields)
-    if missing or str(fields["format"]) != FORMAT:
+    kind = str(fields.get("format", ""))
+    wanted = {FORMAT: _FIELDS, KEYED_FORMAT: _KEYED_FIELDS}.get(kind)
+    if wanted is None or {"format", "version", "game", *wanted} - set(fields):
         raise PolicyFileError(f"{foreign}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     version = fields["version"]
     if (
@@ -118,6 +152,6 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         raise PolicyFileError(
             f"{path} has version {version} of the policy format; this mccfr_plus reads up to {VERSION}. Update it."
         )
-    if fields["strategy"].ndim != 1 or fields["strategy"].dtype != np.float64:
+    if kind == FORMAT and (fields["strategy"].ndim != 1 or fields["strategy"].dtype != np.float64):
         raise PolicyFileError(f"{path} is damaged: its strategy is no list of float64 numbers. Write it again.")
     return fields

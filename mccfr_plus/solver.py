@@ -240,6 +240,8 @@ class Solver:
                 self._seconds = seconds_before + spent
                 done = (target is not None and self.iterations >= target) or (seconds is not None and spent >= seconds)
                 if self.stopped is not None:
+                    if not self.iterations:
+                        raise BudgetError(f"not even the first iteration could be run: {self.stopped}")
                     logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                     done = True
                 evaluation = clock.maybe_evaluate(self, now, done)
@@ -428,12 +430,19 @@ class Solver:
         return self
 
     @classmethod
-    def from_checkpoint(cls, path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> Solver:
+    def from_checkpoint(
+        cls,
+        path: str | os.PathLike,
+        game: pyspiel.Game | str | GameTree | None = None,
+        *,
+        memory: str | int | float | None = None,
+    ) -> Solver:
         """Returns a solver as it was when a checkpoint was written.
 
         Args:
             path: The checkpoint.
             game: Its game, or the tree if it is compiled already; None: the game that the file names.
+            memory: See `Solver`; it need not be what it was.
 
         Raises:
             CheckpointError: If the file is no checkpoint or damaged, of another game, or of parts that are not built in
@@ -442,7 +451,7 @@ class Solver:
         """
         header = checkpoints.read_header(path)
         arguments = checkpoints.arguments_of(path, header)
-        return cls(header["game"] if game is None else game, **arguments).restore(path)
+        return cls(header["game"] if game is None else game, **arguments, memory=memory).restore(path)
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "_tree_to_evaluate": None}

@@ -13,7 +13,7 @@ from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators import Way
 from mccfr_plus.games import PyspielGame
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
+from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.tree.grown_tree import NODE_COST, SLOT_ACTION_COST, GrownTree, infoset_cost
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
@@ -38,6 +38,10 @@ class TreeOptions(NamedTuple):
     kind: str = "auto"
     memory: str | int | float | None = None
     keys: str = "hash"
+    max_nodes: int | None = (
+        None  # of a compiled tree; None: what takes a minute or two, or any number by compiled rules
+    )
+    max_bytes: int | None = None  # likewise; None: a share of the memory
 
     def check(self) -> None:
         """Raises ConfigError if something is not known."""
@@ -69,22 +73,46 @@ def tree_for(
         return game
     loaded = load_game(game)
     reason = combination.needs_whole_tree()
+    if options.kind == "grown" and reason:
+        raise ConfigError(f"tree='grown' with {reason}, which needs the whole tree: use tree='compiled'.")
+    tree = compiled_if_it_fits(loaded, options._replace(kind="compiled") if reason else options)
+    return tree or _grown(loaded, options, combination)
+
+
+def compiled_if_it_fits(
+    game: pyspiel.Game | str, options: TreeOptions, progress: bool | None = None
+) -> GameTree | None:
+    """Returns the compiled tree of a game, or None if it is to grow.
+
+    Args:
+        game: A game, or a game string.
+        options: What the user wants.
+        progress: See `compile_game`.
+
+    Raises:
+        GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
+    """
+    options.check()
     if options.kind == "grown":
-        if reason:
-            raise ConfigError(f"tree='grown' with {reason}, which needs the whole tree: use tree='compiled'.")
-        return _grown(loaded, options, combination)
-    if options.kind == "compiled" or reason:
-        if options.memory is None:
-            return compile_game(loaded)
-        return compile_game(loaded, max_bytes=_room(options))
-    max_nodes = _MAX_NODES_TO_COMPILE
-    if isinstance(loaded, PyspielGame) and loaded.rules_game:
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES
+        return None
+    game = load_game(game)
+    max_bytes = options.max_bytes
+    if options.kind == "compiled":
+        if max_bytes is None:
+            max_bytes = DEFAULT_MAX_BYTES if options.memory is None else _room(options)
+        return compile_game(game, max_nodes=options.max_nodes, max_bytes=max_bytes, progress=progress)
+    max_nodes = options.max_nodes
+    if max_nodes is None:
+        has_rules = isinstance(game, PyspielGame) and game.rules_game
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if has_rules else _MAX_NODES_TO_COMPILE
+    max_bytes = _room(options) if max_bytes is None else max_bytes
     try:
-        return compile_game(loaded, max_nodes=max_nodes, max_bytes=_room(options), estimate_margin=_ESTIMATE_MARGIN)
+        return compile_game(
+            game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress, estimate_margin=_ESTIMATE_MARGIN
+        )
     except BudgetError as error:
-        logger.info("%s grows where walks go, as it is too large to be compiled: %s", loaded, error)
-        return _grown(loaded, options, combination)
+        logger.info("the tree grows where walks go: %s", str(error).split(" Choose smaller", 1)[0])
+        return None
 
 
 def _room(options: TreeOptions) -> int:

@@ -183,12 +183,14 @@ def test_optimistic_average_by_hand():
         for player in range(2):
             reach = naive.own_reach(naive.root_of("kuhn_poker"), player, naive.to_dict(tree, strategy))
             begin = tree.arrays.infoset_range[player]
-            touched = solver._workspace.touched[begin : begin + solver._workspace.num_touched[player]]
+            touched = solver._engine.workspaces[0].touched[
+                begin : begin + solver._engine.workspaces[0].num_touched[player]
+            ]
             for infoset in tree.infoset_of_slot[touched["first_slot"]]:
                 slots = tree.slots(infoset)
                 sums[slots] += (t - last[infoset]) * reach[(player, tree.info_states[infoset])] * strategy[slots]
                 last[infoset] = t
-    np.testing.assert_allclose(solver._average[: tree.num_slots], sums, atol=1e-12)
+    np.testing.assert_allclose(solver._engine.average[: tree.num_slots], sums, atol=1e-12)
 
 
 def test_the_check_sees_the_bias_of_visits_with_three_players():

@@ -25,9 +25,10 @@ from mccfr_plus import (
     checkpoint_keeper,
     parts,
 )
-from mccfr_plus.checkpoint import SCRATCH, arrays_of, read_header
+from mccfr_plus.checkpoint import arrays_of, read_header
 from mccfr_plus.checkpoint_claim import Claim
 from mccfr_plus.checkpoint_file import TEMPORARY_SUFFIX
+from mccfr_plus.engine import SCRATCH
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def solver():
 
 def spoil_scratch(solver):
     """Writes nonsense to what no iteration may read before it has written it."""
-    workspace = solver.__getstate__()["bound"]["workspace"]
+    workspace = solver._engine.workspaces[0]
     for name in SCRATCH:
         array = getattr(workspace, name)
         array.view(np.uint8)[:] = 0x5A if array.dtype.names else 0xFF  # which are NaNs where numbers are floating

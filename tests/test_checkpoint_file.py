@@ -29,15 +29,20 @@ from mccfr_plus.checkpoint_file import (
     FORMAT,
     TEMPORARY_SUFFIX,
     VERSION,
+    check,
     check_writable,
     read,
     read_header,
-    read_into,
     write,
 )
 from mccfr_plus.workspace import MARK
 
 HEADER = {"game": "kuhn_poker()", "nothing": None, "number": 0.1, "list": [1, "two"]}
+
+
+def read_into(path, arrays):
+    check(path, arrays)
+    checkpoint_file.read_into(path, arrays)
 
 
 def some_arrays(seed=0):

@@ -43,7 +43,7 @@ class LooksDiscounted(Minimizer):
 def test_the_loop_does_not_write_to_the_parameters_of_somebodys_rule():
     minimizer = LooksDiscounted()
     solver = Solver("kuhn_poker", "external", minimizer, seed=1).run(10)
-    np.testing.assert_array_equal(solver._minimizer_parameters, minimizer.parameters())
+    np.testing.assert_array_equal(solver._engine.parameters[0], minimizer.parameters())
 
 
 @pytest.mark.parametrize("every", [-1.0, float("nan"), "often"])

@@ -77,7 +77,7 @@ def test_the_drawn_actions_are_what_is_counted():
     # By hand: opponents' draws of each walk, in the twin.
     tree, root = naive.tree_of("kuhn_poker"), naive.root_of("kuhn_poker")
     solver = Solver(tree, "external", "rm", "sampled", alternating=False, seed=5)
-    draws, sums = naive.SplitMix(int(solver._workspace.rng[0])), np.zeros(tree.num_slots)
+    draws, sums = naive.SplitMix(int(solver._engine.workspaces[0].rng[0])), np.zeros(tree.num_slots)
 
     class Noting:
         """Draws as the twin does, and notes what was drawn of which strategy."""
@@ -100,7 +100,7 @@ def test_the_drawn_actions_are_what_is_counted():
             for (key, weight), index in zip(found.visits, noting.drawn, strict=True):
                 sums[tree.slots(tree.infoset(key[1], key[0])).start + index] += weight
         solver.iteration()
-    np.testing.assert_array_equal(solver._average[: tree.num_slots], sums)
+    np.testing.assert_array_equal(solver._engine.average[: tree.num_slots], sums)
 
 
 def test_sampled_needs_draws():

@@ -18,7 +18,7 @@ class WithOwnWalk(ExternalSampling):
 def test_there_is_room_for_its_visits_alone(game):
     solver = Solver(game, WithOwnWalk(), "rm", "stochastic", seed=1).run(100)
     most = max(max_visits(solver.tree.arrays.nodes, p, True, False, True) for p in range(2))
-    assert len(solver._workspace.visits) == most > 0
+    assert len(solver._engine.workspaces[0].visits) == most > 0
 
 
 def test_its_average_converges():

@@ -221,54 +221,49 @@ class GrownTree:
             f"memory={self.plan.limit / 1e6:,.0f}MB"
         )
 
-    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns what has grown, by name, in arrays that do not depend on the memory limit. Forget first.
-
-        Args:
-            sizes: How much of the arrays to return.
-        """
+    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
         places = self._places
-        infosets = self._infosets[: sizes.infosets].copy()
-        orphans = infosets["parent_slot"] >= self.plan.max_slots  # the empty sequences stand at the end of the places
-        infosets["parent_slot"][orphans] = self.plan.max_slots - 1 - infosets["parent_slot"][orphans]
         return {
             "nodes": places.nodes[: sizes.nodes],
             "parents": places.parents[: sizes.nodes],
-            "infosets": infosets,
+            "infosets": self._infosets[: sizes.infosets],
             "keys": self._info_keys[: sizes.infosets],
             "checks": self._checks[: sizes.infosets],
             "slot_actions": places.slot_actions[: sizes.slots],
             "payoffs": places.payoffs[: sizes.payoffs],
             "chance": places.chance[: sizes.outcomes],
             "outcome_actions": places.outcome_actions[: sizes.outcomes],
-            "texts": np.frombuffer(self.keys.as_bytes(), np.uint8),
+            "texts": np.zeros(sizes.text_bytes, np.uint8),
         }
+
+    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns what has grown, by name, in arrays that do not depend on the memory limit. Forget first."""
+        state = self.places(sizes)
+        state["infosets"] = state["infosets"].copy()
+        self._swap_orphans(state["infosets"])
+        state["texts"] = np.frombuffer(self.keys.as_bytes(), np.uint8)
+        return state
+
+    def _swap_orphans(self, infosets: np.ndarray) -> None:
+        """Numbers the empty sequences from the end of the places or, in files, -1, -2, ...; and back."""
+        parents = infosets["parent_slot"]
+        orphans = (parents >= self.plan.max_slots) | (parents < 0)
+        parents[orphans] = self.plan.max_slots - 1 - parents[orphans]
 
     def begin_loading(self) -> None:
         """Forgets all that has grown."""
-        growth = self._places.growth
-        self._places.nodes[: growth[g.NUM_NODES]] = 0
         self.forget()
+        self._places.nodes[: self.count(g.NUM_NODES)] = 0
         self.frontier.forget_all()
 
-    def load(self, name: str, array: np.ndarray, sizes: Sizes) -> None:
-        """Takes over an array of another tree's `state`."""
-        if name == "texts":
-            self.keys.restore(array.tobytes())
-        elif name == "infosets":
-            infosets = self._infosets[: sizes.infosets]
-            infosets[...] = array
-            orphans = infosets["parent_slot"] < 0
-            infosets["parent_slot"][orphans] = self.plan.max_slots - 1 - infosets["parent_slot"][orphans]
-        else:
-            own = {"keys": self._info_keys, "checks": self._checks}
-            (own[name] if name in own else getattr(self._places, name))[: len(array)] = array
-
-    def end_loading(self, sizes: Sizes) -> None:
-        """Makes what was loaded the tree."""
+    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
+        """Makes what was read into `places` the tree."""
         growth = self._places.growth
         growth[list(_SIZES)] = sizes[: len(_SIZES)]
         growth[g.FORGETFUL] = 0
+        self.keys.restore(texts.tobytes())
+        self._swap_orphans(self._infosets[: sizes.infosets])
         while growth[g.TABLE_SIZE] < 2 * sizes.infosets:
             growth[g.TABLE_SIZE] *= 2
         g.enter_all(growth)

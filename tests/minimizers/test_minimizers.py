@@ -32,7 +32,7 @@ class OneInfoset:
         solver = Solver(
             naive.tree_of("kuhn_poker"), "external"
         )  # `prepare` wants a tree; these rules do not look at it
-        self.tree, self.workspace = solver.tree.arrays, solver._workspace
+        self.tree, self.workspace = solver.tree.arrays, solver._engine.workspaces[0]
 
     def update(self, *values):
         self.iteration += 1
