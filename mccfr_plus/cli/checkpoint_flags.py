@@ -82,6 +82,14 @@ def header_to_resume(claim: Claim, game: str, values: Any, baseline: Baseline | 
         given["alternating"] = values.alternating
     if values.seed is not None:
         given["seed"] = values.seed
+    for name in ("threads", "keys"):
+        if values[name].present:
+            given[name] = values[name].value
+    if values["thread_mode"].present:
+        given["thread_mode"] = values.thread_mode if header["threads"] > 1 else None
+    if values["tree"].present and values.tree != "auto":
+        header["tree"] = "compiled" if header["sizes"] is None else "grown"
+        given["tree"] = values.tree
     for name, value in given.items():
         if value != header[name]:
             raise CheckpointError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +11,10 @@ from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.combination import Combination
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.solver import DETERMINISTIC
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.interval import as_text
+from mccfr_plus.tree.size_estimate import estimate_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
 # After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to
@@ -26,6 +30,13 @@ _FULL_MAX_NODES = 10_000_000
 _MINIMIZER_OF_FULL = "prm+"
 
 
+# An iteration of external sampling on a tree that grows asks pyspiel for each new history: at its 1e5 per second and
+# core, about a second. Outcome sampling learns from thousands of plays in that time.
+EXTERNAL_MAX_NODES = 1e5
+
+_PROBE_SECONDS = 0.5
+
+
 class Specs(NamedTuple):
     """Parts as on the command line; None: none named."""
 
@@ -33,13 +44,24 @@ class Specs(NamedTuple):
     minimizer: str | None
     averaging: str | None
 
-    def check(self, baseline: Baseline | None, batch: int, alternating: bool | None) -> None:
+    def check(
+        self,
+        baseline: Baseline | None,
+        batch: int,
+        alternating: bool | None,
+        threads: int = 1,
+        thread_mode: str = DETERMINISTIC,
+    ) -> None:
         """Raises ConfigError if a part named does not exist or does not go with the others, whatever the game."""
         minimizer = parts.minimizer_of(self.minimizer or "rm")
         averaging = parts.average_of(self.averaging, minimizer)
         if self.estimator is not None:
             estimator = parts.estimator_of(self.estimator)
-            Combination(estimator, minimizer, averaging, baseline, batch, bool(alternating)).check_parts()
+            together = thread_mode == DETERMINISTIC
+            combination = Combination(
+                estimator, minimizer, averaging, baseline, batch, bool(alternating), threads, together
+            )
+            combination.check_parts()
 
 
 class Choice(NamedTuple):
@@ -73,6 +95,22 @@ def choose(tree: GameTree, specs: Specs) -> Choice:
     minimizer = parts.minimizer_of(specs.minimizer or (_MINIMIZER_OF_FULL if is_full else "rm"))
     averaging = parts.average_of(specs.averaging, minimizer)
     return Choice(chosen, minimizer, averaging, "" if specs.estimator and specs.minimizer else why)
+
+
+def choose_for_growth(game: str, specs: Specs) -> Choice:
+    """Returns the parts of the command line, the missing ones chosen for a game whose tree grows."""
+    estimator, why = specs.estimator, "named on the command line"
+    if estimator is None:
+        size = estimate_size(game, seconds=_PROBE_SECONDS, seed=0)
+        walk = max(interval.log10 for interval in size.external)
+        is_short = size.is_complete and walk <= math.log10(EXTERNAL_MAX_NODES)
+        estimator = "external" if is_short and size.perfect_recall else "outcome"
+        why = f"the tree grows where walks go, and one of external sampling would visit {as_text(walk)} histories"
+    minimizer = parts.minimizer_of(specs.minimizer or "rm")
+    averaging = parts.average_of(specs.averaging, minimizer)
+    return Choice(
+        parts.estimator_of(estimator), minimizer, averaging, "" if specs.estimator and specs.minimizer else why
+    )
 
 
 def _name_of(part: Any, table: Mapping[str, Any]) -> str:

@@ -6,6 +6,9 @@ import math
 
 from absl import flags
 
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.tree.memory import bytes_of
+
 _SECONDS_OF = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -106,6 +109,51 @@ class Fraction(flags.ArgumentParser):
         if not 0 < number < 1:
             raise ValueError("must be above 0 and below 1")
         return number
+
+
+class Seconds(flags.ArgumentParser):
+    """A number of seconds, 0 included."""
+
+    metavar = "SECONDS"
+
+    def parse(self, argument: str | float) -> float:
+        try:
+            number = float(argument)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            raise ValueError("must be a number of seconds, 0 or more")
+        return number
+
+
+class Bytes(flags.ArgumentParser):
+    """A size of memory: ``4GB``, ``512MiB``, ``4e9``."""
+
+    metavar = "SIZE"
+
+    def parse(self, argument: str | int) -> int:
+        try:
+            return bytes_of(argument)
+        except ConfigError:
+            raise ValueError("must be a size such as 4GB, 512MiB or 4e9") from None
+
+
+class OneOf(flags.ArgumentParser):
+    """One of a few words.
+
+    Args:
+        allowed: The words.
+    """
+
+    def __init__(self, allowed: tuple[str, ...]):
+        super().__init__()
+        self.allowed = allowed
+        self.metavar = "|".join(allowed)
+
+    def parse(self, argument: str) -> str:
+        if argument not in self.allowed:
+            raise ValueError(f"must be one of {', '.join(self.allowed)}")
+        return argument
 
 
 class Names(flags.ArgumentParser):

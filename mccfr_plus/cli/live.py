@@ -65,7 +65,7 @@ class Watch:
         sys.stderr.flush()
 
     def _evaluate(self, solver: Solver) -> None:
-        if not solver.tree.perfect_recall:
+        if solver.tree.grows or not solver.tree.perfect_recall:
             return
         begin = time.perf_counter()
         self._exploitability = solver.exploitability()
@@ -74,8 +74,13 @@ class Watch:
         self._next_evaluation = end + (end - begin) / _EVALUATION_SHARE
 
     def _line(self, progress: Progress, seconds: float) -> str:
+        tree = progress.solver.tree
+        if tree.grows:
+            found = f"{output.short(tree.num_infosets):>5} information sets"
+        else:
+            found = f"exploitability {output.number(self._exploitability, 3):<8}"
         return (  # fits a terminal of 80 columns
-            f"{seconds:6.1f} s  exploitability {output.number(self._exploitability, 3):<8}  "
+            f"{seconds:6.1f} s  {found}  "
             f"{output.short(progress.iterations):>5} iterations  {output.short(progress.iterations / seconds):>5}/s  "
             f"{output.short(progress.nodes_touched):>5} nodes"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mccfr_plus.cli.choice import EXTERNAL_MAX_NODES
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
 from mccfr_plus.tree.interval import as_text, number_of
 from mccfr_plus.tree.size import SizeEstimate
@@ -11,10 +12,6 @@ from mccfr_plus.tree.size import SizeEstimate
 # `solve` without parts takes full traversals up to 10 million histories, because it runs for ten seconds: see
 # `cli.choice`. A run of minutes or hours gets as many hundred iterations of a second, in which they were ahead.
 _FULL_MAX_SECONDS = 1.0
-
-# An iteration of external sampling on a tree that grows asks pyspiel for each new history: at its 1e5 per second and
-# core, about a second. Outcome sampling learns from thousands of plays in that time.
-_EXTERNAL_MAX_NODES = 1e5
 
 
 class Recommendation(NamedTuple):
@@ -53,7 +50,7 @@ def recommend(estimate: SizeEstimate, max_nodes: int | None, max_bytes: int) -> 
             return Recommendation(tree, "full", "prm+", f"{why}, and a full iteration takes about {seconds:.2g} s")
         return Recommendation(tree, "external", "rm", f"{why}, but a full iteration takes about {seconds:.2g} s")
     walk = max(interval.log10 for interval in estimate.external)
-    if estimate.is_complete and number_of(walk) <= _EXTERNAL_MAX_NODES:
+    if estimate.is_complete and number_of(walk) <= EXTERNAL_MAX_NODES:
         why += f", and a walk of external sampling visits about {as_text(walk)} histories"
         return Recommendation(tree, "external", "rm", why)
     return Recommendation(

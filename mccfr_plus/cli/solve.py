@@ -11,18 +11,19 @@ from absl import flags
 
 from mccfr_plus import parts
 from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.cli import checkpoint_flags, output, trees
+from mccfr_plus.cli import checkpoint_flags, growth_flags, output, trees
 from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
-from mccfr_plus.cli.choice import Specs, choose
+from mccfr_plus.cli.choice import Specs, choose, choose_for_growth
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, Text, define_switch
 from mccfr_plus.cli.live import Watch
+from mccfr_plus.cli.quality import quality_of, quality_rows
 from mccfr_plus.cli.solve_notes import NOTES
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.estimators import Baseline
-from mccfr_plus.evaluation import expected_values
 from mccfr_plus.policy_file import check_writable, save_policy
 from mccfr_plus.solver import Solver
+from mccfr_plus.tree_choice import TreeOptions
 
 _DEFAULT_SECONDS = 10.0
 
@@ -56,19 +57,21 @@ class SolveCommand(Command):
         flags.DEFINE(Positive("EXPLOITABILITY"), "until", None, "Run until the exploitability is this small.", values)
         flags.DEFINE(Count(0), "seed", None, "Makes a run repeatable. Default: drawn, and printed.", values)
         checkpoint_flags.define(values)
+        growth_flags.define(values)
         text("policy_out", "FILE", "Write the average policy there, as .npz.")
         promise = "Also print what theory promises about regret, beside what was measured."
         define_switch(values, "bounds", False, promise)
         meaning = "Probability with which the bounds of --bounds hold, all together."
         flags.DEFINE(Fraction(), "confidence", 0.95, meaning, values)
-        trees.define_budget(values)
+        growth_flags.define_budget(values)
         keys = (
             "game, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without baselines), seed, "
-            "iterations, nodes_touched, seconds, "
-            "iterations_per_second, values (list per player), nash_conv, exploitability (null with imperfect recall), "
-            "interrupted, policy_out, checkpoint, bounds (null without --bounds, else: confidence, regret and theorem "
-            "(lists per player, null where none is known), sum, slack, measured (null where NashConv does not measure "
-            "it), reason)"
+            "iterations, nodes_touched, seconds, iterations_per_second, values (list per player), nash_conv, "
+            "exploitability (null with imperfect recall, and where the tree grows), exploitability_bound (null, or "
+            "where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, information_sets, nodes "
+            "(kept), threads, thread_mode, stopped (null, or why the run ended early), interrupted, policy_out, checkpoint, "
+            "bounds (null without --bounds, else: confidence, regret and theorem (lists per player, null where none is "
+            "known), sum, slack, measured (null where NashConv does not measure it), reason)"
         )
         output.define_json(values, keys)
         define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
@@ -77,36 +80,53 @@ class SolveCommand(Command):
         (game,) = arguments
         specs = Specs(values.estimator, values.minimizer, values.averaging)
         baseline = _baseline(values)
-        specs.check(baseline, values.batch, values.alternating)
+        specs.check(baseline, values.batch, values.alternating, values.threads, values.thread_mode)
+        options = growth_flags.options_of(values)
         if values.policy_out is not None:
             check_writable(values.policy_out)
         claim = checkpoint_flags.claim_of(values)
         with claim or contextlib.nullcontext():
-            self._solve(game, values, specs, baseline, claim)
+            self._solve(game, values, specs, baseline, claim, options)
 
-    def _solve(self, game: str, values: Any, specs: Specs, baseline: Baseline | None, claim: Claim | None) -> None:
+    def _solve(
+        self,
+        game: str,
+        values: Any,
+        specs: Specs,
+        baseline: Baseline | None,
+        claim: Claim | None,
+        options: TreeOptions,
+    ) -> None:
         resumed = checkpoint_flags.header_to_resume(claim, game, values, baseline) if claim and values.resume else None
-        tree = trees.compile_within_budget(game, values, quiet=values.quiet)
-        if values.until is not None:
-            tree.require_perfect_recall("an exploitability")
-        if claim and resumed:
-            solver = Solver.from_checkpoint(claim, tree)
+        if resumed:
             specs = checkpoint_flags.specs_of(resumed)
-        choice = choose(tree, specs)
+            options = options._replace(kind="compiled" if resumed["sizes"] is None else "grown")
+        tree = growth_flags.compiled_if_it_fits(game, options, specs, values.quiet)
+        if tree is not None and values.until is not None:
+            tree.require_perfect_recall("an exploitability")
+        choice = choose(tree, specs) if tree else choose_for_growth(game, specs)
         names = choice.names(specs)
-        if not resumed:
+        if claim and resumed:
+            solver = Solver.from_checkpoint(claim, tree or game, memory=values.memory)
+        else:
             solver = Solver(
-                tree,
+                tree or game,
                 *choice[:3],
                 alternating=values.alternating,
                 batch=values.batch,
                 baseline=baseline,
                 seed=secrets.randbits(32) if values.seed is None else values.seed,
+                threads=values.threads,
+                thread_mode=values.thread_mode,
+                tree="compiled" if tree else "grown",
+                memory=values.memory,
+                keys=values.keys,
             )
+        output.show_notes()
         if not values.quiet and choice.reason:
             listed = ", ".join(f"{part}={name}" for part, name in names.items())
             print(f"solving with {listed}: {choice.reason}", file=sys.stderr)
-        if tree.perfect_recall:
+        if tree is not None and tree.perfect_recall:
             solver.evaluate()  # compiles what evaluations need, before the clock starts
         seconds, interrupted, failure = _run(solver, values, claim)
         if values.policy_out is not None:
@@ -122,7 +142,13 @@ class SolveCommand(Command):
             "nodes_touched": solver.nodes_touched,
             "seconds": seconds,
             "iterations_per_second": solver.iterations / seconds,
-            **_quality(solver),
+            **quality_of(solver, values),
+            "tree": "grown" if solver.tree.grows else "compiled",
+            "information_sets": solver.tree.num_infosets,
+            "nodes": solver.tree.num_nodes,
+            "threads": solver.threads,
+            "thread_mode": solver.thread_mode,
+            "stopped": solver.stopped,
             "interrupted": interrupted,
             "policy_out": values.policy_out,
             "checkpoint": values.checkpoint,
@@ -189,40 +215,29 @@ def _is_done(solver: Solver, iterations: int | None, seconds: float | None, unti
     )
 
 
-def _quality(solver: Solver) -> dict[str, Any]:
-    """Returns the values, NashConv and exploitability of the average policy; None for what cannot be computed."""
-    if not solver.tree.perfect_recall:
-        values = expected_values(solver.tree, solver.average_policy())
-        return {"values": values.tolist(), "nash_conv": None, "exploitability": None}
-    found = solver.evaluate()
-    return {
-        "values": found.values.tolist(),
-        "nash_conv": found.nash_conv,
-        "exploitability": found.exploitability,
-    }
-
-
 def _print_table(solver: Solver, result: dict[str, Any]) -> None:
-    unit = "in the game's payoffs"
     gamma = solver.averaging.gamma
     average = f"{result['averaging']} average" + (f" (t^{gamma:g})" if gamma else "")
     batch = f", batches of {solver.batch}" if solver.batch > 1 else ""
     baseline = f", baselines with rate {solver.baseline.rate:g}" if solver.baseline else ""
     order = "alternating updates" if solver.alternating else "simultaneous updates"
+    threads = f", {solver.threads} threads ({solver.thread_mode})" if solver.threads > 1 else ""
+    cut = " (interrupted)" if result["interrupted"] else " (memory full)" if result["stopped"] else ""
     rows = [
         ["game", result["game"]],
-        ["parts", f"{result['estimator']} + {result['minimizer']}, {average}, {order}{batch}{baseline}"],
+        ["parts", f"{result['estimator']} + {result['minimizer']}, {average}, {order}{batch}{baseline}{threads}"],
         ["seed", str(result["seed"])],
-        ["iterations", output.count(result["iterations"]) + (" (interrupted)" if result["interrupted"] else "")],
+        ["iterations", output.count(result["iterations"]) + cut],
         ["nodes touched", output.count(result["nodes_touched"])],
         ["seconds", output.number(result["seconds"], 4)],
         ["iterations/s", output.rate(result["iterations_per_second"])],
-        *([f"value of player {i}", output.number(v)] for i, v in enumerate(result["values"])),
-        ["nash_conv", f"{output.number(result['nash_conv'])} {unit}"],
-        ["exploitability", f"{output.number(result['exploitability'])} {unit}"],
     ]
-    if not solver.tree.perfect_recall:
-        rows[-2:] = [["nash_conv", "n/a (imperfect recall)"], ["exploitability", "n/a (imperfect recall)"]]
+    if solver.tree.grows:
+        kept = (
+            f"{output.count(result['information_sets'])} information sets, {output.count(result['nodes'])} nodes kept"
+        )
+        rows.append(["grown tree", kept])
+    rows += quality_rows(solver, result)
     if result["policy_out"] is not None:
         rows.append(["policy", result["policy_out"]])
     if result["checkpoint"] is not None:
