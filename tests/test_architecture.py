@@ -19,6 +19,7 @@ LAYERS = [
     {"errors"},
     {"code_digest"},
     {"_jit", "borrowed", "native"},
+    {"python_api"},
     {"rng"},
     {"games"},
     {"tree"},

@@ -15,11 +15,13 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError, MccfrPlusError
 from mccfr_plus.tree.arrays import CHANCE, NODE, TERMINAL
+from mccfr_plus.tree.asking import ANSWER_ACTIONS, ANSWER_COUNT, ANSWER_STATE
 from mccfr_plus.tree.chance import checked_outcomes
-from mccfr_plus.tree.growth import ANSWER_ACTIONS, ANSWER_COUNT, FAILED, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
-from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.growth import FAILED, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
+from mccfr_plus.tree.keys import KEY_BYTES, Keys
 from mccfr_plus.tree.layout import alias_table
 from mccfr_plus.tree.memory import resident_bytes
+from mccfr_plus.tree.short_cut import ShortCut
 
 _ROOT = 0
 _TERMINAL, _CHANCE = int(pyspiel.PlayerId.TERMINAL), int(pyspiel.PlayerId.CHANCE)
@@ -76,7 +78,12 @@ class Frontier:
         self._hands: list[pyspiel.State | None] = [None] * len(places.answers)  # what each thread was last asked for
         self._young: dict[int, pyspiel.State] = {}  # states that are kept
         self._old: dict[int, pyspiel.State] = {}
-        self._max_states = max(state_bytes // (2 * _state_size(game)), 1)  # per generation
+        num_states = max(state_bytes // _state_size(game), 2)
+        self.short_cut: ShortCut | None = None
+        if keys.kind == "hash" and max_depth is None and ShortCut.can_ask(game):
+            num_states //= 2
+            self.short_cut = ShortCut(game, places, KEY_BYTES, num_states, len(places.answers))
+        self._max_states = num_states // 2  # per generation
         self.error: BaseException | None = None
         self.answer = self._make_answer()
 
@@ -93,6 +100,7 @@ class Frontier:
             self._outcome_actions,
         )
         row_bytes, buffer = 8 * self._answer_width, _view(self._places.answers, "B")
+        width, answers = self._answer_width, self._answers
         pack_head, pack_decision, new_key = _HEAD.pack_into, _DECISION.pack_into, self._keys.new
         hands, payoff_rows, checked = self._hands, self._payoff_rows, self._keys.checked
         list_actions, older_state, max_states = self._list_actions, self._older_state, self._max_states
@@ -126,8 +134,9 @@ class Frontier:
                 if len(self._young) >= max_states:
                     self._old, self._young = self._young, {}
                 self._young[node] = state
+                hands[thread] = state
+                answers[width * thread + ANSWER_STATE] = id(state)
                 if player >= 0:
-                    hands[thread] = state
                     pack_decision(buffer, row_bytes * thread, player, 0, 0, new_key(state.information_state_string()))
                     if checked:
                         list_actions(thread)
@@ -240,12 +249,16 @@ class Frontier:
         """Forgets the states of all nodes from a number on, which are about to be others."""
         self._young = {node: state for node, state in self._young.items() if node < max_node}
         self._old = {node: state for node, state in self._old.items() if node < max_node}
+        if self.short_cut is not None:
+            self.short_cut.forget_states(max_node)
 
     def forget_all(self) -> None:
         """Forgets all states, and which payoffs and chance events have rows: those of another tree come."""
         self.forget_states(0)
         self._payoff_rows.clear()
         self._distributions.clear()
+        if self.short_cut is not None:
+            self.short_cut.forget_payoffs()
 
     def actions_to(self, node: int) -> list[int]:
         """Returns the history of a node, in pyspiel's actions."""

@@ -72,7 +72,7 @@ class GrownTree:
         self.keys = keys
         self.threads = threads
         num_players, total = self.game.num_players(), plan.max_nodes + plan.max_passing
-        width = g.ANSWER_ACTIONS + max(self.game.num_distinct_actions(), 1)
+        width = g.ANSWER_ACTIONS + max(self.game.num_distinct_actions(), num_players)
         self._places = Places(
             nodes=np.zeros(total, NODE),
             parents=np.zeros(total, np.int32),
@@ -145,6 +145,9 @@ class GrownTree:
         growth[g.ANSWER_WIDTH] = self._places.answers.shape[1]
         growth[g.STRATEGY] = address_of(strategy)
         growth[g.ONES] = 0 if ones is None else address_of(ones)
+        short_cut = self.frontier.short_cut
+        growth[g.ASK] = 0 if short_cut is None else address_of(short_cut.array)
+        growth[g.SCRATCH] = 0 if short_cut is None else address_of(short_cut.scratch)
         growth[g.MAX_NODES], growth[g.MAX_PASSING] = plan.max_nodes, plan.max_passing
         growth[g.MAX_INFOSETS], growth[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
         growth[g.INFOSET_COST], growth[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost

@@ -2,9 +2,10 @@
 
 A tree that grows has its arrays at full length from the start; memory that nobody has touched costs nothing. All zeros
 in the first two fields of a node say that nobody has been there: a decision or chance node has children, a leaf's kind
-is not zero. Whoever comes there calls `grow`, which asks Python through a callback what the node is (Python asks
-pyspiel), finds or makes its infoset, gives its children their places, and publishes the node, so that the walk goes on
-as if it had been there all the time. Nothing about the walk's numbers depends on when a node came to be.
+is not zero. Whoever comes there calls `grow`, which asks pyspiel what the node is (`asking`; through a callback into
+Python, `frontier`, where that does not do), finds or makes its infoset, gives its children their places, and publishes
+the node, so that the walk goes on as if it had been there all the time. Nothing about the walk's numbers depends on
+when a node came to be.
 
 The array `TreeArrays.growth` holds the counts, the limits and the addresses of everything that only growth needs, so
 that walks get one array more and not ten. In complete trees it is all zeros.
@@ -20,7 +21,22 @@ import numpy as np
 
 from mccfr_plus._jit import inline_kernel, kernel
 from mccfr_plus.native import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
+from mccfr_plus.python_api import NUM_ADDRESSES, give_lock, let_go, take_lock
 from mccfr_plus.tree.arrays import CHANCE, INFOSET, NODE, TERMINAL
+from mccfr_plus.tree.asking import (
+    ANSWER_ACTIONS,
+    ANSWER_CHECK,
+    ANSWER_COUNT,
+    ANSWER_KEY,
+    ANSWER_KIND,
+    ANSWER_ROW,
+    API,
+    NUM_ENTRIES,
+    NUM_SCRATCH,
+    ask_for,
+    list_actions,
+    remember,
+)
 
 # Entries of `TreeArrays.growth`.
 STATUS = 0  # one of the states below
@@ -58,14 +74,13 @@ LOCK = 2  # 1 while a thread changes the tree
     FORGETFUL,  # 1 + a node at which a player has forgotten something, or 0
     NUM_PAYOFFS,  # rows of the tree's payoffs in use
     NUM_OUTCOMES,  # rows of its chance events
-) = range(15, 32)
-NUM_GROWTH = 32
+    ASK,  # address of the array of `asking`, or 0: all is asked through the callback
+    SCRATCH,  # address of its scratch memory, a row per thread
+) = range(15, 34)
+NUM_GROWTH = 34
 
 # Values of STATUS. All but the first end a walk.
 GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE = range(5)
-
-# Columns of an answer. For a decision node the key of its infoset comes first, and its actions if they were asked for.
-ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_ACTIONS = 0, 1, 2, 3, 5, 6
 
 NOBODY = -1  # where there is no infoset, or no parent
 
@@ -98,20 +113,55 @@ def grow(growth, node, thread):
         return False
     shared = words_at(growth[SELF], NUM_GROWTH)
     answer = words_at(growth[ANSWERS] + 8 * growth[ANSWER_WIDTH] * thread, growth[ANSWER_WIDTH])
-    if call_back(growth[CALLBACK], node, thread) == 0:
+    if not _ask_shortly(shared, node, thread, answer) and not _ask_frontier(shared, node, thread, answer):
         return False
-    kind = answer[ANSWER_KIND]
-    infoset = NOBODY
-    if kind >= 0:
-        _lock(shared)
-        infoset = _find(shared, kind, answer)
-        _unlock(shared)
-        if infoset == NOBODY and call_back(growth[CALLBACK], -1 - node, thread) == 0:
-            return False
     _lock(shared)
-    is_there = _put(shared, node, kind, answer)
+    is_there = _put(shared, node, answer[ANSWER_KIND], answer)
     _unlock(shared)
     return is_there
+
+
+@kernel
+def _ask_shortly(growth, node, thread, answer):
+    """Writes the answer for a node without any Python; returns whether it could."""
+    if growth[ASK] == 0:
+        return False
+    ask = words_at(growth[ASK], NUM_ENTRIES)
+    scratch = words_at(growth[SCRATCH] + 8 * NUM_SCRATCH * thread, NUM_SCRATCH)
+    api = words_at(ask[API], NUM_ADDRESSES)
+    token = take_lock(api)
+    is_done, state = ask_for(ask, node, answer, scratch)
+    if state != 0:
+        if _is_new(growth, answer):
+            is_done = list_actions(ask, state, answer, scratch)
+        let_go(api, state)
+    give_lock(api, token)
+    return is_done
+
+
+@kernel
+def _ask_frontier(growth, node, thread, answer):
+    """Writes the answer for a node through the callback; returns whether there is one."""
+    if call_back(growth[CALLBACK], node, thread) == 0:
+        return False
+    if answer[ANSWER_KIND] >= 0 and _is_new(growth, answer) and call_back(growth[CALLBACK], -1 - node, thread) == 0:
+        return False
+    if growth[ASK] != 0:
+        ask = words_at(growth[ASK], NUM_ENTRIES)
+        api = words_at(ask[API], NUM_ADDRESSES)
+        token = take_lock(api)
+        remember(ask, node, answer)
+        give_lock(api, token)
+    return True
+
+
+@kernel
+def _is_new(growth, answer):
+    """Returns whether nobody has found the infoset of an answer."""
+    _lock(growth)
+    infoset = _find(growth, answer[ANSWER_KIND], answer)
+    _unlock(growth)
+    return infoset == NOBODY
 
 
 @kernel

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from mccfr_plus.errors import ConfigError
 
 KINDS = ("hash", "checked", "text")
+KEY_BYTES = 24  # 16 for the key, 8 to check it by
 
 _WORDS = struct.Struct("<qqq")
 
@@ -20,7 +21,7 @@ def digest_of_text(text: str) -> bytes:
     BLAKE2b: nobody can find two texts with the same 128 bits, let alone meet them by chance, which among 10^9 texts has
     a probability of 10^-21.
     """
-    return blake2b(text.encode(), digest_size=24).digest()
+    return blake2b(text.encode(), digest_size=KEY_BYTES).digest()
 
 
 class Keys:
