@@ -361,19 +361,6 @@ class Solver:
                 raise BudgetError(f"an exact exploitability needs the whole tree: {error}") from None
         return self._tree_to_evaluate
 
-    def whole_tree(self, what: str) -> GameTree:
-        """Returns the tree, if it is compiled.
-
-        Args:
-            what: What it is needed for, for the message.
-
-        Raises:
-            ConfigError: If it grows.
-        """
-        if isinstance(self.tree, GrownTree):
-            raise ConfigError(f"{what} needs the whole tree, and this solver's grows: give tree='compiled'.")
-        return self.tree
-
     def nash_conv(self) -> float:
         """Returns the average policy's NashConv."""
         return self.evaluate().nash_conv

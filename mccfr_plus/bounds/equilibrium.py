@@ -52,7 +52,7 @@ def nash_conv_claim(solver: Solver) -> NashConvClaim:
         solver: After its run: `slack` depends on the number of iterations.
     """
     estimator, minimizer = solver.estimator, solver.minimizer
-    tree = solver.whole_tree("a bound")
+    tree = solver.tree.require_whole("a bound")
     if not tree.perfect_recall:
         return _nothing("the game has imperfect recall")
     if tree.num_players != 2 or not tree.is_constant_sum:

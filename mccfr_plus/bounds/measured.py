@@ -41,7 +41,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
             f"solver.iterations={solver.iterations}, iterations={iterations!r}, gamma={gamma!r}: give a new solver, at "
             "least one iteration and an exponent of at least 0."
         )
-    tree = solver.whole_tree("measuring regrets")
+    tree = solver.tree.require_whole("measuring regrets")
     arrays = tree.arrays_with_leaves
     num_players = tree.num_players
     size = tree.num_slots + num_players

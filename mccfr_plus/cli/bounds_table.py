@@ -11,7 +11,7 @@ from mccfr_plus.solver import Solver
 
 def bounds_of(solver: Solver, confidence: float, nash_conv: float | None) -> dict[str, Any]:
     """Returns the bounds on the players' average regrets, their sum, and what NashConv says about it."""
-    tree, parts = solver.whole_tree("a bound"), (solver.estimator, solver.minimizer, solver.averaging)
+    tree, parts = solver.tree.require_whole("a bound"), (solver.estimator, solver.minimizer, solver.averaging)
     p = (1 - confidence) / tree.num_players  # of each, so that all hold together
     reason = why_no_bound(tree, *parts)
     if solver.baseline is not None:

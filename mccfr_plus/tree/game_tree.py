@@ -175,6 +175,10 @@ class GameTree:
                 "games, without guarantees and without an exploitability."
             )
 
+    def require_whole(self, what: str) -> GameTree:
+        """Returns the tree itself; one that grows raises an error that says `what` needs all of it."""
+        return self
+
     def statistics(self) -> Statistics:
         """Returns the sizes of the tree: histories, infosets, sequences, M-values, bytes."""
         return self._statistics

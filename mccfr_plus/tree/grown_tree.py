@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pyspiel
@@ -325,6 +325,10 @@ class GrownTree:
                 f"different own actions, at history {history}), and {what} needs perfect recall. Use "
                 "estimator='outcome' with averaging='stochastic', which has no guarantees on such games."
             )
+
+    def require_whole(self, what: str) -> NoReturn:
+        """Raises ConfigError; `what` names what needs a compiled tree."""
+        raise ConfigError(f"{what} needs the whole tree, and this one grows: give tree='compiled'.")
 
     def infoset(self, info_state: str, player: int | None = None) -> int | None:
         """Returns the number of the infoset with this information state string, or None if no walk has been there.

@@ -75,9 +75,9 @@ def test_pruning_changes_no_bit(game, alternating, minimizer):
         table = naive.to_dict(tree, pruned.current_strategy())
         whole.iteration()
         pruned.iteration()
-        np.testing.assert_array_equal(whole._tables, pruned._tables)
+        np.testing.assert_array_equal(whole._engine.tables, pruned._engine.tables)
         np.testing.assert_array_equal(whole.current_strategy(), pruned.current_strategy())
-        np.testing.assert_array_equal(whole._average, pruned._average)
+        np.testing.assert_array_equal(whole._engine.average, pruned._engine.average)
         if not alternating:
             expected = sum(reached_nodes(root, player, table) for player in range(tree.num_players))
             assert pruned.nodes_touched - before == expected
