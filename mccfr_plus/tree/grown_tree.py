@@ -290,6 +290,11 @@ class GrownTree:
         return self.count(g.NUM_NODES) + self.count(g.NUM_PASSING)
 
     @property
+    def num_asked(self) -> int:
+        """Number of nodes that pyspiel was asked for, those forgotten meanwhile included."""
+        return self.count(g.NUM_ASKED)
+
+    @property
     def num_infosets(self) -> int:
         """Number of information sets found so far, of all players together."""
         return self.count(g.NUM_INFOSETS)

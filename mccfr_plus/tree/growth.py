@@ -76,8 +76,9 @@ LOCK = 2  # 1 while a thread changes the tree
     NUM_OUTCOMES,  # rows of its chance events
     ASK,  # address of the array of `asking`, or 0: all is asked through the callback
     SCRATCH,  # address of its scratch memory, a row per thread
-) = range(15, 34)
-NUM_GROWTH = 34
+    NUM_ASKED,  # nodes that pyspiel was asked for, those forgotten meanwhile included
+) = range(15, 35)
+NUM_GROWTH = 35
 
 # Values of STATUS. All but the first end a walk.
 GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE = range(5)
@@ -175,6 +176,7 @@ def _put(growth, node, kind, answer):
     there, count = head_of(nodes, node)
     if there != 0 or count != 0:
         return True
+    growth[NUM_ASKED] += 1
     record = nodes[node]
     if kind == TERMINAL:
         record["payload"] = answer[ANSWER_ROW]

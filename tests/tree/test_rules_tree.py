@@ -25,7 +25,6 @@ from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus._jit import rebind
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 from mccfr_plus.tree import rules_tree, rules_walk
-from mccfr_plus.tree import budget
 from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.game_tree import build_tree
 from mccfr_plus.tree.interning import EMPTY, hash_of_row, num_places, place_of_row, table_of_rows
@@ -478,7 +477,9 @@ def test_a_hopeless_game_is_refused_at_once():
 
 @pytest.mark.parametrize("view", [(0,), (TRAIL,)], ids=["few infosets", "infosets everywhere"])
 def test_memory_stays_within_the_limit(view, monkeypatch):
-    monkeypatch.setattr(budget, "_log10_nodes", lambda game: 0.0)  # for the message; it samples histories
+    monkeypatch.setattr(
+        "mccfr_plus.tree.budget._log10_nodes", lambda game: 0.0
+    )  # for the message; it samples histories
     name = spec(f"memory{len(SPECS)}", layers(19, view), max_game_length=19, fields=(Field("seen", 2**22),))
     compile_game(spec("warm", layers(3)))
     game = pyspiel.load_game(name)

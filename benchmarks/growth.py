@@ -1,0 +1,121 @@
+"""Iterations/s of trees that grow, beside OpenSpiel's C++ solvers: from a cold start, and once the tree is there.
+
+    python benchmarks/growth.py                     # about half an hour
+    python benchmarks/growth.py --seconds=10 --rounds=3 --games=phantom_ttt --schemes=outcome
+
+Both programs take turns in this process, each with a new solver per round, and are given the same CPU time; compiling
+the kernels does not count. "New" is the share of the nodes touched that pyspiel was asked for. The second table takes
+a game whose tree grows to its end: every infoset was found and no node was new for a while; then both run on.
+"""
+
+import gc
+import statistics
+import time
+
+import pyspiel
+from absl import app, flags
+
+import mccfr_plus
+
+FLAGS = flags.FLAGS
+
+THEIRS = {"outcome": pyspiel.OutcomeSamplingMCCFRSolver, "external": pyspiel.ExternalSamplingMCCFRSolver}
+
+flags.DEFINE_list("games", ["phantom_ttt", "liars_dice(numdice=2)"], "Games that do not fit", short_name="g")
+flags.DEFINE_list("schemes", list(THEIRS), "Schemes")
+flags.DEFINE_string("grown_game", "dark_hex(num_rows=2,num_cols=3)", "A game whose tree grows to its end")
+flags.DEFINE_float("seconds", 60.0, "CPU seconds of a cold run")
+flags.DEFINE_float("warm_seconds", 5.0, "CPU seconds of a run on a grown tree")
+flags.DEFINE_integer("rounds", 5, "How often both are run")
+flags.DEFINE_string("memory", "8GB", "Memory limit of ours")
+
+
+def their_rate(solver, seconds):
+    """Returns the iterations per CPU second of OpenSpiel's solver."""
+    begin, done, step = time.process_time(), 0, 1
+    while time.process_time() - begin < seconds:
+        for _ in range(step):
+            solver.run_iteration()
+        done += step
+        step = min(2 * step, max(1, int(0.02 * done / max(time.process_time() - begin, 1e-9))))
+    return done / (time.process_time() - begin)
+
+
+def our_rate(solver, seconds):
+    """Returns the iterations per CPU second of ours, after what it has run."""
+    before, begin = solver.iterations, time.process_time()
+    while time.process_time() - begin < seconds:
+        solver.run(seconds=min(1.0, seconds))
+    return (solver.iterations - before) / (time.process_time() - begin)
+
+
+def grown(game, scheme):
+    return mccfr_plus.Solver(game, scheme, "rm", tree="grown", memory=FLAGS.memory)
+
+
+def row(cells):
+    print(f"{cells[0]:<34}{cells[1]:<10}" + "".join(f"{cell:>13}" for cell in cells[2:]), flush=True)
+
+
+def cold(game, scheme):
+    """Prints the medians of cold starts."""
+    loaded, ratios, ours, theirs, new = pyspiel.load_game(game), [], [], [], []
+    for _ in range(FLAGS.rounds):
+        theirs.append(their_rate(THEIRS[scheme](loaded), FLAGS.seconds))
+        gc.collect()
+        solver = grown(loaded, scheme)
+        ours.append(our_rate(solver, FLAGS.seconds))
+        new.append(solver.tree.num_asked / solver.nodes_touched)
+        ratios.append(ours[-1] / theirs[-1])
+        found = solver.tree.num_infosets
+        del solver
+        gc.collect()
+    texts = [f"{statistics.median(x):,.4g}" for x in (ours, theirs)]
+    spread = f"{min(ratios):.2f}..{max(ratios):.2f}"
+    row(
+        [
+            game,
+            scheme,
+            *texts,
+            f"{statistics.median(ratios):.2f}",
+            spread,
+            f"{statistics.median(new):.0%}",
+            f"{found:,}",
+        ]
+    )
+
+
+def warm(game, scheme):
+    """Prints the medians once the tree has grown."""
+    loaded = pyspiel.load_game(game)
+    solver, before = grown(loaded, scheme).run(1), -1
+    while solver.tree.num_asked != before:
+        before = solver.tree.num_asked
+        solver.run(seconds=3 * FLAGS.warm_seconds)
+    other, ratios, ours, theirs = THEIRS[scheme](loaded), [], [], []
+    for _ in range(FLAGS.rounds):
+        theirs.append(their_rate(other, FLAGS.warm_seconds))
+        ours.append(our_rate(solver, FLAGS.warm_seconds))
+        ratios.append(ours[-1] / theirs[-1])
+    texts = [f"{statistics.median(x):,.4g}" for x in (ours, theirs)]
+    spread = f"{min(ratios):.2f}..{max(ratios):.2f}"
+    row([game, scheme, *texts, f"{statistics.median(ratios):.1f}", spread, "0%", f"{solver.tree.num_infosets:,}"])
+
+
+def main(_):
+    for scheme in FLAGS.schemes:  # loads the kernels
+        grown("kuhn_poker", scheme).run(100)
+    heading = ["game", "scheme", "ours, it/s", "C++, it/s", "ratio", "least..most", "new", "infosets"]
+    print(f"cold: the first {FLAGS.seconds:g} CPU seconds, medians of {FLAGS.rounds}")
+    row(heading)
+    for game in FLAGS.games:
+        for scheme in FLAGS.schemes:
+            cold(game, scheme)
+    print("\ngrown: the same tree, once nothing is new")
+    row(heading)
+    for scheme in FLAGS.schemes:
+        warm(FLAGS.grown_game, scheme)
+
+
+if __name__ == "__main__":
+    app.run(main)
