@@ -17,6 +17,7 @@ from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RU
 from mccfr_plus.tree.grown_tree import NODE_COST, SLOT_ACTION_COST, GrownTree, infoset_cost
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
+from mccfr_plus.tree.size_estimate import estimate_size
 from mccfr_plus.workspace import DRAWN, MARK
 
 logger = logging.getLogger("mccfr_plus")
@@ -27,6 +28,8 @@ KINDS = ("auto", "compiled", "grown")
 _MAX_NODES_TO_COMPILE = 10_000_000
 _COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
 _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
+
+_PROBE_SECONDS = 0.3  # of plays that look for players who forget, because an average must be formed in another way then
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 2  # per slot, while an average policy is made
@@ -123,7 +126,8 @@ def _room(options: TreeOptions) -> int:
 
 def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -> GrownTree:
     keys, threads = Keys(options.keys), combination.threads
-    estimator, ways = combination.estimator, combination.way_of(game.num_players(), perfect_recall=True)
+    perfect_recall = estimate_size(game, seconds=_PROBE_SECONDS, seed=0).perfect_recall
+    estimator, ways = combination.estimator, combination.way_of(game.num_players(), perfect_recall)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
     private += DRAWN.itemsize if estimator.draws_once else 0
     private += _NUMBER if ways in (Way.TOUCHED, Way.OPTIMISTIC) else 0  # the reach
@@ -134,4 +138,4 @@ def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -
         infoset_cost=infoset_cost(keys),
         slot_cost=SLOT_ACTION_COST + shared * _NUMBER + threads * private,
     )
-    return GrownTree(game, plan, keys, threads)
+    return GrownTree(game, plan, keys, threads, perfect_recall)

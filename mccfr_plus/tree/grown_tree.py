@@ -57,6 +57,7 @@ class GrownTree:
         plan: How many places there are.
         keys: How infosets are told apart.
         threads: How many threads may walk at once.
+        perfect_recall: False if players are known to forget; True if walks are to find out.
 
     Attributes:
         game: The turn-based pyspiel game.
@@ -66,11 +67,19 @@ class GrownTree:
 
     grows = True
 
-    def __init__(self, game: pyspiel.Game | str, plan: MemoryPlan, keys: Keys, threads: int = 1):
+    def __init__(
+        self,
+        game: pyspiel.Game | str,
+        plan: MemoryPlan,
+        keys: Keys,
+        threads: int = 1,
+        perfect_recall: bool = True,
+    ):
         self.game = load_game(game)
         self.plan = plan
         self.keys = keys
         self.threads = threads
+        self._is_known_to_forget = not perfect_recall
         num_players, total = self.game.num_players(), plan.max_nodes + plan.max_passing
         width = g.ANSWER_ACTIONS + max(self.game.num_distinct_actions(), num_players)
         self._places = Places(
@@ -272,10 +281,16 @@ class GrownTree:
         g.enter_all(growth)
 
     def __getstate__(self) -> dict:
-        return {"game": self.game, "plan": self.plan, "keys": self.keys.kind, "threads": self.threads}
+        return {
+            "game": self.game,
+            "plan": self.plan,
+            "keys": self.keys.kind,
+            "threads": self.threads,
+            "perfect_recall": not self._is_known_to_forget,
+        }
 
     def __setstate__(self, state: dict) -> None:
-        self.__init__(state["game"], state["plan"], Keys(state["keys"]), state["threads"])  # type: ignore[misc]
+        self.__init__(**{**state, "keys": Keys(state["keys"])})  # type: ignore[misc]
 
     # --- sizes ---
 
@@ -318,16 +333,17 @@ class GrownTree:
 
     @property
     def perfect_recall(self) -> bool:
-        """Whether no walk has met a player who had forgotten what he did or saw."""
-        return self.count(g.FORGETFUL) == 0
+        """Whether nobody was seen to have forgotten what he did or saw."""
+        return not self._is_known_to_forget and self.count(g.FORGETFUL) == 0
 
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if a player was seen to forget; `what` names what needs perfect recall."""
         if not self.perfect_recall:
-            history = self.frontier.actions_to(self.count(g.FORGETFUL) - 1)
+            node = self.count(g.FORGETFUL) - 1
+            where = f", at history {self.frontier.actions_to(node)}" if node >= 0 else ""
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions, at history {history}), and {what} needs perfect recall. Use "
+                f"different own actions{where}), and {what} needs perfect recall. Use "
                 "estimator='outcome' with averaging='stochastic', which has no guarantees on such games."
             )
 
