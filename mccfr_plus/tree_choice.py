@@ -32,7 +32,8 @@ _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believe
 _PROBE_SECONDS = 0.3  # of plays that look for players who forget, because an average must be formed in another way then
 
 _NUMBER = np.dtype(np.float64).itemsize
-_NUMBERS_OF_POLICY = 2  # per slot, while an average policy is made
+_NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
+_POLICY_COST = 56  # bytes per infoset then
 
 
 class TreeOptions(NamedTuple):
@@ -135,7 +136,7 @@ def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -
     plan = plan_memory(
         options.memory,
         node_cost=NODE_COST + (_NUMBER * game.num_players() if combination.baseline is not None else 0),
-        infoset_cost=infoset_cost(keys),
+        infoset_cost=infoset_cost(keys) + _POLICY_COST,
         slot_cost=SLOT_ACTION_COST + shared * _NUMBER + threads * private,
     )
     return GrownTree(game, plan, keys, threads, perfect_recall)

@@ -18,7 +18,7 @@ JointPolicy: TypeAlias = PlayerPolicy | Sequence[PlayerPolicy]
 Answer: TypeAlias = Callable[[pyspiel.State, str, int], Any]
 
 _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
-_MAX_ROWS = 300_000  # some 150 MB
+_MAX_ROWS = 100_000  # some 50 MB
 
 
 class Row(NamedTuple):

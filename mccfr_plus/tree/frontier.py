@@ -32,7 +32,7 @@ _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
 _CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 1000, 0.1, 1000  # for measuring how large a state is
-_SMALLEST_STATE = 200  # bytes
+_SMALLEST_STATE = 1200  # bytes; less is measured where freed memory is used again
 
 
 class Places(NamedTuple):
