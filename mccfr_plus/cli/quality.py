@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from mccfr_plus.approximate import exploitability_lower_bound
+from mccfr_plus.approximate.affordable import affordable_look_ahead
 from mccfr_plus.cli import output
 from mccfr_plus.evaluation import expected_values
 from mccfr_plus.solver import Solver
@@ -27,13 +28,19 @@ def quality_of(solver: Solver, values: Any) -> dict[str, Any]:
         none = {"values": [None] * solver.tree.num_players, **unknown}
         if values.bound_seconds == 0 or not solver.tree.perfect_recall:
             return none
+        policy = solver.average_policy()
+        seconds = values.bound_seconds / solver.tree.num_players
+        look_ahead = affordable_look_ahead(solver.tree.game, policy, seconds)
+        if look_ahead is None:
+            return none
         found = exploitability_lower_bound(
             solver.tree.game,
-            solver.average_policy(),
+            policy,
             num_games=_MAX_GAMES,
-            seconds=values.bound_seconds,
+            seconds=seconds,
             seed=values.seed,
             progress=not values.quiet and sys.stderr.isatty(),
+            **look_ahead,
         ).estimate
         return {**none, "exploitability_bound": found._asdict()}
     if not solver.tree.perfect_recall:
@@ -52,7 +59,7 @@ def quality_rows(solver: Solver, result: dict[str, Any]) -> list[list[str]]:
     if solver.tree.grows:
         bound = result["exploitability_bound"]
         if bound is None:
-            return [["exploitability", "n/a (the tree grows; see mccfr-plus evaluate)"]]
+            return [["exploitability", "n/a (the tree grows: try mccfr-plus evaluate, or more --bound_seconds)"]]
         low, high = output.number(bound["low"], 4), output.number(bound["high"], 4)
         interval = f"{100 * bound['confidence']:g} % interval {low} to {high}"
         return [["exploitability", f"at least {output.number(bound['value'], 4)} (local best response, {interval})"]]
