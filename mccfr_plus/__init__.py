@@ -11,8 +11,21 @@ Example:
     >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="external", minimizer="rm", seed=1)
     >>> solver.run(20_000).exploitability() < 0.05
     True
+
+Where the tree does not fit memory, `Solver` grows it where walks go, policies are `KeyedPolicy`, and
+`estimate_quality`, `head_to_head` and the bounds of `mccfr_plus.approximate` take the place of exact evaluation.
 """
 
+from mccfr_plus.approximate import (
+    Estimate,
+    HeadToHead,
+    Quality,
+    estimate_quality,
+    exploitability_lower_bound,
+    head_to_head,
+    local_best_response,
+    sampled_best_response,
+)
 from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
 from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
@@ -56,6 +69,7 @@ from mccfr_plus.evaluation import (
     exploitability,
     nash_conv,
 )
+from mccfr_plus.keyed_policy import KeyedPolicy
 from mccfr_plus.minimizers import (
     FTRL,
     OMD,

@@ -72,6 +72,15 @@ def check_writable(path: str | os.PathLike) -> None:
         raise PolicyFileError(f"cannot write {path}: no permission to write in {path.parent}.")
 
 
+def needs_tree(path: str | os.PathLike) -> bool:
+    """Returns whether a file holds a policy for which the game must be compiled; False for what is no policy file."""
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            return str(archive["format"]) == FORMAT
+    except Exception:  # see `_read`; `load_policy` says what is wrong
+        return False
+
+
 def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> TreePolicy | KeyedPolicy:
     """Returns the policy of a file that `save_policy` wrote. For a `KeyedPolicy` no game is compiled.
 

@@ -43,17 +43,17 @@ LAYERS = [
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
 
 PUBLIC = {
-    "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError", "ChanceSampling",
-    "CheckError", "CheckpointError", "ConfigError", "Discounted", "Estimator", "Evaluation", "ExternalSampling", "FTRL",
-    "Full",
-    "GameError", "GameTree", "GameValue", "Hedge", "InfoStatePolicy", "MatchResult", "MccfrPlusError", "Minimizer",
-    "OMD", "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError",
-    "PowerAverage", "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "RegretBound",
+    "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError",
+    "ChanceSampling", "CheckError", "CheckpointError", "ConfigError", "Discounted", "Estimate", "Estimator",
+    "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError", "GameTree", "GameValue", "HeadToHead", "Hedge",
+    "InfoStatePolicy", "KeyedPolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD", "OnlineOutcomeSampling",
+    "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage",
+    "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "Quality", "RegretBound",
     "RegretMatching", "RegretMatchingPlus", "SizeEstimate", "Solver", "Statistics", "TreePolicy", "best_response",
-    "check_average",
-    "check_estimator", "check_game", "check_minimizer", "cite", "compile_game", "estimate_size", "evaluate",
-    "expected_values", "exploitability", "game_value",
-    "load_game", "load_policy", "measured_regret", "nash_conv", "play_games", "regret_bound", "save_policy",
+    "check_average", "check_estimator", "check_game", "check_minimizer", "cite", "compile_game", "estimate_quality",
+    "estimate_size", "evaluate", "expected_values", "exploitability", "exploitability_lower_bound", "game_value",
+    "head_to_head", "load_game", "load_policy", "local_best_response", "measured_regret", "nash_conv", "play_games",
+    "regret_bound", "sampled_best_response", "save_policy",
 }  # fmt: skip
 
 # Classes with OpenSpiel's names, from `mccfr_plus.drop_in`.

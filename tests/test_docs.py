@@ -70,7 +70,7 @@ def test_games_are_shown_as_they_are():
         assert printed.getvalue() == expected
 
 
-@pytest.mark.parametrize("name", ["bounds.md", "online-play.md"])
+@pytest.mark.parametrize("name", ["bounds.md", "large-games.md", "online-play.md"])
 def test_pages(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run(ROOT / "docs" / name)

@@ -8,14 +8,18 @@ from mccfr_plus.approximate.local_best_response import (
     exploitability_lower_bound,
     local_best_response,
 )
+from mccfr_plus.approximate.quality import Finding, Quality, estimate_quality
 from mccfr_plus.approximate.sampled_best_response import SampledBestResponse, sampled_best_response
 
 __all__ = [
     "Estimate",
     "ExploitabilityBound",
+    "Finding",
     "HeadToHead",
     "LocalBestResponse",
+    "Quality",
     "SampledBestResponse",
+    "estimate_quality",
     "exploitability_lower_bound",
     "head_to_head",
     "local_best_response",

@@ -109,6 +109,19 @@ def sum_estimate(
     return Estimate(value, value - reach, value + reach, kind, confidence, samples, seconds)
 
 
+def sum_of(estimates: list[Estimate], weights: list[float], offset: float, kind: Kind) -> Estimate:
+    """Returns the estimate for a weighted sum of independent estimates of one confidence, plus a constant.
+
+    Reference: Zou, Donner 2008, "Construction of confidence limits about effect measures: a general approach", section
+    2: limits of a sum from the limits of its terms.
+    """
+    value = offset + math.fsum(w * part.value for w, part in zip(weights, estimates, strict=True))
+    reach = math.sqrt(math.fsum((w * part.half_width) ** 2 for w, part in zip(weights, estimates, strict=True)))
+    samples = sum(part.samples for part in estimates)
+    seconds = math.fsum(part.seconds for part in estimates)
+    return Estimate(value, value - reach, value + reach, kind, estimates[0].confidence, samples, seconds)
+
+
 def require_confidence(confidence: float) -> None:
     """Raises ConfigError unless the confidence lies between 0.5 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:

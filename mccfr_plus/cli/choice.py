@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from mccfr_plus import parts
 from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.combination import Combination
-from mccfr_plus.estimators import Baseline, Estimator
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators import Baseline, Estimator, ExternalSampling
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver import DETERMINISTIC
 from mccfr_plus.tree.game_tree import GameTree
@@ -34,6 +35,7 @@ _MINIMIZER_OF_FULL = "prm+"
 # core, about a second. Outcome sampling learns from thousands of plays in that time.
 EXTERNAL_MAX_NODES = 1e5
 
+_ENDLESS_NODES = 1e9  # hours of a walk on a tree that grows
 _PROBE_SECONDS = 0.5
 
 
@@ -100,17 +102,34 @@ def choose(tree: GameTree, specs: Specs) -> Choice:
 def choose_for_growth(game: str, specs: Specs) -> Choice:
     """Returns the parts of the command line, the missing ones chosen for a game whose tree grows."""
     estimator, why = specs.estimator, "named on the command line"
+    averaging_spec = specs.averaging
     if estimator is None:
         size = estimate_size(game, seconds=_PROBE_SECONDS, seed=0)
         walk = max(interval.log10 for interval in size.external)
         is_short = size.is_complete and walk <= math.log10(EXTERNAL_MAX_NODES)
         estimator = "external" if is_short and size.perfect_recall else "outcome"
         why = f"the tree grows where walks go, and one of external sampling would visit {as_text(walk)} histories"
+        if not size.perfect_recall:
+            averaging_spec = averaging_spec or "stochastic"
+            why = "the tree grows, players forget (imperfect recall), and no other parts play such games"
+    elif isinstance(parts.estimator_of(estimator), ExternalSampling):
+        _refuse_endless_walk(game)
     minimizer = parts.minimizer_of(specs.minimizer or "rm")
-    averaging = parts.average_of(specs.averaging, minimizer)
+    averaging = parts.average_of(averaging_spec, minimizer)
     return Choice(
         parts.estimator_of(estimator), minimizer, averaging, "" if specs.estimator and specs.minimizer else why
     )
+
+
+def _refuse_endless_walk(game: str) -> None:
+    """Raises ConfigError if not even one walk of external sampling would end."""
+    size = estimate_size(game, seconds=_PROBE_SECONDS, seed=0)
+    walk = max(interval.low for interval in size.external)
+    if walk > math.log10(_ENDLESS_NODES):
+        raise ConfigError(
+            f"one walk of external sampling on {game} would visit at least {as_text(walk)} histories, and the tree "
+            "does not fit memory: use --estimator=outcome, which plays single games."
+        )
 
 
 def _name_of(part: Any, table: Mapping[str, Any]) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from mccfr_plus.approximate import exploitability_lower_bound
-from mccfr_plus.approximate.affordable import affordable_look_ahead
+from mccfr_plus.approximate.quality import local_bound
 from mccfr_plus.cli import output
 from mccfr_plus.evaluation import expected_values
 from mccfr_plus.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
 
-_MAX_GAMES = 10_000_000  # the time ends it before
 _UNIT = "in the game's payoffs"
 
 
@@ -28,21 +26,14 @@ def quality_of(solver: Solver, values: Any) -> dict[str, Any]:
         none = {"values": [None] * solver.tree.num_players, **unknown}
         if values.bound_seconds == 0 or not solver.tree.perfect_recall:
             return none
-        policy = solver.average_policy()
-        seconds = values.bound_seconds / solver.tree.num_players
-        look_ahead = affordable_look_ahead(solver.tree.game, policy, seconds)
-        if look_ahead is None:
-            return none
-        found = exploitability_lower_bound(
+        found = local_bound(
             solver.tree.game,
-            policy,
-            num_games=_MAX_GAMES,
-            seconds=seconds,
+            solver.average_policy(),
+            values.bound_seconds,
             seed=values.seed,
             progress=not values.quiet and sys.stderr.isatty(),
-            **look_ahead,
-        ).estimate
-        return {**none, "exploitability_bound": found._asdict()}
+        )
+        return none if found is None else {**none, "exploitability_bound": found.estimate._asdict()}
     if not solver.tree.perfect_recall:
         return {"values": expected_values(solver.tree, solver.average_policy()).tolist(), **unknown}
     evaluation = solver.evaluate()
@@ -59,7 +50,12 @@ def quality_rows(solver: Solver, result: dict[str, Any]) -> list[list[str]]:
     if solver.tree.grows:
         bound = result["exploitability_bound"]
         if bound is None:
-            return [["exploitability", "n/a (the tree grows: try mccfr-plus evaluate, or more --bound_seconds)"]]
+            return [
+                [
+                    "exploitability",
+                    "n/a (no bound found in time; compare policies by mccfr-plus evaluate --against)",
+                ]
+            ]
         low, high = output.number(bound["low"], 4), output.number(bound["high"], 4)
         interval = f"{100 * bound['confidence']:g} % interval {low} to {high}"
         return [["exploitability", f"at least {output.number(bound['value'], 4)} (local best response, {interval})"]]

@@ -32,8 +32,11 @@ class ExternalSamplingSolver(DropInSolver):
     policy on player i's walks, which is biased for more than two players: how often such a walk comes by depends on
     the third player's changing policy. Here more than two players get a walk of their own for the average.
 
+    A game too large to be walked as a whole grows where walks go, and keeps the texts of its information states: the
+    average policy then has those that were found, and plays uniformly elsewhere, as OpenSpiel's.
+
     Args:
-        game: A `pyspiel.Game`.
+        game: A `pyspiel.Game` of any size.
         average_type: SIMPLE adds up the policy where a sampled walk comes by; FULL adds up the whole policy in every
             iteration, which costs O(all infosets) and has the least variance. FULL adds up the policies that
             iterations 1 .. t played, the first of them uniform; OpenSpiel's leaves that one out and takes the one
@@ -41,7 +44,7 @@ class ExternalSamplingSolver(DropInSolver):
         seed: An integer for a repeatable run, a numpy generator, or None for entropy.
 
     Raises:
-        GameError: If the game cannot be compiled, or players forget (imperfect recall).
+        GameError: If the game cannot be solved, or players forget (imperfect recall).
         ConfigError: If `average_type` or `seed` is something else.
     """
 

@@ -28,12 +28,15 @@ class OutcomeSamplingSolver(DropInSolver):
     players) or by a walk of its own (more), both on-policy; OpenSpiel weights by reach over sampling probability
     at the updating player's infosets, which leaves out what the opponents do not reach at that time.
 
+    A game too large to be walked as a whole grows where walks go, and keeps the texts of its information states: the
+    average policy then has those that were found, and plays uniformly elsewhere, as OpenSpiel's.
+
     Args:
-        game: A `pyspiel.Game`.
+        game: A `pyspiel.Game` of any size.
         seed: An integer for a repeatable run, a numpy generator, or None for entropy.
 
     Raises:
-        GameError: If the game cannot be compiled.
+        GameError: If the game cannot be solved.
         ConfigError: If `seed` is something else.
     """
 

@@ -66,13 +66,13 @@ class ExternalSamplingMCCFRSolver(_CppSolver):
     Differs from OpenSpiel's as `mccfr_plus.drop_in.ExternalSamplingSolver` does.
 
     Args:
-        game: A `pyspiel.Game`.
+        game: A `pyspiel.Game` of any size: a large one grows where walks go.
         seed: An integer for a repeatable run (negative ones modulo 2^32, as in C++), a numpy generator, or None for
             entropy. The default repeats itself, as in C++.
         avg_type: ``pyspiel.MCCFRAverageType.SIMPLE`` or ``FULL``.
 
     Raises:
-        GameError: If the game cannot be compiled, or players forget (imperfect recall).
+        GameError: If the game cannot be solved, or players forget (imperfect recall).
         ConfigError: If `avg_type` or `seed` is something else.
     """
 
@@ -94,13 +94,13 @@ class OutcomeSamplingMCCFRSolver(_CppSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1).
 
     Args:
-        game: A `pyspiel.Game`.
+        game: A `pyspiel.Game` of any size: a large one grows where walks go.
         epsilon: Share of uniform exploration at own nodes, in (0, 1].
         seed: An integer for a repeatable run (negative ones, as the default, stand for one and the same fixed seed,
             as in C++), a numpy generator, or None for entropy.
 
     Raises:
-        GameError: If the game cannot be compiled.
+        GameError: If the game cannot be solved.
         ConfigError: If `epsilon` or `seed` is out of range.
     """
 

@@ -1,0 +1,43 @@
+"""`mccfr-plus solve` on games that do not fit: parts that play them, bounds that end in time, what to do next."""
+
+import pytest
+
+
+def test_players_who_forget_get_an_average_that_can_be_formed(command):
+    outcome = command("solve", "liars_dice_ir", "--tree=grown", "--iterations=50", "--seed=1", "--json")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["estimator"] == "outcome"
+    assert outcome.json["averaging"] == "stochastic"
+    assert outcome.json["exploitability_bound"] is None
+    assert "imperfect recall" in outcome.err
+
+
+def test_what_is_named_is_not_changed(command):
+    outcome = command("solve", "liars_dice", "--tree=grown", "--iterations=5", "--averaging=last", "--seed=1", "--json")
+    assert outcome.json["averaging"] == "last"
+
+
+def test_no_bound_where_none_can_be_had_in_time(command):
+    outcome = command("solve", "battleship", "--iterations=3", "--seed=1", "--bound_seconds=0.5", "--json")
+    assert outcome.code == 0
+    assert outcome.json["exploitability_bound"] is None
+    assert "evaluate --against" in outcome.out
+
+
+def test_a_bound_where_one_can(command):
+    arguments = ("--tree=grown", "--iterations=200", "--estimator=external", "--seed=1", "--bound_seconds=1", "--json")
+    bound = command("solve", "kuhn_poker", *arguments).json["exploitability_bound"]
+    assert bound["kind"] == "lower bound"
+    assert bound["low"] < bound["value"] < bound["high"]
+
+
+def test_walks_that_do_not_end_are_refused(command):
+    arguments = ("--estimator=external", "--iterations=1")
+    command("solve", "battleship", *arguments).assert_one_line_error("10^", "--estimator=outcome")
+
+
+@pytest.mark.parametrize("game", ["phantom_ttt", "chess", "battleship", "dark_hex(num_rows=4,num_cols=3)"])
+@pytest.mark.parametrize("name", ["stats", "benchmark"])
+def test_too_large_to_compile_names_the_next_step(command, name, game):
+    arguments = ("stats", game) if name == "stats" else ("benchmark", f"--games={game}")
+    command(*arguments).assert_one_line_error("stats GAME --estimate", "about")
