@@ -164,7 +164,8 @@ class Engine:
                 (target - thread + threads - 1) // threads - int(workspace.counts[ITERATION])
                 for thread, workspace in enumerate(self.workspaces)
             ]
-        with _no_collection(self.tree.grows):
+        catching = self.tree.frontier.catching() if isinstance(self.tree, GrownTree) else contextlib.nullcontext()
+        with catching, _no_collection(self.tree.grows):
             if threads == 1:
                 self.run(left[0], *self._arguments[0])
                 return

@@ -186,9 +186,9 @@ class GrownTree:
             GameError: If the game has raised an error, or two information states have one key.
         """
         status, error = self.status, self.frontier.error
-        if status == g.FAILED and error is not None:
+        if status == g.FAILED:
             self.go_on()
-            raise error
+            raise error or KeyboardInterrupt
         if status == g.KEYS_COLLIDE:
             self.go_on()
             raise GameError(

@@ -83,6 +83,8 @@ NUM_GROWTH = 35
 # Values of STATUS. All but the first end a walk.
 GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE = range(5)
 
+_NOT_ANSWERED = -100
+
 NOBODY = -1  # where there is no infoset, or no parent
 
 _MIX_A = np.uint64(0x9E3779B97F4A7C15)
@@ -142,10 +144,20 @@ def _ask_shortly(growth, node, thread, answer):
 
 @kernel
 def _ask_frontier(growth, node, thread, answer):
-    """Writes the answer for a node through the callback; returns whether there is one."""
-    if call_back(growth[CALLBACK], node, thread) == 0:
-        return False
-    if answer[ANSWER_KIND] >= 0 and _is_new(growth, answer) and call_back(growth[CALLBACK], -1 - node, thread) == 0:
+    """Writes the answer for a node through the callback; returns whether there is one.
+
+    What the callback returns means nothing if a signal's exception has ended it before its first line. So what it has
+    written is looked at.
+    """
+    answer[ANSWER_KIND] = _NOT_ANSWERED
+    call_back(growth[CALLBACK], node, thread)
+    is_answered = answer[ANSWER_KIND] != _NOT_ANSWERED
+    if is_answered and answer[ANSWER_KIND] >= 0 and _is_new(growth, answer):
+        answer[ANSWER_COUNT] = _NOT_ANSWERED
+        call_back(growth[CALLBACK], -1 - node, thread)
+        is_answered = answer[ANSWER_COUNT] != _NOT_ANSWERED
+    if not is_answered:
+        publish_word(growth, STATUS, FAILED)
         return False
     if growth[ASK] != 0:
         ask = words_at(growth[ASK], NUM_ENTRIES)

@@ -35,7 +35,9 @@ def test_ends_a_run_with_the_result_so_far(start, tmp_path):
 
 
 def test_ends_the_compilation_of_a_tree(start, tmp_path):
-    process = start("solve", "phantom_ttt", "--max_nodes=2000000000", f"--policy_out={tmp_path}/p.npz")
+    process = start(
+        "solve", "phantom_ttt", "--tree=compiled", "--max_nodes=2000000000", f"--policy_out={tmp_path}/p.npz"
+    )
     time.sleep(3.0)  # imports take one
     assert process.poll() is None
     process.send_signal(signal.SIGINT)

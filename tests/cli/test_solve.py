@@ -144,9 +144,9 @@ def test_says_where_there_is_no_bound(command):
         (["mfg_crowd_modelling"], ["mean-field"]),
         (["pathfinding"], ["information_state_string"]),
         (["kuhn_poker(foo=1)"], ["Unknown parameter 'foo'"]),
-        (["leduc_poker", "--max_nodes=100"], ["budget of 100 nodes"]),
-        (["leduc_poker", "--max_bytes=100"], ["100 bytes"]),
-        (["goofspiel"], ["nodes"]),  # simultaneous: the note on that must not come on top
+        (["leduc_poker", "--tree=compiled", "--max_nodes=100"], ["budget of 100 nodes"]),
+        (["leduc_poker", "--tree=compiled", "--max_bytes=100"], ["100 bytes"]),
+        (["goofspiel", "--tree=compiled"], ["nodes"]),  # simultaneous: the note on that must not come on top
         (["liars_dice_ir", "--estimator=full"], ["imperfect recall", "outcome"]),
         (["liars_dice_ir", "--until=0.1"], ["imperfect recall"]),
         (["kuhn_poker", "--estimator=extrenal"], ["Did you mean 'external'"]),
