@@ -19,7 +19,7 @@ from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, Text, define_sw
 from mccfr_plus.cli.live import Watch
 from mccfr_plus.cli.quality import quality_of, quality_rows
 from mccfr_plus.cli.solve_notes import NOTES
-from mccfr_plus.errors import CheckpointError
+from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.policy_file import check_writable, save_policy
 from mccfr_plus.solver import Solver
@@ -68,10 +68,10 @@ class SolveCommand(Command):
             "game, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without baselines), seed, "
             "iterations, nodes_touched, seconds, iterations_per_second, values (list per player), nash_conv, "
             "exploitability (null with imperfect recall, and where the tree grows), exploitability_bound (null, or "
-            "where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, information_sets, nodes "
-            "(kept), threads, thread_mode, stopped (null, or why the run ended early), interrupted, policy_out, checkpoint, "
-            "bounds (null without --bounds, else: confidence, regret and theorem (lists per player, null where none is "
-            "known), sum, slack, measured (null where NashConv does not measure it), reason)"
+            "where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, information_sets, "
+            "nodes (kept), threads, thread_mode, stopped (null, or why the run ended early), interrupted, policy_out, "
+            "checkpoint, bounds (null without --bounds, else: confidence, regret and theorem (lists per player, null "
+            "where none is known), sum, slack, measured (null where NashConv does not measure it), reason)"
         )
         output.define_json(values, keys)
         define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
@@ -104,6 +104,10 @@ class SolveCommand(Command):
         tree = growth_flags.compiled_if_it_fits(game, options, specs, values.quiet)
         if tree is not None and values.until is not None:
             tree.require_perfect_recall("an exploitability")
+        if tree is None and values.bounds:
+            raise ConfigError(
+                f"--bounds needs the whole tree, and that of {game} grows: leave it out, or give --tree=compiled."
+            )
         choice = choose(tree, specs) if tree else choose_for_growth(game, specs)
         names = choice.names(specs)
         if claim and resumed:

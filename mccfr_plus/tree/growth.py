@@ -53,16 +53,17 @@ LOCK = 2  # 1 while a thread changes the tree
     MAX_SLOTS,  # what infosets and slots may cost is counted together:
     INFOSET_COST,  # bytes of an infoset,
     SLOT_COST,  # of a slot,
-    MAX_COST,  # and of all of them
+    MAX_COST,  # and of all of them, with their texts
     TABLE_SIZE,  # a power of 2
     FORGETFUL,  # 1 + a node at which a player has forgotten something, or 0
     NUM_PAYOFFS,  # rows of the tree's payoffs in use
     NUM_OUTCOMES,  # rows of its chance events
-) = range(15, 32)
-NUM_GROWTH = 32
+    TEXT_COST,  # bytes of all texts that are kept, which count like infosets
+) = range(15, 33)
+NUM_GROWTH = 33
 
 # Values of STATUS. All but the first end a walk.
-GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE = range(5)
+GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, INTERRUPTED = range(6)
 
 # Columns of an answer. For a decision node the key of its infoset comes first, and its actions if they were asked for.
 ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_ACTIONS = 0, 1, 2, 3, 5, 6
@@ -98,7 +99,7 @@ def grow(growth, node, thread):
         return False
     shared = words_at(growth[SELF], NUM_GROWTH)
     answer = words_at(growth[ANSWERS] + 8 * growth[ANSWER_WIDTH] * thread, growth[ANSWER_WIDTH])
-    if call_back(growth[CALLBACK], node, thread) == 0:
+    if not _ask(growth, node, thread):
         return False
     kind = answer[ANSWER_KIND]
     infoset = NOBODY
@@ -106,12 +107,21 @@ def grow(growth, node, thread):
         _lock(shared)
         infoset = _find(shared, kind, answer)
         _unlock(shared)
-        if infoset == NOBODY and call_back(growth[CALLBACK], -1 - node, thread) == 0:
+        if infoset == NOBODY and not _ask(growth, -1 - node, thread):
             return False
     _lock(shared)
     is_there = _put(shared, node, kind, answer)
     _unlock(shared)
     return is_there
+
+
+@inline_kernel
+def _ask(growth, question, thread):
+    """Returns whether the callback has answered. If not, the walk must not be taken for one that came to its end."""
+    if call_back(growth[CALLBACK], question, thread) == 1:
+        return True
+    publish_word(words_at(growth[SELF], NUM_GROWTH), STATUS, FAILED)
+    return False
 
 
 @kernel
@@ -191,7 +201,7 @@ def _new_nodes(growth, node, count):
 def _new_infoset(growth, infosets, player, answer, parent_slot):
     """Makes the infoset of an answer and returns its number, or NOBODY where there is no room."""
     infoset, first, count = growth[NUM_INFOSETS], growth[NUM_SLOTS], answer[ANSWER_COUNT]
-    cost = (infoset + 1) * growth[INFOSET_COST] + (first + count) * growth[SLOT_COST]
+    cost = (infoset + 1) * growth[INFOSET_COST] + (first + count) * growth[SLOT_COST] + growth[TEXT_COST]
     if infoset == growth[MAX_INFOSETS] or first + count > growth[MAX_SLOTS] or cost > growth[MAX_COST]:
         publish_word(growth, STATUS, INFOSETS_FULL)
         return NOBODY
