@@ -138,6 +138,8 @@ def last() -> PowerAverage:
 def accumulate(way, tree, strategy, average, workspace, player, weight, all_own):
     """Adds the current strategies to the sums of the average, once per gradient, in the way `Way` names.
 
+    Returns whether it did: a walk of its own cannot go on where the tree cannot grow, and then nothing is added.
+
     Args:
         way: A value of `Way`.
         tree: `TreeArrays`.
@@ -146,12 +148,12 @@ def accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
             of all iterations so far. Modified in place.
         workspace: `Workspace`, as the estimator left it. Modified in place.
         player: The player whose gradient was estimated.
-        weight: Weight of this iteration.
+        weight: Weight of this iteration; 0 where this was added before, which then changes nothing.
         all_own: For `OWN_WALK`, whether to visit all own actions, by their reach, instead of drawing one.
     """
     if way == _OWN_WALK:
         if not own_walk(tree, strategy, workspace, player, all_own):
-            return
+            return False
         add_visits(strategy, average, workspace, weight)
     average[at(tree.slot_range[-1] + player)] += weight
     marks = workspace.seen
@@ -166,6 +168,7 @@ def accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
             average[at(slot)] += weight * workspace.reach[at(slot)]
     elif way in (_TOUCHED, _OPTIMISTIC):
         _add_touched(tree, strategy, average, workspace, player, weight, way == _OPTIMISTIC)
+    return True
 
 
 @inline_kernel
@@ -275,6 +278,8 @@ def own_walk(tree, strategy, workspace, player, all_own):
                     if strategy[payload + action] > 0.0:
                         push(stack, pending, child + action, payload + action, reach * strategy[payload + action])
                         pending += 1
+                if pending == 0:  # another thread writes this strategy, of which all was 0 just now
+                    break
                 pending -= 1
                 node, reach = stack[pending]["node"], stack[pending]["weight"]
             else:

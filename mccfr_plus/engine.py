@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from mccfr_plus.combination import Combination
 from mccfr_plus.estimators import Guide, Way
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.interrupts import deferred_signals
 from mccfr_plus.team import new_team
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.grown_tree import GrownTree, Sizes
-from mccfr_plus.tree.growth import INFOSETS_FULL, NODES_FULL
-from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, STEP, WALKS_DONE, Workspace, new_workspace
+from mccfr_plus.tree.growth import INFOSETS_FULL, INTERRUPTED, NODES_FULL
+from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, STEP, WALKS_DONE, Workspace, begin_turn_anew, new_workspace
 
 _NOBODY = -9  # a player whose nodes do not occur: everybody is an opponent
 
@@ -164,21 +165,19 @@ class Engine:
                 (target - thread + threads - 1) // threads - int(workspace.counts[ITERATION])
                 for thread, workspace in enumerate(self.workspaces)
             ]
-        catching = self.tree.frontier.catching() if isinstance(self.tree, GrownTree) else contextlib.nullcontext()
-        with catching, _no_collection(self.tree.grows):
+        with deferred_signals(self._interrupt), _no_collection(self.tree.grows):
             if threads == 1:
                 self.run(left[0], *self._arguments[0])
                 return
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(threads, thread_name_prefix="mccfr_plus")
             futures = [self._pool.submit(self.run, n, *a) for n, a in zip(left, self._arguments, strict=True)]
-            try:
-                wait(futures)
-            except KeyboardInterrupt:
-                wait(futures)  # they end with their chunk: nobody may look at the arrays before
-                raise
             for future in futures:
                 future.result()
+
+    def _interrupt(self) -> None:
+        if isinstance(self.tree, GrownTree):
+            self.tree.interrupt()
 
     def _grow_on(self, tree: GrownTree, target: int) -> None:
         """Looks why the kernel has returned, and runs on to the target where that is possible."""
@@ -198,6 +197,8 @@ class Engine:
                     tree.go_on()
                     return
                 stuck_at = here
+                tree.go_on()
+            elif tree.status == INTERRUPTED:  # by a signal whose handler has raised nothing
                 tree.go_on()
             elif self.iterations >= target:
                 return
@@ -297,10 +298,7 @@ class Engine:
             own[:] = loaded
         for workspace in self.workspaces:
             workspace.num_touched[:] = 0
-            if not self.combination.alternating:
-                # A walk that could not be finished has left the iteration open. The other players' gradients, which
-                # are scratch, are gone: the iteration begins anew.
-                workspace.counts[STEP] = 0
+            begin_turn_anew(workspace, self.combination.alternating)  # gradients, which are scratch, are gone
         if isinstance(self.tree, GrownTree) and sizes is not None:
             self.tree.end_loading(sizes, places["tree/texts"])
 

@@ -151,7 +151,10 @@ class KeyedPolicy(openspiel_policy.Policy):
         ]
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
-        """Returns a C++ tabular policy with the same probabilities, if the texts are kept; see `items`."""
+        """Returns a C++ tabular policy with the same probabilities, if the texts are kept; see `items`.
+
+        It has no answer at information states that were never found, which OpenSpiel's algorithms then complain about.
+        """
         return pyspiel.TabularPolicy({name: list(row.items()) for name, row in self.items()})
 
     def _names(self) -> Sequence[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus._jit import kernel, rebind
+from mccfr_plus._jit import inline_kernel, kernel, rebind
 from mccfr_plus.averaging import PowerAverage, accumulate, add_visits
 from mccfr_plus.borrowed import borrow
 from mccfr_plus.errors import ConfigError
@@ -15,10 +15,12 @@ from mccfr_plus.estimators.base import Estimator, Scheme, Way
 from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.minimizers.base import Minimizer, Rule
 from mccfr_plus.minimizers.fold import minimize, nothing_to_prepare
+from mccfr_plus.native import load_word
 from mccfr_plus.team import FAIL, GO_ON, PAUSE, SIGNAL, SIZE, add_team_visits, is_first, merge, wait
 from mccfr_plus.tree.arrays import CHANCE, TreeArrays
 from mccfr_plus.tree.growth import GROWING, MAX_PASSING, NUM_PASSING, STATUS
 from mccfr_plus.workspace import (
+    IS_CAREFUL,
     ITERATION,
     STEP,
     STRIDE,
@@ -26,8 +28,13 @@ from mccfr_plus.workspace import (
     WALKS_DONE,
     Workspace,
     begin_gradient,
+    begin_turn,
+    begin_turn_anew,
     begin_walk,
+    end_turn,
     mean_of_walks,
+    note_addition,
+    weight_if_new,
 )
 
 _TREE = len(TreeArrays._fields)
@@ -61,7 +68,8 @@ def loop(
     """Runs iterations; fewer if a tree that grows says so, and then the next call goes on where this one was.
 
     It stops between two walks when nodes that pass are to be forgotten (`growth.forget`). When the tree could not
-    grow in the middle of a walk (`growth.STATUS`), the random generator is set back to where the gradient began.
+    grow in the middle of a walk (`growth.STATUS`), it goes back to where the turn began (`workspace.begin_turn`), so
+    that the next call makes the same walks again.
 
     Args:
         tree: `TreeArrays`.
@@ -112,8 +120,11 @@ def loop(
                     minimize(tree, strategy, tables, workspace, player, iteration, minimizer_parameters)
                 if size > 1:
                     wait(team)
+                if alternating:
+                    end_turn(counts)
                 continue
-            rng_before, walks_done = workspace.rng[0], counts[WALKS_DONE]
+            begin_turn(workspace)
+            walks_done = counts[WALKS_DONE]
             if walks_done > 0:
                 counts[WALKS_DONE] = 0
             elif not all_players:
@@ -122,7 +133,7 @@ def loop(
                 for other in range(num_players):
                     begin_gradient(tree, workspace, other)
             for number in range(walks_done, 0 if all_players and player > 0 else batch):
-                if size == 1 and 2 * growth[NUM_PASSING] > growth[MAX_PASSING]:
+                if size == 1 and _is_time_to_forget(growth, counts):
                     counts[STEP], counts[WALKS_DONE] = step, number
                     return
                 begin_walk(workspace, size > 1 and number > 0)
@@ -144,32 +155,46 @@ def loop(
                 if growth[STATUS] != GROWING:
                     break
                 if way == _VISITS and size == 1:
-                    add_visits(strategy, average, workspace, weight / batch)
+                    add_visits(strategy, average, workspace, weight_if_new(counts, weight / batch))
+                    note_addition(counts)
             if size > 1:
                 wait(team)
-            if is_leader and growth[STATUS] == GROWING:
+            # Looked at once: another thread, or Ctrl-C, may change it meanwhile.
+            signal = GO_ON if load_word(growth, STATUS) == GROWING else FAIL
+            if is_leader and signal == GO_ON:
                 if size > 1:
                     merge(tree, workspace, team, player)
                     if way == _VISITS and not (all_players and player > 0):
-                        add_team_visits(team, strategy, average, weight / (size * batch))
+                        add_team_visits(team, strategy, average, weight_if_new(counts, weight / (size * batch)))
+                        note_addition(counts)
                 if size * batch > 1:
                     mean_of_walks(workspace, tree, player, size * batch)
-                accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
-            signal = GO_ON if growth[STATUS] == GROWING else FAIL
+                if accumulate(way, tree, strategy, average, workspace, player, weight_if_new(counts, weight), all_own):
+                    note_addition(counts)
+                else:
+                    signal = FAIL
             if size > 1:
                 if is_leader:
-                    is_full = signal == GO_ON and 2 * growth[NUM_PASSING] > growth[MAX_PASSING]
-                    team[0, SIGNAL] = PAUSE if is_full else signal
+                    team[0, SIGNAL] = PAUSE if signal == GO_ON and _is_time_to_forget(growth, counts) else signal
                 wait(team)
                 signal = team[0, SIGNAL]
             if signal == FAIL:
-                counts[STEP], workspace.rng[0] = step, rng_before
+                counts[STEP], counts[IS_CAREFUL] = step, 1
+                begin_turn_anew(workspace, alternating)
                 return
             if signal == PAUSE:
                 counts[STEP] = step + 1
                 return
+        end_turn(counts)
         counts[STEP] = 0
         counts[ITERATION] += 1
+
+
+@inline_kernel
+def _is_time_to_forget(growth, counts):
+    """Returns whether nodes that pass are to be forgotten now, between two walks."""
+    passing = growth[NUM_PASSING]
+    return 2 * passing > growth[MAX_PASSING] or (counts[IS_CAREFUL] == 1 and passing > 0)
 
 
 @kernel
@@ -254,6 +279,7 @@ def average_kernel(tree, strategy, average, workspace, player, weight):
 def own_accumulate(way, tree, strategy, average, workspace, player, weight, all_own):
     """Runs somebody's average."""
     average_kernel(tree, strategy, average, workspace, player, weight)
+    return True
 
 
 @kernel

@@ -123,7 +123,7 @@ def _keyed_policy(
     try:
         keys = Keys(str(fields["kind"]))
         keys.restore(fields["texts"].tobytes())
-        is_whole = table.is_consistent(loaded.num_players())
+        is_whole = table.is_consistent(loaded.num_players()) and keys.has_all(table.keys)
     except ValueError:
         is_whole = False
     if not is_whole:

@@ -358,7 +358,10 @@ class Solver:
             try:
                 self._tree_to_evaluate = compile_game(self.tree.game, estimate_margin=1.0)
             except BudgetError as error:
-                raise BudgetError(f"an exact exploitability needs the whole tree: {error}") from None
+                raise BudgetError(
+                    f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "
+                    "seconds as limit, and see mccfr_plus.approximate for bounds."
+                ) from None
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:

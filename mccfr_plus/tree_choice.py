@@ -12,6 +12,7 @@ from mccfr_plus.combination import Combination
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.estimators import Way
 from mccfr_plus.games import PyspielGame
+from mccfr_plus.loop import run
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.tree.grown_tree import NODE_COST, SLOT_ACTION_COST, GrownTree, infoset_cost
@@ -34,6 +35,7 @@ _PROBE_SECONDS = 0.3  # of plays that look for players who forget, because an av
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
 _POLICY_COST = 56  # bytes per infoset then
+_KERNELS = 75_000_000  # bytes that the kernels take once they are loaded from the disk cache
 
 
 class TreeOptions(NamedTuple):
@@ -138,5 +140,6 @@ def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -
         node_cost=NODE_COST + (_NUMBER * game.num_players() if combination.baseline is not None else 0),
         infoset_cost=infoset_cost(keys) + _POLICY_COST,
         slot_cost=SLOT_ACTION_COST + shared * _NUMBER + threads * private,
+        reserved=0 if getattr(run, "overloads", True) else _KERNELS,
     )
     return GrownTree(game, plan, keys, threads, perfect_recall)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus._jit import inline_kernel
+from mccfr_plus._jit import inline_kernel, kernel
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.layout import Shape
 
@@ -20,7 +20,15 @@ THREAD = 5  # number of the thread that this workspace belongs to
 STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
 STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loop`
 WALKS_DONE = 8  # walks of the current gradient that are done, where the loop has stopped among them
-NUM_COUNTS = 9
+# A turn is what may have to be begun anew, where a tree cannot grow in the middle of a walk: a player's gradient and
+# update, or an iteration where all are updated at its end.
+IS_OPEN = 9  # 1 within a turn
+RNG_BEFORE = 10  # the bits of the random generator at its beginning
+NODES_BEFORE = 11  # and `NODES_TOUCHED`
+ADDITIONS = 12  # to the average that have come up in this attempt at the turn,
+ADDITIONS_MADE = 13  # and those that were made in any attempt, which must not be made again
+IS_CAREFUL = 14  # 1 if nodes that pass are to be forgotten before every walk, as an attempt has failed
+NUM_COUNTS = 15
 
 # What a walk notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
@@ -154,6 +162,51 @@ def _sizes(
 def at(index):
     """Returns an index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap."""
     return np.uint64(index)
+
+
+@inline_kernel
+def begin_turn(workspace):
+    """Notes what `begin_turn_anew` goes back to, unless the turn is under way already. Modified in place."""
+    counts = workspace.counts
+    if counts[IS_OPEN] == 0:
+        counts[IS_OPEN] = 1
+        counts[RNG_BEFORE] = np.int64(workspace.rng[0])
+        counts[NODES_BEFORE] = counts[NODES_TOUCHED]
+
+
+@inline_kernel
+def end_turn(counts):
+    """Forgets what was noted of a turn that is done. `counts` is modified in place."""
+    counts[IS_OPEN] = 0
+    counts[ADDITIONS] = 0
+    counts[ADDITIONS_MADE] = 0
+    counts[IS_CAREFUL] = 0
+
+
+@kernel
+def begin_turn_anew(workspace, alternating):
+    """Goes back to the beginning of the turn: what follows makes the same draws. Modified in place."""
+    counts = workspace.counts
+    if counts[IS_OPEN] == 1:
+        workspace.rng[0] = np.uint64(counts[RNG_BEFORE])
+        counts[NODES_TOUCHED] = counts[NODES_BEFORE]
+    counts[STEP] = counts[STEP] // 2 * 2 if alternating else 0
+    counts[WALKS_DONE] = 0
+    counts[ADDITIONS] = 0
+    counts[IS_OPEN] = 0
+
+
+@inline_kernel
+def weight_if_new(counts, weight):
+    """Returns the weight of the next addition to the average: 0 if it was made in an attempt that failed later."""
+    return weight if counts[ADDITIONS] >= counts[ADDITIONS_MADE] else 0.0
+
+
+@inline_kernel
+def note_addition(counts):
+    """Notes that an addition to the average was made. `counts` is modified in place."""
+    counts[ADDITIONS] += 1
+    counts[ADDITIONS_MADE] = max(counts[ADDITIONS], counts[ADDITIONS_MADE])
 
 
 @inline_kernel

@@ -18,7 +18,7 @@ ROOT = Path(mccfr_plus.__file__).parent
 LAYERS = [
     {"errors"},
     {"code_digest"},
-    {"_jit", "borrowed", "native"},
+    {"_jit", "borrowed", "native", "interrupts"},
     {"python_api"},
     {"rng"},
     {"games"},

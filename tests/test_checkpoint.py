@@ -12,6 +12,7 @@ import naive
 import numpy as np
 import pyspiel
 import pytest
+from growing import PLENTY, assert_same_bits, grown
 
 from mccfr_plus import (
     CheckpointError,
@@ -29,6 +30,8 @@ from mccfr_plus.checkpoint import arrays_of, read_header
 from mccfr_plus.checkpoint_claim import Claim
 from mccfr_plus.checkpoint_file import TEMPORARY_SUFFIX
 from mccfr_plus.engine import SCRATCH
+from mccfr_plus.tree.growth import GROWING
+from mccfr_plus.workspace import STEP, WALKS_DONE
 
 
 @pytest.fixture
@@ -126,6 +129,125 @@ def test_options_go_on_bit_for_bit(estimator, options, minimizer, game, path):
 )
 def test_rules_with_a_clock_go_on_bit_for_bit(minimizer, path):
     assert_goes_on(path, naive.tree_of("leduc_poker"), "external", minimizer, first=30)
+
+
+# --- growing trees and threads ---
+
+
+GROWN = [
+    ("external", {}),
+    ("outcome", {"averaging": "stochastic", "batch": 3}),
+    ("outcome(shared=True)", {"averaging": "optimistic"}),
+    ("external(once=True)", {"alternating": False, "batch": 2}),
+    ("external", {"baseline": True}),
+    ("external", {"minimizer": "omd(weights='constant',optimistic=True)"}),
+    ("external", {"threads": 2}),
+    ("opponent", {"threads": 3, "averaging": "stochastic", "batch": 2}),
+]
+
+
+@pytest.mark.usefixtures("no_waiting_for_the_disk")
+@pytest.mark.parametrize("keys", ["hash", "checked", "text"])
+@pytest.mark.parametrize(("estimator", "options"), GROWN, ids=str)
+@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
+def test_growing_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
+    """Also into other memory, in which something else has grown, and by pickle."""
+    arguments = {"keys": keys, **options}
+    whole = Solver(naive.tree_of(game), estimator, seed=3, **options).run(60)
+    solver = grown(game, estimator, seed=3, **arguments).run(25)
+    solver.save_checkpoint(path)
+    less = PLENTY._replace(max_nodes=PLENTY.max_nodes // 2, max_infosets=3000, max_slots=9000)
+    other = grown(game, estimator, seed=8, plan=less, **arguments).run(40).restore(path)
+    copy = pickle.loads(pickle.dumps(solver))
+    for one in (solver, other, copy):
+        assert one.iterations == 25
+        assert_same_bits(whole, one.run(35))
+
+
+@pytest.mark.usefixtures("no_waiting_for_the_disk")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("averaging", ["lazy", "stochastic", "optimistic"])
+@pytest.mark.parametrize("alternating", [True, False])
+def test_a_checkpoint_within_an_iteration(alternating, averaging, threads, path):
+    """What was done of an iteration is scratch, so that it is done again, but not added to the average again.
+
+    Here the loop has stopped for nodes to be forgotten, and something else has happened before it could go on.
+    """
+    options = {"alternating": alternating, "batch": 4, "threads": threads, "seed": 3}
+    arguments = ("leduc_poker", "external", "rm", averaging)
+    room = 130 if threads == 1 else 900
+    solver = grown(*arguments, plan=PLENTY._replace(max_nodes=1, max_passing=room), **options)
+    engine, seen = solver._engine, set()
+    run_to, rng = engine._run_to, np.random.default_rng(1)
+
+    def stop_sometimes(target):
+        run_to(target)
+        if rng.random() < 0.2 and engine.tree.status == GROWING and engine.iterations < target:
+            raise KeyboardInterrupt
+
+    engine._run_to = stop_sometimes
+    while solver.iterations < 20:
+        try:
+            solver._engine.advance(20 - solver.iterations)
+        except KeyboardInterrupt:
+            counts = engine.workspaces[0].counts
+            seen.add((int(counts[STEP]), int(counts[WALKS_DONE])))
+            solver.save_checkpoint(path)
+            solver.restore(path)
+    assert len(seen) > 1
+    assert_same_bits(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(20), solver)
+
+
+@pytest.mark.usefixtures("no_waiting_for_the_disk")
+def test_less_memory_than_a_checkpoint_needs(path):
+    grown("leduc_poker", "external", keys="text", seed=3).run(200).save_checkpoint(path)
+    before = path.read_bytes()
+    for little in (
+        {"max_nodes": 300},
+        {"max_infosets": 100},
+        {"max_slots": 100},
+        {"infosets_bytes": 400 * 200},
+        {"infosets_bytes": 600 * (100 + 2.5 * 50 + 250)},  # for infosets, but not for their texts
+    ):
+        other = grown("leduc_poker", "external", keys="text", plan=PLENTY._replace(**little), seed=8)
+        state, iterations = other.run(3).average_strategy(), other.iterations
+        with pytest.raises(CheckpointError, match=r"does not fit: it has [0-9,]+ nodes and .*Give more memory"):
+            other.restore(path)
+        assert other.average_strategy().tobytes() == state.tobytes()
+        assert other.iterations == iterations > 0
+    assert path.read_bytes() == before
+    with pytest.raises(ConfigError, match="give at least"):
+        Solver.from_checkpoint(path, memory="1MB")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"keys": "hash"}, "kind of keys"),
+        ({"threads": 3}, "number of threads"),
+        ({"thread_mode": "fast"}, "thread_mode"),
+    ],
+)
+def test_growing_solvers_that_do_not_fit_a_checkpoint(path, options, name):
+    own = {"keys": "text", "threads": 2}
+    grown("kuhn_poker", "external", seed=3, **own).run(20).save_checkpoint(path)
+    with pytest.raises(CheckpointError, match=f"its {name} is"):
+        grown("kuhn_poker", "external", **{**own, **options}).restore(path)
+    with pytest.raises(CheckpointError, match=r"its tree.* is 'grown', and the solver's is"):
+        Solver("kuhn_poker", "external", threads=2).restore(path)
+
+
+def test_a_growing_solver_is_built_from_the_file_alone(path):
+    for options in ({"keys": "text"}, {"keys": "checked", "threads": 2}, {"threads": 2, "thread_mode": "fast"}):
+        solver = grown("leduc_poker", "external", seed=5, **options).run(40)
+        solver.save_checkpoint(path)
+        copy = Solver.from_checkpoint(path)
+        assert copy.tree.grows
+        assert (copy.tree.keys.kind, copy.threads) == (options.get("keys", "hash"), options.get("threads", 1))
+        assert copy.thread_mode == options.get("thread_mode", "deterministic")
+        if copy.thread_mode == "deterministic":
+            copy.run(10)
+            assert_same_bits(Solver("leduc_poker", "external", seed=5, threads=solver.threads).run(50), copy)
 
 
 @pytest.mark.parametrize("estimator", ["external(once=True)", "outcome"])

@@ -19,7 +19,7 @@ from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, Text, define_sw
 from mccfr_plus.cli.live import Watch
 from mccfr_plus.cli.quality import quality_of, quality_rows
 from mccfr_plus.cli.solve_notes import NOTES
-from mccfr_plus.errors import CheckpointError
+from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.policy_file import check_writable, save_policy
 from mccfr_plus.solver import Solver
@@ -104,6 +104,10 @@ class SolveCommand(Command):
         tree = growth_flags.compiled_if_it_fits(game, options, specs, values.quiet)
         if tree is not None and values.until is not None:
             tree.require_perfect_recall("an exploitability")
+        if tree is None and values.bounds:
+            raise ConfigError(
+                f"--bounds needs the whole tree, and that of {game} grows: leave it out, or give --tree=compiled."
+            )
         choice = choose(tree, specs) if tree else choose_for_growth(game, specs)
         names = choice.names(specs)
         if claim and resumed:

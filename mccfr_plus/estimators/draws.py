@@ -63,12 +63,15 @@ def draw_coin(probability, rng):
 
 @inline_kernel
 def _pick(strategy, first, count, rest):
-    """Returns the index of the action at which the sum of probabilities exceeds a number in [0, 1)."""
+    """Returns the index of the action at which the sum of probabilities exceeds a number in [0, 1).
+
+    Where all are 0 it is the first: while another thread writes a strategy (``thread_mode="fast"``), that can be seen.
+    """
     last = count - 1
     for action in range(last):
         rest -= strategy[at(first + action)]
         if rest < 0.0:
             return action
-    while strategy[at(first + last)] <= 0.0:
+    while last > 0 and strategy[at(first + last)] <= 0.0:
         last -= 1
     return last

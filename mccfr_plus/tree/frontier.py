@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import struct
-import sys
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -166,23 +164,6 @@ class Frontier:
                 return answer(node, thread)
 
         return answer_one
-
-    @contextlib.contextmanager
-    def catching(self) -> Iterator[None]:
-        """Keeps what a signal raises at the very beginning of the callback, where nothing of its own could catch it."""
-        before = sys.unraisablehook
-
-        def catch(unraisable: sys.UnraisableHookArgs) -> None:
-            if unraisable.object is self.answer and unraisable.exc_value is not None:
-                self.error = unraisable.exc_value
-            else:
-                before(unraisable)
-
-        sys.unraisablehook = catch
-        try:
-            yield
-        finally:
-            sys.unraisablehook = before
 
     def _check_depth(self, state: pyspiel.State) -> None:
         if state.move_number() > self._max_depth:

@@ -14,7 +14,7 @@ from mccfr_plus.tree import growth as g
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
 from mccfr_plus.tree.frontier import Frontier, Places
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.keys import TEXT_OVERHEAD, Keys
 from mccfr_plus.tree.layout import Shape
 from mccfr_plus.tree.memory import MemoryPlan
 
@@ -27,7 +27,7 @@ SLOT_ACTION_COST = 8  # bytes of a slot in the tree
 
 
 def infoset_cost(keys: Keys) -> int:
-    """Returns the bytes of an infoset without its slots; texts, which the limit does not know yet, not counted."""
+    """Returns the bytes of an infoset without its slots, and without its text, which is counted when it is found."""
     return INFOSET.itemsize + _KEY_COST + _TABLE_COST + _TOUCHED_COST + (_CHECK_COST if keys.checked else 0)
 
 
@@ -162,6 +162,7 @@ class GrownTree:
         growth[g.INFOSET_COST], growth[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
         growth[g.MAX_COST] = plan.infosets_bytes
         growth[g.NUM_NODES], growth[g.TABLE_SIZE] = 1, _FIRST_TABLE
+        self.keys.count_in(growth[g.TEXT_COST : g.TEXT_COST + 1].data)
 
     def count(self, entry: int) -> int:
         """Returns an entry of ``arrays.growth``."""
@@ -188,7 +189,7 @@ class GrownTree:
         status, error = self.status, self.frontier.error
         if status == g.FAILED:
             self.go_on()
-            raise error or KeyboardInterrupt
+            raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
         if status == g.KEYS_COLLIDE:
             self.go_on()
             raise GameError(
@@ -206,9 +207,14 @@ class GrownTree:
                 "the game."
             )
         return (
-            f"a single walk needs more nodes than fit into their share of {limit}. Give more memory, or use "
-            "estimator='outcome', whose walks visit one history."
+            f"a single walk, or the walks of all threads together, need more nodes than fit into their share of "
+            f"{limit}. Give more memory, or use estimator='outcome', whose walks visit one history, or one thread."
         )
+
+    def interrupt(self) -> None:
+        """Ends the walks under way soon, from any thread."""
+        if self.status == g.GROWING:
+            self._places.growth[g.STATUS] = g.INTERRUPTED
 
     def go_on(self) -> None:
         """Lets walks grow the tree again after they could not."""
@@ -225,6 +231,8 @@ class GrownTree:
     def why_too_small(self, sizes: Sizes) -> str | None:
         """Returns why a tree of these sizes has no room here, or None if it has."""
         cost = sizes.infosets * self.plan.infoset_cost + sizes.slots * self.plan.slot_cost
+        if self.keys.kind == "text":
+            cost += sizes.text_bytes + sizes.infosets * TEXT_OVERHEAD
         fits = sizes.nodes <= self.plan.max_nodes and cost <= self.plan.infosets_bytes
         if fits and sizes.slots <= self.plan.max_slots and sizes.infosets <= self.plan.max_infosets:
             return None

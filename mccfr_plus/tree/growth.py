@@ -69,7 +69,7 @@ LOCK = 2  # 1 while a thread changes the tree
     MAX_SLOTS,  # what infosets and slots may cost is counted together:
     INFOSET_COST,  # bytes of an infoset,
     SLOT_COST,  # of a slot,
-    MAX_COST,  # and of all of them
+    MAX_COST,  # and of all of them, with their texts
     TABLE_SIZE,  # a power of 2
     FORGETFUL,  # 1 + a node at which a player has forgotten something, or 0
     NUM_PAYOFFS,  # rows of the tree's payoffs in use
@@ -77,11 +77,12 @@ LOCK = 2  # 1 while a thread changes the tree
     ASK,  # address of the array of `asking`, or 0: all is asked through the callback
     SCRATCH,  # address of its scratch memory, a row per thread
     NUM_ASKED,  # nodes that pyspiel was asked for, those forgotten meanwhile included
-) = range(15, 35)
-NUM_GROWTH = 35
+    TEXT_COST,  # bytes of all texts that are kept, which count like infosets
+) = range(15, 36)
+NUM_GROWTH = 36
 
 # Values of STATUS. All but the first end a walk.
-GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE = range(5)
+GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, INTERRUPTED = range(6)
 
 _NOT_ANSWERED = -100
 
@@ -255,7 +256,7 @@ def _new_nodes(growth, node, count):
 def _new_infoset(growth, infosets, player, answer, parent_slot):
     """Makes the infoset of an answer and returns its number, or NOBODY where there is no room."""
     infoset, first, count = growth[NUM_INFOSETS], growth[NUM_SLOTS], answer[ANSWER_COUNT]
-    cost = (infoset + 1) * growth[INFOSET_COST] + (first + count) * growth[SLOT_COST]
+    cost = (infoset + 1) * growth[INFOSET_COST] + (first + count) * growth[SLOT_COST] + growth[TEXT_COST]
     if infoset == growth[MAX_INFOSETS] or first + count > growth[MAX_SLOTS] or cost > growth[MAX_COST]:
         publish_word(growth, STATUS, INFOSETS_FULL)
         return NOBODY

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 from collections.abc import Callable
 from hashlib import blake2b
+
+import numpy as np
 
 from mccfr_plus.errors import ConfigError
 
@@ -13,6 +16,10 @@ KINDS = ("hash", "checked", "text")
 KEY_BYTES = 24  # 16 for the key, 8 to check it by
 
 _WORDS = struct.Struct("<qqq")
+
+# Bytes of a text beside itself: its number (32), its entries in a list (9) and a dictionary (60, and while that grows
+# up to twice as many), and the same once more while a policy has a copy of these.
+TEXT_OVERHEAD = 250
 
 
 def digest_of_text(text: str) -> bytes:
@@ -41,6 +48,7 @@ class Keys:
         self.kind = kind
         self.texts: list[str] = []
         self._numbers: dict[str, int] = {}
+        self._cost = memoryview(bytearray(8)).cast("q")
         # What gives the 24 bytes of an information state that may not have been seen before.
         self.new: Callable[[str], bytes] = self._number if kind == "text" else digest_of_text
 
@@ -54,6 +62,7 @@ class Keys:
         if number is None:
             number = self._numbers[text] = len(self.texts)
             self.texts.append(text)
+            self._cost[0] += sys.getsizeof(text) + TEXT_OVERHEAD
         return _WORDS.pack(number, 0, 0)
 
     def find(self, text: str) -> tuple[int, int] | None:
@@ -63,6 +72,11 @@ class Keys:
             return low, high
         number = self._numbers.get(text)
         return None if number is None else (number, 0)
+
+    def count_in(self, cost: memoryview) -> None:
+        """Makes an int64 the place where the bytes of all texts are counted."""
+        cost[0] = self._cost[0]
+        self._cost = cost
 
     def copy(self) -> Keys:
         """Returns keys that know what these know now."""
@@ -75,10 +89,27 @@ class Keys:
         return json.dumps(self.texts).encode() if self.texts else b""
 
     def restore(self, data: bytes) -> None:
-        """Takes over the texts of another run."""
-        self._take(json.loads(data) if data else [])
+        """Takes over the texts of another run.
+
+        Raises:
+            ValueError: If the data are not what `as_bytes` gives.
+        """
+        texts = json.loads(data) if data else []
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError("no list of texts")
+        if len(set(texts)) != len(texts):
+            raise ValueError("a text that comes twice")
+        self._take(texts)
+
+    def has_all(self, keys: np.ndarray) -> bool:
+        """Returns whether keys, ``[n, 2]`` int64, can be those of information states: with texts, their numbers."""
+        if self.kind != "text":
+            return True
+        numbers = keys[:, 0]
+        return bool(((numbers >= 0) & (numbers < len(self.texts)) & (keys[:, 1] == 0)).all())
 
     def _take(self, texts: list[str]) -> None:
         self.texts = list(texts)
         self._numbers.clear()
         self._numbers.update((text, number) for number, text in enumerate(texts))
+        self._cost[0] = sum(map(sys.getsizeof, texts)) + len(texts) * TEXT_OVERHEAD

@@ -73,7 +73,9 @@ class MemoryPlan(NamedTuple):
     state_bytes: int  # what kept states of the game may take
 
 
-def plan_memory(limit: str | int | float | None, *, node_cost: int, infoset_cost: int, slot_cost: int) -> MemoryPlan:
+def plan_memory(
+    limit: str | int | float | None, *, node_cost: int, infoset_cost: int, slot_cost: int, reserved: int = 0
+) -> MemoryPlan:
     """Returns how a limit on the memory of the whole process is divided.
 
     Args:
@@ -81,16 +83,17 @@ def plan_memory(limit: str | int | float | None, *, node_cost: int, infoset_cost
         node_cost: Bytes of a node.
         infoset_cost: Bytes of an infoset without its slots.
         slot_cost: Bytes of a slot, in the tree and in the solver.
+        reserved: Bytes of what is still to come beside the tree.
 
     Raises:
         ConfigError: If nothing useful fits.
     """
-    here = resident_bytes()
+    here = resident_bytes() + reserved
     total = here + int(_SHARE_OF_FREE * available_bytes()) if limit is None else bytes_of(limit)
     room = total - here
     if room < _LEAST:
         raise ConfigError(
-            f"memory={limit!r}: Python, OpenSpiel and the compiled kernels take {here / 1e6:,.0f} MB already, and a "
+            f"memory={limit!r}: Python, OpenSpiel and the compiled kernels take {here / 1e6:,.0f} MB, and a "
             f"growing tree needs {_LEAST / 1e6:,.0f} MB: give at least {(here + _LEAST) / 1e6 + 1:,.0f}MB."
         )
     states = min(int(_STATES_SHARE * room), _MOST_STATES)
