@@ -31,8 +31,8 @@ _DECISION = struct.Struct("<qqq24s")  # and the key
 _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
-_CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 1000, 0.1, 1000  # for measuring how large a state is
-_SMALLEST_STATE = 1200  # bytes; less is measured where freed memory is used again
+_ROUNDS, _CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
+_SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of what keeps it and wraps it
 
 
 class Places(NamedTuple):
@@ -293,7 +293,10 @@ def _state_size(game: pyspiel.Game) -> int:
         if not actions or state.move_number() > _LONGEST_PLAY:
             break
         state.apply_action(rng.choice(actions))
-    before, begin = resident_bytes(), time.monotonic()
-    while len(states) < _CLONES and time.monotonic() - begin < _CLONE_SECONDS:
-        states.append(state.clone())
-    return max((resident_bytes() - before) // len(states), _SMALLEST_STATE)
+    largest, begin = _SMALLEST_STATE, time.monotonic()
+    # In rounds: the first ones may fill memory that was freed before, and seem to take nothing.
+    while len(states) < _ROUNDS * _CLONES and time.monotonic() - begin < _CLONE_SECONDS:
+        before = resident_bytes()
+        states += [state.clone() for _ in range(_CLONES)]
+        largest = max(largest, (resident_bytes() - before) // _CLONES)
+    return largest + _KEEPING_COST

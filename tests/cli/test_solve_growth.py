@@ -200,6 +200,6 @@ def test_kills_change_no_bit_of_a_grown_run(start, path):
         process.send_signal(signal.SIGKILL)
         process.communicate()
         reached = read_header(path)["iterations"]
-    solver = mccfr_plus.Solver.from_checkpoint(path, memory="2GB").run(200)
+    solver = mccfr_plus.Solver.from_checkpoint(path).run(200)
     whole = mccfr_plus.Solver(naive.tree_of("leduc_poker"), "external", "rm", seed=7).run(reached + 200)
     assert_same_bits(whole, solver)
