@@ -1,5 +1,7 @@
 """Trees that grow: the same bits as compiled ones, however little memory nodes have; the infosets' table."""
 
+from types import SimpleNamespace
+
 import naive
 import numpy as np
 import pyspiel
@@ -97,7 +99,9 @@ def test_random_games(game, estimator, averaging, options, keys):
     compare(game, estimator, "rm", averaging, keys=keys, **options)
 
 
-def test_imperfect_recall_is_found_on_the_way(caplog):
+def test_imperfect_recall_is_found_on_the_way(caplog, monkeypatch):
+    seen_none = SimpleNamespace(perfect_recall=True)
+    monkeypatch.setattr("mccfr_plus.tree_choice.estimate_size", lambda *_, **__: seen_none)  # no play has met it
     growing = compare("liars_dice_ir(dice_sides=4)", "outcome", averaging="stochastic", iterations=2000)
     assert not growing.tree.perfect_recall
     assert "imperfect recall" in caplog.text

@@ -1,0 +1,77 @@
+"""The short way from a kernel to pyspiel: the same answers as the frontier's, and nothing leaks."""
+
+import gc
+import hashlib
+import sys
+
+import numpy as np
+import pyspiel
+import pytest
+from growing import grown
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mccfr_plus.tree.blake2 import NUM_WORDS, blake2b
+from mccfr_plus.tree.short_cut import ShortCut
+
+GAMES = ["leduc_poker", "phantom_ttt", "liars_dice(numdice=2)", "kuhn_poker(players=3)"]
+
+
+@given(st.binary(max_size=600), st.integers(1, 64))
+def test_blake2b_is_that_of_the_standard_library(data, size):
+    scratch = np.zeros(NUM_WORDS, np.uint64)
+    array = np.frombuffer(data + b"behind", np.uint8).copy()
+    blake2b(array, len(data), size, scratch)
+    assert scratch[32:].tobytes()[:size] == hashlib.blake2b(data, digest_size=size).digest()
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 129, 255, 256, 257, 10_000])
+def test_blake2b_at_the_borders_of_blocks(size):
+    scratch, data = np.zeros(NUM_WORDS, np.uint64), np.arange(size, dtype=np.int64).astype(np.uint8)
+    blake2b(data, size, 24, scratch)
+    assert scratch[32:35].tobytes() == hashlib.blake2b(data.tobytes(), digest_size=24).digest()
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_both_ways_grow_the_same_tree(game, monkeypatch):
+    short = grown(game, "outcome", seed=1).run(300)
+    frontier = short.tree.frontier
+    assert frontier.short_cut is not None
+    monkeypatch.setattr(ShortCut, "can_ask", lambda game: False)
+    long = grown(game, "outcome", seed=1).run(300)
+    assert long.tree.frontier.short_cut is None
+    assert short.tree.num_asked == long.tree.num_asked > 300
+    assert short.tree.num_nodes == long.tree.num_nodes
+    for name, array in short.tree.state(short.tree.sizes()).items():
+        other = long.tree.state(long.tree.sizes())[name]
+        assert array.tobytes() == other.tobytes(), name
+    assert short.average_strategy().tobytes() == long.average_strategy().tobytes()
+
+
+def test_the_frontier_is_seldom_asked(monkeypatch):
+    """Or the tests above would compare it with itself."""
+    solver = grown("leduc_poker", "outcome", seed=1)
+    calls = []
+    look = solver.tree.frontier._older_state
+    monkeypatch.setattr(solver.tree.frontier, "_older_state", lambda node: calls.append(node) or look(node))
+    solver.run(2000)
+    assert solver.tree.num_asked > 3000
+    assert len(calls) < solver.tree.num_asked / 5
+
+
+def test_games_in_python_are_asked_in_python():
+    assert not ShortCut.can_ask(pyspiel.load_game("python_kuhn_poker"))
+    assert ShortCut.can_ask(pyspiel.load_game("kuhn_poker"))
+
+
+def test_references_are_given_back():
+    """Neither integers nor functions gain references for good, and states go with their tree."""
+    function = pyspiel.State.__dict__["child"].__func__
+    before = sys.getrefcount(function), sys.getrefcount(3)
+    for seed in range(5):
+        solver = grown("leduc_poker", "outcome", seed=seed).run(500)
+        del solver
+    gc.collect()
+    after = sys.getrefcount(function), sys.getrefcount(3)
+    assert after[0] - before[0] < 10
+    assert abs(after[1] - before[1]) < 2000  # of small integers, others hold some too
