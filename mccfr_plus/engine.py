@@ -93,7 +93,7 @@ class Engine:
             Guide.AVERAGE: self.average,
             Guide.REGRETS: self.tables[0] if len(self.tables) else np.zeros(0),
         }
-        self._team = new_team(self.workspaces, together)
+        self._team = new_team(self.workspaces, together) if together or tree.grows else None
         self._arguments = [
             loop.flatten(
                 arrays,

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus._jit import kernel
 from mccfr_plus.averaging import add_listed
 from mccfr_plus.native import add_word, address_of, call_yield, load_word, pointer, publish_word, yield_address
-from mccfr_plus.workspace import NUM_COUNTS, NUM_VISITS, STAMP, THREAD, TOUCHED, VISIT, Workspace, at, enter
+from mccfr_plus.workspace import NUM_COUNTS, NUM_VISITS, STAMP, TOUCHED, VISIT, Workspace, at, enter
 
 # Entries of the first row.
 SIZE = 0  # number of threads that make one gradient together; 1: they have nothing to do with each other
@@ -108,9 +108,3 @@ def add_team_visits(team, strategy, average, weight):
         counts = numba.carray(pointer(row[_COUNTS]), NUM_COUNTS, np.int64)
         visits = numba.carray(pointer(row[_VISITS]), row[_NUM_VISITS], VISIT)
         add_listed(strategy, average, visits, counts[NUM_VISITS], weight)
-
-
-@inline_kernel
-def is_first(workspace, team):
-    """Returns whether a workspace's thread is the one that adds up and updates."""
-    return team[0, SIZE] == 1 or workspace.counts[THREAD] == 0

@@ -127,19 +127,44 @@ def _room(options: TreeOptions) -> int:
     return max(int(_COMPILED_SHARE * free), 1)
 
 
-def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -> GrownTree:
-    keys, threads = Keys(options.keys), combination.threads
-    perfect_recall = estimate_size(game, seconds=_PROBE_SECONDS, seed=0).perfect_recall
-    estimator, ways = combination.estimator, combination.way_of(game.num_players(), perfect_recall)
+class Costs(NamedTuple):
+    """What a solver keeps of a tree that grows, in bytes."""
+
+    node: int
+    infoset: int  # without its text
+    slot: int
+
+
+def costs_of(combination: Combination, num_players: int, perfect_recall: bool, keys: Keys) -> Costs:
+    """Returns what the tree, the solver's tables and the making of a policy take.
+
+    Args:
+        combination: The solver's parts.
+        num_players: Of the game.
+        perfect_recall: Whether no player forgets anything.
+        keys: How infosets are told apart.
+    """
+    way = combination.way_of(num_players, perfect_recall)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
-    private += DRAWN.itemsize if estimator.draws_once else 0
-    private += _NUMBER if ways in (Way.TOUCHED, Way.OPTIMISTIC) else 0  # the reach
+    private += DRAWN.itemsize if combination.estimator.draws_once else 0
+    private += _NUMBER if way in (Way.TOUCHED, Way.OPTIMISTIC) else 0  # the reach
     shared = 2 + combination.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
+    return Costs(
+        node=NODE_COST + (_NUMBER * num_players if combination.baseline is not None else 0),
+        infoset=infoset_cost(keys) + _POLICY_COST,
+        slot=SLOT_ACTION_COST + shared * _NUMBER + combination.threads * private,
+    )
+
+
+def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -> GrownTree:
+    keys = Keys(options.keys)
+    perfect_recall = estimate_size(game, seconds=_PROBE_SECONDS, seed=0).perfect_recall
+    costs = costs_of(combination, game.num_players(), perfect_recall, keys)
     plan = plan_memory(
         options.memory,
-        node_cost=NODE_COST + (_NUMBER * game.num_players() if combination.baseline is not None else 0),
-        infoset_cost=infoset_cost(keys) + _POLICY_COST,
-        slot_cost=SLOT_ACTION_COST + shared * _NUMBER + threads * private,
+        node_cost=costs.node,
+        infoset_cost=costs.infoset,
+        slot_cost=costs.slot,
         reserved=0 if getattr(run, "overloads", True) else _KERNELS,
     )
-    return GrownTree(game, plan, keys, threads, perfect_recall)
+    return GrownTree(game, plan, keys, combination.threads, perfect_recall)

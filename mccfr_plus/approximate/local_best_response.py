@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyspiel
 from mccfr_plus.approximate.behavior import Behavior, JointPolicy, Row, new_row
 from mccfr_plus.approximate.beliefs import Beliefs, sample_states
 from mccfr_plus.approximate.controlled_play import ControlledPlay
-from mccfr_plus.approximate.estimate import Estimate, mean_estimate, require_integer, sum_estimate
+from mccfr_plus.approximate.estimate import Estimate, Running, mean_estimate, require_integer, sum_estimate
 from mccfr_plus.approximate.play_until import Stop, play_until, require_player, sum_of_payoffs
 from mccfr_plus.approximate.response import Response
 from mccfr_plus.approximate.rollouts import Rollouts
@@ -98,6 +99,54 @@ class LocalResponder:
         return next(a for a, v in zip(actions, values, strict=True) if v >= best - _TIE * max(1.0, abs(best)))
 
 
+class _Responders:
+    """Local best responses to one policy, of one player after the other.
+
+    Args:
+        game: See `local_best_response`, and below.
+        policy: The policy to respond to.
+        rollout: Or None.
+        max_histories: At least 1, like the next two.
+        num_rollouts: As above.
+        max_nodes: As above.
+        seed: As above.
+
+    Raises:
+        ConfigError: If one of the numbers makes no sense.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str,
+        policy: JointPolicy,
+        rollout: JointPolicy | None,
+        max_histories: int,
+        num_rollouts: int,
+        max_nodes: int,
+        seed: int | np.random.Generator | None,
+    ):
+        limits = {"max_histories": max_histories, "num_rollouts": num_rollouts, "max_nodes": max_nodes}
+        for name, value in limits.items():
+            require_integer(name, value, 1)
+        self.game = load_game(game)
+        self.behavior = Behavior(self.game, policy)
+        self._rollout = None if rollout is None else Behavior(self.game, rollout)
+        self._limits = limits
+        self._rng = random.Random(int(new_state(seed)[0]))
+
+    def play(self, player: int, stop: Stop) -> tuple[Running, float, Response]:
+        """Returns what the player's response won, per game and with control variates, the seconds, and the response."""
+        word = self._rng.getrandbits(64)
+        responder = LocalResponder(self.game, self.behavior, player, self._rollout, seed=word, **self._limits)
+        response = Response(self.game, player, responder.row, self.behavior)
+        return *self.play_rows(response.row, player, stop), response
+
+    def play_rows(self, rows: Callable[[pyspiel.State], Row], player: int, stop: Stop) -> tuple[Running, float]:
+        """Returns what a player wins where all play by `rows`, per game and with control variates, and the seconds."""
+        _, controlled, spent = play_until([ControlledPlay(self.game, rows, player, self._rng)], stop)
+        return controlled[0], spent
+
+
 def local_best_response(
     game: pyspiel.Game | str,
     policy: JointPolicy,
@@ -156,18 +205,10 @@ def local_best_response(
     control variates.
     """
     stop = Stop(num_games, seconds, half_width, confidence, progress)
-    for name, value in (("max_histories", max_histories), ("num_rollouts", num_rollouts), ("max_nodes", max_nodes)):
-        require_integer(name, value, 1)
-    game = load_game(game)
-    require_player(game, player)
-    rng = random.Random(int(new_state(seed)[0]))
-    behavior = Behavior(game, policy)
-    own = None if rollout is None else Behavior(game, rollout)
-    word = rng.getrandbits(64)
-    responder = LocalResponder(game, behavior, player, own, max_histories, num_rollouts, max_nodes, word)
-    response = Response(game, player, responder.row, behavior)
-    _, controlled, spent = play_until([ControlledPlay(game, response.row, player, rng)], stop)
-    return LocalBestResponse(mean_estimate(controlled[0], "lower bound", confidence, spent), response)
+    responders = _Responders(game, policy, rollout, max_histories, num_rollouts, max_nodes, seed)
+    require_player(responders.game, player)
+    won, spent, response = responders.play(player, stop)
+    return LocalBestResponse(mean_estimate(won, "lower bound", confidence, spent), response)
 
 
 def exploitability_lower_bound(
@@ -204,28 +245,20 @@ def exploitability_lower_bound(
     Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots".
     """
     stop = Stop(num_games, seconds, None, confidence, progress)
-    for name, value in (("max_histories", max_histories), ("num_rollouts", num_rollouts), ("max_nodes", max_nodes)):
-        require_integer(name, value, 1)
-    game = load_game(game)
-    players = range(game.num_players())
-    rng = random.Random(int(new_state(seed)[0]))
-    behavior = Behavior(game, policy)
-    own = None if rollout is None else Behavior(game, rollout)
+    responders = _Responders(game, policy, rollout, max_histories, num_rollouts, max_nodes, seed)
+    players = range(responders.game.num_players())
     parts, weights, responses, seconds_spent = [], [], [], 0.0
     for player in players:
-        word = rng.getrandbits(64)
-        responder = LocalResponder(game, behavior, player, own, max_histories, num_rollouts, max_nodes, word)
-        response = Response(game, player, responder.row, behavior)
-        _, controlled, spent = play_until([ControlledPlay(game, response.row, player, rng)], stop)
-        responses.append(mean_estimate(controlled[0], "lower bound", confidence, spent))
-        parts.append(controlled[0])
+        won, spent, _ = responders.play(player, stop)
+        responses.append(mean_estimate(won, "lower bound", confidence, spent))
+        parts.append(won)
         weights.append(1 / len(players))
         seconds_spent += spent
-    constant = sum_of_payoffs(game)
+    constant = sum_of_payoffs(responders.game)
     if constant is None:
         for player in players:
-            _, controlled, spent = play_until([ControlledPlay(game, behavior.row, player, rng)], stop)
-            parts.append(controlled[0])
+            won, spent = responders.play_rows(responders.behavior.row, player, stop)
+            parts.append(won)
             weights.append(-1 / len(players))
             seconds_spent += spent
     offset = 0.0 if constant is None else -constant / len(players)

@@ -17,7 +17,7 @@ appendix (one history for all); Farina et al. 2020, section 4.2 (sampling strate
 from mccfr_plus._jit import inline_kernel
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
 from mccfr_plus.estimators.walk import draw_for_infoset, list_visit
-from mccfr_plus.native import head_of
+from mccfr_plus.native import head_of, unlikely
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.growth import grow
 from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, touch
@@ -50,12 +50,12 @@ def outcome_walk(tree, strategy, exploration, workspace, player, epsilon, visit_
     node, thread = 0, workspace.counts[THREAD]
     while True:
         kind, count = head_of(nodes, at(node))
-        if kind == TERMINAL:
+        if count == 0:
+            if unlikely(kind != TERMINAL):  # nobody was here before
+                if grow(tree.growth, node, thread):
+                    continue
+                return
             break
-        if count == 0:  # nobody was here before
-            if grow(tree.growth, node, thread):
-                continue
-            return
         record = nodes[at(node)]
         payload = record["payload"]
         if kind == player:
@@ -100,12 +100,12 @@ def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_m
     node, thread = 0, workspace.counts[THREAD]
     while True:
         kind, count = head_of(nodes, at(node))
-        if kind == TERMINAL:
+        if count == 0:
+            if unlikely(kind != TERMINAL):  # nobody was here before
+                if grow(tree.growth, node, thread):
+                    continue
+                return
             break
-        if count == 0:  # nobody was here before
-            if grow(tree.growth, node, thread):
-                continue
-            return
         record = nodes[at(node)]
         payload = record["payload"]
         if kind == CHANCE:

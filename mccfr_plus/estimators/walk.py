@@ -20,7 +20,7 @@ poker", supplement, algorithm 1 (skipping actions of very negative regret in mos
 
 from mccfr_plus._jit import inline_kernel
 from mccfr_plus.estimators.draws import draw_action, draw_coin, draw_outcome
-from mccfr_plus.native import head_of
+from mccfr_plus.native import head_of, unlikely
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.growth import grow
 from mccfr_plus.workspace import (
@@ -143,21 +143,21 @@ def walk(
                 if prune and child_weight == 0.0:
                     continue
             while True:
-                record = nodes[at(node)]
                 kind, width = head_of(nodes, at(node))
-                if kind == TERMINAL:
+                if width == 0:
+                    if unlikely(kind != TERMINAL):  # nobody was here before
+                        if grow(tree.growth, node, thread):
+                            continue
+                        break
                     nodes_touched += 1
-                    gradient[at(child_slot)] += child_weight * payoffs[at(record["payload"]), at(player)]
-                    break
-                if width == 0:  # nobody was here before
-                    if grow(tree.growth, node, thread):
-                        continue
+                    gradient[at(child_slot)] += child_weight * payoffs[at(nodes[at(node)]["payload"]), at(player)]
                     break
                 nodes_touched += 1
                 if kind == player or (all_chance if kind == CHANCE else all_opponents):
                     push(stack, pending, node, child_slot, child_weight)
                     pending += 1
                     break
+                record = nodes[at(node)]
                 first = record["payload"]
                 if kind == CHANCE:
                     node = record["first_child"] + draw_outcome(chance, first, width, rng)

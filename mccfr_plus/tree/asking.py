@@ -66,7 +66,8 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inline_kernel
-def _words(address, count):
+def words_at(address, count):
+    """Returns the int64 array at an address."""
     return numba.carray(pointer(address), count, np.int64)
 
 
@@ -80,18 +81,18 @@ def _place(ask, node):
 def state_of(ask, node):
     """Returns a new reference to the state of a node, or 0 if it is not kept. The interpreter's lock is held."""
     place = _place(ask, node)
-    if _words(ask[KEPT_NODES], ask[NUM_PLACES])[place] != node + 1:
+    if words_at(ask[KEPT_NODES], ask[NUM_PLACES])[place] != node + 1:
         return 0
-    state = _words(ask[KEPT_STATES], ask[NUM_PLACES])[place]
-    keep(_words(ask[API], NUM_ADDRESSES), state)
+    state = words_at(ask[KEPT_STATES], ask[NUM_PLACES])[place]
+    keep(words_at(ask[API], NUM_ADDRESSES), state)
     return state
 
 
 @kernel
 def keep_state(ask, node, state):
     """Keeps the state of a node, of which it takes a reference of its own. The interpreter's lock is held."""
-    api, place = _words(ask[API], NUM_ADDRESSES), _place(ask, node)
-    nodes, states = _words(ask[KEPT_NODES], ask[NUM_PLACES]), _words(ask[KEPT_STATES], ask[NUM_PLACES])
+    api, place = words_at(ask[API], NUM_ADDRESSES), _place(ask, node)
+    nodes, states = words_at(ask[KEPT_NODES], ask[NUM_PLACES]), words_at(ask[KEPT_STATES], ask[NUM_PLACES])
     before = states[place]
     keep(api, state)
     nodes[place] = node + 1
@@ -116,7 +117,7 @@ def ask_for(ask, node, answer, scratch):
     if node == 0 or ask[COUNTDOWN] <= 0:
         ask[COUNTDOWN] = _ASKS_BETWEEN_SIGNALS
         return False, 0
-    api = _words(ask[API], NUM_ADDRESSES)
+    api = words_at(ask[API], NUM_ADDRESSES)
     above = numba.carray(pointer(ask[PARENTS]), node + 1, np.int32)[node]
     parent = state_of(ask, above)
     if parent == 0:
@@ -124,7 +125,7 @@ def ask_for(ask, node, answer, scratch):
     record = numba.carray(pointer(ask[NODES]), above + 1, NODE)[above]
     row = np.int64(record["payload"]) + node - record["first_child"]
     actions = ask[OUTCOME_ACTIONS] if record["kind"] == CHANCE else ask[SLOT_ACTIONS]
-    action = integer_object(api, _words(actions, row + 1)[row])
+    action = integer_object(api, words_at(actions, row + 1)[row])
     arguments = scratch.ctypes.data
     scratch[_ARGUMENTS], scratch[_ARGUMENTS + 1] = parent, action
     state = call_object(api, CHILD, arguments, 2)
@@ -197,7 +198,7 @@ def _memo(ask, bits):
         mixed = (mixed ^ np.uint64(bits[player])) * _MIX
         mixed ^= mixed >> np.uint64(29)  # or signs, the highest bits, would cancel out
     place = np.int64((mixed >> np.uint64(40)) & np.uint64(NUM_MEMO - 1))
-    return _words(ask[MEMO], NUM_MEMO * (count + 1))[place * (count + 1) :]
+    return words_at(ask[MEMO], NUM_MEMO * (count + 1))[place * (count + 1) :]
 
 
 @kernel
@@ -207,7 +208,7 @@ def remember(ask, node, answer):
         keep_state(ask, node, answer[ANSWER_STATE])
         return
     count, row = ask[NUM_PLAYERS], answer[ANSWER_ROW]
-    bits = _words(ask[PAYOFFS] + 8 * count * row, count)
+    bits = words_at(ask[PAYOFFS] + 8 * count * row, count)
     memo = _memo(ask, bits)
     memo[0] = row + 1
     for player in range(count):
@@ -217,7 +218,7 @@ def remember(ask, node, answer):
 @kernel
 def list_actions(ask, state, answer, scratch):
     """Writes the number of legal actions of a state and the actions; returns whether it could. The lock is held."""
-    api = _words(ask[API], NUM_ADDRESSES)
+    api = words_at(ask[API], NUM_ADDRESSES)
     scratch[_ARGUMENTS] = state
     actions = call_object(api, LEGAL_ACTIONS, scratch.ctypes.data, 1)
     if actions == 0:

@@ -87,10 +87,10 @@ class Frontier:
         self.error: BaseException | None = None
         self.answer = self._make_answer()
 
-    def _make_answer(self) -> Callable[[int, int], int]:
+    def _make_answer(self) -> Callable[[int, int], None]:
         """Returns the callback. For a node it writes what that is, for -1 - node the actions of the one asked for last.
 
-        It returns 1, or 0 after an error. One function with everything in local names, because it runs once per new
+        An error is kept in `error`. One function with everything in local names, because it runs once per new
         node: as methods of the class it took twice as long.
         """
         nodes, parents, slot_actions, outcome_actions = (
@@ -106,11 +106,11 @@ class Frontier:
         list_actions, older_state, max_states = self._list_actions, self._older_state, self._max_states
         depth_matters = self._max_depth is not None
 
-        def answer(node: int, thread: int) -> int:
+        def answer(node: int, thread: int) -> None:
             try:
                 if node < 0:
                     list_actions(thread)
-                    return 1
+                    return
                 if node:
                     above = parents[node]
                     state = self._young.get(above)
@@ -128,7 +128,7 @@ class Frontier:
                     if payoff is None:
                         payoff = self._new_payoff(returns)
                     pack_head(buffer, row_bytes * thread, TERMINAL, 0, payoff)
-                    return 1
+                    return
                 if depth_matters:
                     self._check_depth(state)
                 if len(self._young) >= max_states:
@@ -145,7 +145,7 @@ class Frontier:
                     pack_head(buffer, row_bytes * thread, CHANCE, count, row)
                 else:
                     self._refuse_kind(player)
-                return 1
+                return
             except MccfrPlusError as error:
                 self.error = error
             except Exception as error:
@@ -153,15 +153,14 @@ class Frontier:
             except BaseException as error:
                 self.error = error
             self._places.growth[STATUS] = FAILED
-            return 0
 
         if len(hands) == 1:
             return answer
         lock = threading.Lock()  # the interpreter's own does not last for a whole function
 
-        def answer_one(node: int, thread: int) -> int:
+        def answer_one(node: int, thread: int) -> None:
             with lock:
-                return answer(node, thread)
+                answer(node, thread)
 
         return answer_one
 

@@ -36,6 +36,7 @@ from mccfr_plus.tree.asking import (
     ask_for,
     list_actions,
     remember,
+    words_at,
 )
 
 # Entries of `TreeArrays.growth`.
@@ -90,12 +91,6 @@ NOBODY = -1  # where there is no infoset, or no parent
 
 _MIX_A = np.uint64(0x9E3779B97F4A7C15)
 _MIX_B = np.uint64(0xD6E8FEB86659FD93)
-
-
-@inline_kernel
-def words_at(address, count):
-    """Returns the int64 array at an address."""
-    return numba.carray(pointer(address), count, np.int64)
 
 
 @inline_kernel

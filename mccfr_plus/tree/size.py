@@ -97,8 +97,9 @@ class SizeEstimate:
         return self._bytes(0, per_infoset)
 
     def grown_bytes(self) -> Interval:
-        """Returns the memory of a tree grown on demand once everything was visited, in bytes."""
-        return self._bytes(costs.GROWN_BYTES_PER_CHILD, costs.GROWN_BYTES_PER_INFOSET)
+        """Returns the memory of a tree grown on demand once everything was visited, with its solver's, in bytes."""
+        per_infoset = costs.GROWN_BYTES_PER_INFOSET + self.slots_per_infoset * costs.GROWN_BYTES_PER_SLOT
+        return self._bytes(costs.GROWN_BYTES_PER_CHILD, per_infoset)
 
     def compile_seconds(self) -> Interval:
         """Returns how long compiling takes, in CPU seconds on this machine."""

@@ -209,7 +209,7 @@ def test_an_answer_that_never_came_is_an_error():
     engine.run(5, *engine._arguments[0])
     iterations = solver.iterations
     growth = solver.tree._places.growth
-    address, silent = growth[g.CALLBACK], callback(lambda *_: 0)
+    address, silent = growth[g.CALLBACK], callback(lambda *_: None)
     growth[g.CALLBACK] = address_of(silent)
     with pytest.raises(GameError, match="before it could answer"):
         solver.run(1000)

@@ -10,13 +10,18 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, estimate_size
+from mccfr_plus.averaging import uniform
+from mccfr_plus.combination import Combination
+from mccfr_plus.parts import estimator_of, minimizer_of
 from mccfr_plus.solver import bytes_on_top
 from mccfr_plus.tree import costs
 from mccfr_plus.tree.beam import draw, run_beam
 from mccfr_plus.tree.foresight import Foresight
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.interval import as_text, interval_of, student_t
+from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.sightings import Sightings
+from mccfr_plus.tree_choice import costs_of
 
 SMALL = (
     "kuhn_poker",
@@ -350,12 +355,18 @@ def test_costs_per_slot_are_the_solvers(game):
     assert 0 <= left <= 16 * tree.shape.max_stack + 64 * tree.num_players + 100
 
 
+def test_costs_of_trees_that_grow_are_those_that_limits_are_planned_with():
+    combination = Combination(estimator_of("external"), minimizer_of("rm"), uniform(), None, 1, True)
+    found = costs_of(combination, 2, True, Keys("hash"))
+    assert found == (costs.GROWN_BYTES_PER_CHILD, costs.GROWN_BYTES_PER_INFOSET, costs.GROWN_BYTES_PER_SLOT)
+
+
 def test_memory_by_hand():
     found = estimate_size("kuhn_poker", seconds=20)
     # 12 infosets with two slots; texts "0", "0pb", "0p", "0b": 3 x (1 + 3 + 2 + 2) characters.
     assert 10 ** found.compiled_bytes().log10 == pytest.approx(58 * 21 + 12 * 250 + 24)
     assert 10 ** found.solver_bytes().log10 == pytest.approx(12 * (2 * 56 + 12))
-    assert 10 ** found.grown_bytes().log10 == pytest.approx(58 * 20 + 12 * 400)
+    assert 10 ** found.grown_bytes().log10 == pytest.approx(58 * 20 + 12 * (116 + 2 * 104))
     assert 10 ** found.seconds_per_iteration("full").log10 == pytest.approx(58e-8)
     assert found.compile_seconds().value == pytest.approx(58 / found.nodes_per_second)
 
