@@ -1,10 +1,10 @@
 """Asks pyspiel for a node from within a kernel: the short way of what `frontier` does in Python.
 
-It serves what nearly all nodes of large games are: decision nodes and leaves below a node whose state is kept. For the
-rest (the root, chance, states that are not kept, errors, keys that are texts) the frontier is called. Both give the
-same answers.
+It serves what nearly all nodes of large games are: decision nodes and leaves. For the rest (the root, chance, errors,
+keys that are texts) the frontier is called. Both give the same answers.
 
-States are kept in a table of one place per hash of the node's number: a newer one takes the place of an older one.
+States are kept in a table of one place per hash of the node's number: a newer one takes the place of an older one. One
+that is not kept is played again from the nearest that is.
 """
 
 import numba
@@ -41,6 +41,7 @@ ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_STATE, A
     KEPT_NODES,  # ``[num_places]`` int64: 1 + the node whose state is kept there
     KEPT_STATES,  # ``[num_places]`` int64: references to states
     PAYOFFS,  # the tree's
+    ROOT_STATE,
     MEMO,  # ``[_NUM_MEMO, 1 + num_players]`` int64: 1 + a row of payoffs, and the bits of the payoffs
     # and numbers:
     NUM_PLACES,  # a power of 2
@@ -48,11 +49,11 @@ ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_STATE, A
     DIGEST_SIZE,  # bytes
     MOST_ACTIONS,
     COUNTDOWN,  # asks until Python is called anyway, so that signals get their turn
-) = range(14)
-NUM_ENTRIES = 14
+) = range(15)
+NUM_ENTRIES = 15
 
 # The callables, in the order in which `python_api.addresses` gets them.
-CHILD, CURRENT_PLAYER, INFORMATION_STATE, LEGAL_ACTIONS, RETURNS = range(5)
+CHILD, CURRENT_PLAYER, INFORMATION_STATE, LEGAL_ACTIONS, RETURNS, APPLY_ACTION = range(6)
 
 NUM_MEMO = 1 << 10
 _ASKS_BETWEEN_SIGNALS = 4096
@@ -60,7 +61,9 @@ _TERMINAL_PLAYER = int(pyspiel.PlayerId.TERMINAL)
 
 # Columns of the scratch memory of a thread, in words.
 _ARGUMENTS, _SIZE, _HASH = 0, 2, 3
-NUM_SCRATCH = _HASH + NUM_WORDS
+_PATH = _HASH + NUM_WORDS
+_MAX_PATH = 256  # actions that are played again; longer ways are the frontier's
+NUM_SCRATCH = _PATH + _MAX_PATH
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -102,6 +105,59 @@ def keep_state(ask, node, state):
 
 
 @kernel
+def _replayed(ask, node, scratch):
+    """Returns a new reference to the state of a node in the tree, or 0 if that could not be. The lock is held.
+
+    It is kept from then on.
+    """
+    api = words_at(ask[API], NUM_ADDRESSES)
+    parents = numba.carray(pointer(ask[PARENTS]), node + 1, np.int32)
+    path, length, near, state = scratch[_PATH:], 0, np.int64(node), np.int64(0)
+    while near != 0:
+        state = state_of(ask, near)
+        if state != 0:
+            break
+        if length == _MAX_PATH:
+            return 0
+        path[length] = near
+        length += 1
+        near = np.int64(parents[near])
+    if state == 0:
+        state = ask[ROOT_STATE]
+        keep(api, state)
+    for index in range(length - 1, -1, -1):
+        action = _action_object(ask, api, near, path[index])
+        scratch[_ARGUMENTS], scratch[_ARGUMENTS + 1] = state, action
+        if index == length - 1:  # a copy, as somebody else has the other one
+            played = call_object(api, CHILD, scratch.ctypes.data, 2)
+            let_go(api, state)
+            state = played
+        else:
+            played = call_object(api, APPLY_ACTION, scratch.ctypes.data, 2)
+            if played == 0:
+                let_go(api, state)
+                state = np.int64(0)
+            else:
+                let_go(api, played)
+        let_go(api, action)
+        if state == 0:
+            return 0
+        near = path[index]
+    if length > 0:
+        keep_state(ask, node, state)
+    return state
+
+
+@inline_kernel
+def _action_object(ask, api, above, node):
+    """Returns the action that leads from a node to one of its children, as an object."""
+    record = numba.carray(pointer(ask[NODES]), above + 1, NODE)[above]
+    row = np.int64(record["payload"]) + node - record["first_child"]
+    actions = ask[OUTCOME_ACTIONS] if record["kind"] == CHANCE else ask[SLOT_ACTIONS]
+    return integer_object(api, words_at(actions, row + 1)[row])
+
+
+@kernel
 def ask_for(ask, node, answer, scratch):
     """Writes an answer for a node, as `frontier` does; returns whether it could, and the state if it is a decision.
 
@@ -119,13 +175,10 @@ def ask_for(ask, node, answer, scratch):
         return False, 0
     api = words_at(ask[API], NUM_ADDRESSES)
     above = numba.carray(pointer(ask[PARENTS]), node + 1, np.int32)[node]
-    parent = state_of(ask, above)
+    parent = _replayed(ask, above, scratch)
     if parent == 0:
         return False, 0
-    record = numba.carray(pointer(ask[NODES]), above + 1, NODE)[above]
-    row = np.int64(record["payload"]) + node - record["first_child"]
-    actions = ask[OUTCOME_ACTIONS] if record["kind"] == CHANCE else ask[SLOT_ACTIONS]
-    action = integer_object(api, words_at(actions, row + 1)[row])
+    action = _action_object(ask, api, above, node)
     arguments = scratch.ctypes.data
     scratch[_ARGUMENTS], scratch[_ARGUMENTS + 1] = parent, action
     state = call_object(api, CHILD, arguments, 2)

@@ -32,6 +32,7 @@ _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
 _ROUNDS, _CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
+_OWN_SHARE = 8  # one in so many states is kept here, where kernels keep states, too
 _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of what keeps it and wraps it
 
 
@@ -81,8 +82,9 @@ class Frontier:
         num_states = max(state_bytes // _state_size(game), 2)
         self.short_cut: ShortCut | None = None
         if keys.kind == "hash" and max_depth is None and ShortCut.can_ask(game):
-            num_states //= 2
-            self.short_cut = ShortCut(game, places, KEY_BYTES, num_states, len(places.answers))
+            own = max(num_states // _OWN_SHARE, 2)  # of what kernels do not ask themselves: mostly chance nodes
+            self.short_cut = ShortCut(game, places, KEY_BYTES, num_states - own, len(places.answers))
+            num_states = own
         self._max_states = num_states // 2  # per generation
         self.error: BaseException | None = None
         self.answer = self._make_answer()

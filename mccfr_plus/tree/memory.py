@@ -15,9 +15,11 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "
 _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 
 _SHARE_OF_FREE = 0.5  # of what is free, where nobody gives a limit
-_NODES_SHARE = 0.45  # of the limit; infosets get the rest, as nodes can be asked for again and regrets cannot
-_STATES_SHARE = 0.1  # for states of the game that are kept to save replays
-_MOST_STATES = 512 << 20  # bytes; more did not help
+_NODES_SHARE = 0.4  # of the limit; infosets get the rest, as nodes can be asked for again and regrets cannot
+# For states of the game that are kept to save replays. With a million of them instead of 131,072, the first 20 seconds
+# of outcome sampling on liars_dice(numdice=2) were 1.3 to 1.4 times as fast.
+_STATES_SHARE = 0.2
+_MOST_STATES = 4 << 30  # bytes
 _PASSING_SHARE = 0.2  # of the nodes' share: for nodes that are forgotten when the rest is full
 _LEAST = 32 << 20  # bytes for a tree below which a limit is refused: arrays take memory by huge pages, some 2 MiB each
 

@@ -12,7 +12,7 @@ from mccfr_plus.native import address_of
 from mccfr_plus.python_api import NUM_CALLABLES, addresses, release_objects
 from mccfr_plus.tree import asking
 
-_MOST_PLACES = 1 << 18  # for states; more did not help
+_MOST_PLACES = 1 << 21  # for states
 
 
 class ShortCut:
@@ -28,10 +28,11 @@ class ShortCut:
 
     def __init__(self, game: pyspiel.Game, places: Any, digest_size: int, num_states: int, num_threads: int):
         # The functions under the methods: so no bound method is made for each call.
-        names = ("child", "current_player", "information_state_string", "legal_actions", "returns")
+        names = ("child", "current_player", "information_state_string", "legal_actions", "returns", "apply_action")
         self._callables = [getattr(pyspiel.State.__dict__[name], "__func__") for name in names]  # noqa: B009
         self._api = addresses(self._callables)
         num_places = 1 << min(max(num_states, 1), _MOST_PLACES).bit_length() - 1
+        self._root = game.new_initial_state()
         self._kept_nodes = np.zeros(num_places, np.int64)
         self._kept_states = np.zeros(num_places, np.int64)
         self._memo = np.zeros((asking.NUM_MEMO, 1 + game.num_players()), np.int64)
@@ -45,6 +46,7 @@ class ShortCut:
         self.array[asking.KEPT_NODES] = address_of(self._kept_nodes)
         self.array[asking.KEPT_STATES] = address_of(self._kept_states)
         self.array[asking.PAYOFFS] = address_of(places.payoffs)
+        self.array[asking.ROOT_STATE] = id(self._root)
         self.array[asking.MEMO] = address_of(self._memo)
         self.array[asking.NUM_PLACES] = num_places
         self.array[asking.NUM_PLAYERS] = game.num_players()
