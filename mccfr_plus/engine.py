@@ -58,7 +58,12 @@ class Engine:
         else:
             self.strategy = np.zeros(tree.slot_capacity)
             row = minimizer.row_of_ones
-            tree.bind(self.strategy, None if row is None else self.tables[row], check_depth=with_baseline)
+            tree.bind(
+                self.strategy,
+                None if row is None else self.tables[row],
+                check_depth=with_baseline,
+                is_history=not (estimator.walks_all_own or estimator.walks_all_chance),
+            )
         self.average = np.zeros(tree.slot_capacity + tree.num_players)
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_baseline else (0, 0))
         self.sampling = combination.sampling_strategy(tree, strategy_of)

@@ -4,7 +4,9 @@ It serves what nearly all nodes of large games are: decision nodes and leaves. F
 keys that are texts) the frontier is called. Both give the same answers.
 
 States are kept in a table of one place per hash of the node's number: a newer one takes the place of an older one. One
-that is not kept is played again from the nearest that is.
+that is not kept is played again from the nearest that is. Where walks are single histories, whose new nodes come one
+below the other, each is played on from the one before, without a copy of every state; then only states are kept below
+which a walk has come to something new for the second time.
 """
 
 import numba
@@ -49,8 +51,9 @@ ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_STATE, A
     DIGEST_SIZE,  # bytes
     MOST_ACTIONS,
     COUNTDOWN,  # asks until Python is called anyway, so that signals get their turn
-) = range(15)
-NUM_ENTRIES = 15
+    IS_HISTORY,  # 1 if walks are single histories
+) = range(16)
+NUM_ENTRIES = 16
 
 # The callables, in the order in which `python_api.addresses` gets them.
 CHILD, CURRENT_PLAYER, INFORMATION_STATE, LEGAL_ACTIONS, RETURNS, APPLY_ACTION = range(6)
@@ -63,7 +66,9 @@ _TERMINAL_PLAYER = int(pyspiel.PlayerId.TERMINAL)
 _ARGUMENTS, _SIZE, _HASH = 0, 2, 3
 _PATH = _HASH + NUM_WORDS
 _MAX_PATH = 256  # actions that are played again; longer ways are the frontier's
-NUM_SCRATCH = _PATH + _MAX_PATH
+LAST_NODE = _PATH + _MAX_PATH  # 1 + the node that was asked for last, or 0, if walks are single histories,
+LAST_STATE = LAST_NODE + 1  # and a reference to its state
+NUM_SCRATCH = LAST_STATE + 1
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -158,6 +163,45 @@ def _action_object(ask, api, above, node):
 
 
 @kernel
+def _child(ask, above, node, scratch):
+    """Returns a new reference to the state of a node, or 0 if that could not be. The interpreter's lock is held."""
+    api = words_at(ask[API], NUM_ADDRESSES)
+    parent = _replayed(ask, above, scratch)
+    if parent == 0:
+        return np.int64(0)
+    action = _action_object(ask, api, above, node)
+    scratch[_ARGUMENTS], scratch[_ARGUMENTS + 1] = parent, action
+    state = call_object(api, CHILD, scratch.ctypes.data, 2)
+    let_go(api, action)
+    let_go(api, parent)
+    return state
+
+
+@kernel
+def _played_on(ask, above, node, scratch):
+    """Returns the last state after one more action: a new reference, or 0. The interpreter's lock is held."""
+    api, state = words_at(ask[API], NUM_ADDRESSES), scratch[LAST_STATE]
+    scratch[LAST_NODE], scratch[LAST_STATE] = 0, 0
+    action = _action_object(ask, api, above, node)
+    scratch[_ARGUMENTS], scratch[_ARGUMENTS + 1] = state, action
+    nothing = call_object(api, APPLY_ACTION, scratch.ctypes.data, 2)
+    let_go(api, action)
+    if nothing == 0:
+        let_go(api, state)
+        return np.int64(0)
+    let_go(api, nothing)
+    return state
+
+
+@kernel
+def forget_last(api, scratch):
+    """Forgets the state that a thread was asked for last. The interpreter's lock is held."""
+    if scratch[LAST_STATE] != 0:
+        let_go(api, scratch[LAST_STATE])
+    scratch[LAST_NODE], scratch[LAST_STATE] = 0, 0
+
+
+@kernel
 def ask_for(ask, node, answer, scratch):
     """Writes an answer for a node, as `frontier` does; returns whether it could, and the state if it is a decision.
 
@@ -175,17 +219,12 @@ def ask_for(ask, node, answer, scratch):
         return False, 0
     api = words_at(ask[API], NUM_ADDRESSES)
     above = numba.carray(pointer(ask[PARENTS]), node + 1, np.int32)[node]
-    parent = _replayed(ask, above, scratch)
-    if parent == 0:
-        return False, 0
-    action = _action_object(ask, api, above, node)
-    arguments = scratch.ctypes.data
-    scratch[_ARGUMENTS], scratch[_ARGUMENTS + 1] = parent, action
-    state = call_object(api, CHILD, arguments, 2)
-    let_go(api, action)
-    let_go(api, parent)
+    state = (
+        _played_on(ask, above, node, scratch) if scratch[LAST_NODE] == above + 1 else _child(ask, above, node, scratch)
+    )
     if state == 0:
         return False, 0
+    arguments = scratch.ctypes.data
     scratch[_ARGUMENTS] = state
     player_object = call_object(api, CURRENT_PLAYER, arguments, 1)
     player = np.int64(CHANCE)
@@ -197,7 +236,12 @@ def ask_for(ask, node, answer, scratch):
         is_done = _key(ask, api, arguments, answer, scratch)
         if is_done:
             answer[ANSWER_KIND] = player
-            keep_state(ask, node, state)
+            if ask[IS_HISTORY] == 0:
+                keep_state(ask, node, state)
+            else:
+                forget_last(api, scratch)
+                keep(api, state)
+                scratch[LAST_NODE], scratch[LAST_STATE] = node + 1, state
             return True, state
     elif player == _TERMINAL_PLAYER:
         is_done = _payoffs(ask, api, arguments, answer, scratch)

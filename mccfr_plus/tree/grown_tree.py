@@ -12,6 +12,7 @@ from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.native import address_of, callback
 from mccfr_plus.tree import growth as g
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
+from mccfr_plus.tree.asking import IS_HISTORY
 from mccfr_plus.tree.frontier import Frontier, Places
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.keys import TEXT_OVERHEAD, Keys
@@ -120,13 +121,21 @@ class GrownTree:
 
     # --- growing ---
 
-    def bind(self, strategy: np.ndarray, ones: np.ndarray | None = None, *, check_depth: bool = False) -> None:
+    def bind(
+        self,
+        strategy: np.ndarray,
+        ones: np.ndarray | None = None,
+        *,
+        check_depth: bool = False,
+        is_history: bool = False,
+    ) -> None:
         """Makes the tree that of a solver: from now on it can grow.
 
         Args:
             strategy: ``[slot_capacity]`` float64: new infosets get a uniform strategy there.
             ones: ``[slot_capacity]`` float64: new infosets get a 1 at their first slot; None for nothing.
             check_depth: Whether histories longer than `shape.max_depth` are to be refused.
+            is_history: Whether walks are single histories, so that new nodes come one below the other.
 
         Raises:
             ConfigError: If it is another solver's.
@@ -156,6 +165,8 @@ class GrownTree:
         growth[g.ONES] = 0 if ones is None else address_of(ones)
         short_cut = self.frontier.short_cut
         growth[g.ASK] = 0 if short_cut is None else address_of(short_cut.array)
+        if short_cut is not None:
+            short_cut.array[IS_HISTORY] = is_history
         growth[g.SCRATCH] = 0 if short_cut is None else address_of(short_cut.scratch)
         growth[g.MAX_NODES], growth[g.MAX_PASSING] = plan.max_nodes, plan.max_passing
         growth[g.MAX_INFOSETS], growth[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots

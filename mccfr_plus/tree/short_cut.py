@@ -66,6 +66,9 @@ class ShortCut:
         states = self._kept_states[old].tolist()
         self._kept_states[old] = 0
         self._kept_nodes[old] = 0
+        last = self.scratch[:, asking.LAST_STATE]
+        states += last[last != 0].tolist()
+        self.scratch[:, [asking.LAST_NODE, asking.LAST_STATE]] = 0
         release_objects(states)
 
     def forget_payoffs(self) -> None:
