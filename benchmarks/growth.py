@@ -1,6 +1,6 @@
 """Iterations/s of trees that grow, beside OpenSpiel's C++ solvers: from a cold start, and once the tree is there.
 
-    python benchmarks/growth.py                     # about half an hour
+    python benchmarks/growth.py                     # about 45 minutes
     python benchmarks/growth.py --seconds=10 --rounds=3 --games=phantom_ttt --schemes=outcome
 
 Both programs take turns in this process, each with a new solver per round, and are given the same CPU time; compiling
@@ -21,7 +21,7 @@ FLAGS = flags.FLAGS
 
 THEIRS = {"outcome": pyspiel.OutcomeSamplingMCCFRSolver, "external": pyspiel.ExternalSamplingMCCFRSolver}
 
-flags.DEFINE_list("games", ["phantom_ttt", "liars_dice(numdice=2)"], "Games that do not fit", short_name="g")
+flags.DEFINE_multi_string("games", ["phantom_ttt", "liars_dice(numdice=2)"], "Games that do not fit")
 flags.DEFINE_list("schemes", list(THEIRS), "Schemes")
 flags.DEFINE_multi_string(
     "grown_games", ["dark_hex(num_rows=2,num_cols=3)", "liars_dice"], "Games whose trees grow to the end"

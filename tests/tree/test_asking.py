@@ -11,7 +11,10 @@ from growing import grown
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mccfr_plus.tree import asking
+from mccfr_plus.tree import short_cut as short_cut_module
 from mccfr_plus.tree.blake2 import NUM_WORDS, blake2b
+from mccfr_plus.tree.frontier import Frontier
 from mccfr_plus.tree.short_cut import ShortCut
 
 GAMES = ["leduc_poker", "phantom_ttt", "liars_dice(numdice=2)", "kuhn_poker(players=3)"]
@@ -48,6 +51,23 @@ def test_both_ways_grow_the_same_tree(game, monkeypatch):
     assert short.average_strategy().tobytes() == long.average_strategy().tobytes()
 
 
+@pytest.mark.parametrize("places", [1, 16])
+@pytest.mark.parametrize(("game", "estimator"), [*((game, "outcome") for game in GAMES), ("leduc_poker", "external")])
+def test_states_that_are_not_kept_are_played_again(game, estimator, places, monkeypatch):
+    plain = grown(game, estimator, seed=1).run(30)
+    monkeypatch.setattr(short_cut_module, "_MOST_PLACES", places)
+    look, looks = Frontier._older_state, []
+    monkeypatch.setattr(Frontier, "_older_state", lambda self, node: looks.append(node) or look(self, node))
+    replaying = grown(game, estimator, seed=1)
+    assert replaying.tree.frontier.short_cut.array[asking.NUM_PLACES] == places
+    replaying.run(30)
+    if game == "phantom_ttt":  # the others' chance nodes are asked for in Python; here, only new payoffs are
+        assert len(looks) <= 3
+    for name, array in replaying.tree.state(replaying.tree.sizes()).items():
+        assert array.tobytes() == plain.tree.state(plain.tree.sizes())[name].tobytes(), name
+    assert replaying.average_strategy().tobytes() == plain.average_strategy().tobytes()
+
+
 def test_the_frontier_is_seldom_asked(monkeypatch):
     """Or the tests above would compare it with itself."""
     solver = grown("leduc_poker", "outcome", seed=1)
@@ -62,6 +82,20 @@ def test_the_frontier_is_seldom_asked(monkeypatch):
 def test_games_in_python_are_asked_in_python():
     assert not ShortCut.can_ask(pyspiel.load_game("python_kuhn_poker"))
     assert ShortCut.can_ask(pyspiel.load_game("kuhn_poker"))
+
+
+@pytest.mark.parametrize(("game", "estimator"), [("phantom_ttt", "outcome"), ("leduc_poker", "external")])
+def test_states_go_with_their_tree(game, estimator):
+    """An object of a type made at run time holds a reference to it, so that they can be counted."""
+    kind = type(pyspiel.load_game(game).new_initial_state())
+    gc.collect()
+    before = sys.getrefcount(kind)
+    solver = grown(game, estimator, seed=1).run(20)
+    assert sys.getrefcount(kind) > before + 5
+    solver.tree.forget()
+    del solver
+    gc.collect()
+    assert sys.getrefcount(kind) == before
 
 
 def test_references_are_given_back():
