@@ -91,7 +91,7 @@ def loop(
         alternating: Whether each player is updated before the next one's gradient is estimated.
         batch: How many walks make one gradient; of each thread, if several make one together.
         team: See `team`. Modified in place. None where the tree is complete and every thread makes its gradients
-            alone: that loop is compiled without the account of turns, which would cost a small game 5 %.
+            alone: that loop is compiled without the account of turns.
         iterations: How many.
     """
     tree, workspace = borrow(tree), borrow(workspace)

@@ -15,9 +15,9 @@ GROWN_BYTES_PER_CHILD = 20  # every child of an expanded node has a record
 GROWN_BYTES_PER_INFOSET = 116
 GROWN_BYTES_PER_SLOT = 104
 
-# Kernels, on one core of a Xeon at 2.5 GHz; `mccfr-plus benchmark` and `benchmarks/compile_speed.py` measure them.
+# Kernels, on one core of a Xeon at 2.5 GHz; `benchmarks/paper_sizes.py` measures all but walks.
 FULL_SECONDS_PER_NODE = 1e-8  # histories of the tree, all players together: the sequence form
-# Histories visited by a sampled walk, its update included: `mccfr-plus benchmark` shows 20 to 60 million a second, and
-# fewer where the tree is much larger than the caches.
+# Histories visited by a sampled walk, its update included: `benchmarks/threads.py` shows 15 to 38 million a second for
+# one thread on Liar's dice on a busy machine; fewer are to be expected where the tree is larger than the caches.
 WALK_SECONDS_PER_NODE = 5e-8
 RULES_SECONDS_PER_NODE = 3e-7  # compiling a game with compiled rules: 110 ns a node, 350 ns more a decision

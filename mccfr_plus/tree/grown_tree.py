@@ -164,10 +164,10 @@ class GrownTree:
         growth[g.STRATEGY] = address_of(strategy)
         growth[g.ONES] = 0 if ones is None else address_of(ones)
         short_cut = self.frontier.short_cut
-        growth[g.ASK] = 0 if short_cut is None else address_of(short_cut.array)
+        growth[g.ASK] = growth[g.SCRATCH] = 0
         if short_cut is not None:
             short_cut.array[IS_HISTORY] = is_history
-        growth[g.SCRATCH] = 0 if short_cut is None else address_of(short_cut.scratch)
+            growth[g.ASK], growth[g.SCRATCH] = address_of(short_cut.array), address_of(short_cut.scratch)
         growth[g.MAX_NODES], growth[g.MAX_PASSING] = plan.max_nodes, plan.max_passing
         growth[g.MAX_INFOSETS], growth[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
         growth[g.INFOSET_COST], growth[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost

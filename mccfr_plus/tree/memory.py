@@ -16,8 +16,7 @@ _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re
 
 _SHARE_OF_FREE = 0.5  # of what is free, where nobody gives a limit
 _NODES_SHARE = 0.4  # of the limit; infosets get the rest, as nodes can be asked for again and regrets cannot
-# For states of the game that are kept to save replays. With a million of them instead of 131,072, the first 20 seconds
-# of outcome sampling on liars_dice(numdice=2) were 1.3 to 1.4 times as fast.
+# For states of the game that are kept to save replays; `docs/design.md` says what more of them brought.
 _STATES_SHARE = 0.2
 _MOST_STATES = 4 << 30  # bytes
 _PASSING_SHARE = 0.2  # of the nodes' share: for nodes that are forgotten when the rest is full

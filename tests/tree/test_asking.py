@@ -1,5 +1,6 @@
 """The short way from a kernel to pyspiel: the same answers as the frontier's, and nothing leaks."""
 
+import ctypes
 import gc
 import hashlib
 import sys
@@ -96,6 +97,18 @@ def test_states_go_with_their_tree(game, estimator):
     del solver
     gc.collect()
     assert sys.getrefcount(kind) == before
+
+
+def test_a_state_that_a_broken_off_walk_has_left_is_given_back():
+    """A walk that ends plays its last state on to a leaf; only one that an error has broken off leaves it there."""
+    short_cut = grown("phantom_ttt", "outcome", seed=1).run(5).tree.frontier.short_cut
+    state = pyspiel.load_game("phantom_ttt").new_initial_state()
+    before = sys.getrefcount(state)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(state))
+    short_cut.scratch[0, [asking.LAST_NODE, asking.LAST_STATE]] = 1, id(state)
+    short_cut.forget_states(-1)
+    assert sys.getrefcount(state) == before
+    assert not short_cut.scratch[0, [asking.LAST_NODE, asking.LAST_STATE]].any()
 
 
 def test_references_are_given_back():
