@@ -30,10 +30,10 @@ def hedge_update(values, strategy, tables, first, last, iteration, parameters):
         best = max(best, tables[0, slot])
     total = 0.0
     for slot in range(first, last):
-        strategy[slot] = math.exp(parameters[1] * (tables[0, slot] - best))  # minus the best: no overflow
-        total += strategy[slot]
+        values[slot] = math.exp(parameters[1] * (tables[0, slot] - best))  # minus the best: no overflow
+        total += values[slot]
     for slot in range(first, last):
-        strategy[slot] /= total
+        strategy[slot] = values[slot] / total  # only now: threads may be playing it
     return value
 
 

@@ -16,11 +16,23 @@ from mccfr_plus.estimators import Guide, Way
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.interrupts import deferred_signals
+from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.shares import MAX_OWNERS, new_shares
 from mccfr_plus.team import new_team
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.grown_tree import GrownTree, Sizes
 from mccfr_plus.tree.growth import INFOSETS_FULL, INTERRUPTED, NODES_FULL
 from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, STEP, WALKS_DONE, Workspace, begin_turn_anew, new_workspace
+
+# What these write at an infoset depends on that infoset alone.
+_LOCAL_RULES = (
+    Rule.REGRET_MATCHING,
+    Rule.REGRET_MATCHING_PLUS,
+    Rule.DISCOUNTED,
+    Rule.PREDICTIVE,
+    Rule.PREDICTIVE_PLUS,
+    Rule.HEDGE,
+)
 
 _NOBODY = -9  # a player whose nodes do not occur: everybody is an opponent
 
@@ -68,6 +80,7 @@ class Engine:
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_baseline else (0, 0))
         self.sampling = combination.sampling_strategy(tree, strategy_of)
         together = combination.together and combination.threads > 1
+        self._shares = new_shares(tree.arrays, combination.threads, self._can_share_out()) if together else None
         self.workspaces: list[Workspace] = []
         for thread in range(combination.threads):
             self.workspaces.append(
@@ -81,6 +94,7 @@ class Engine:
                     thread=thread,
                     stride=1 if together else combination.threads,
                     seen=self.workspaces[0].mark if thread else None,
+                    cells=self._shares.num_cells if self._shares else 0,
                 )
             )
         self.parameters = [minimizer.parameters() for _ in self.workspaces]
@@ -98,7 +112,9 @@ class Engine:
             Guide.AVERAGE: self.average,
             Guide.REGRETS: self.tables[0] if len(self.tables) else np.zeros(0),
         }
-        self._team = new_team(self.workspaces, together) if together or tree.grows else None
+        self._team = None
+        if together or tree.grows:
+            self._team = new_team(tree.arrays, self.workspaces, self._shares)
         self._arguments = [
             loop.flatten(
                 arrays,
@@ -119,12 +135,25 @@ class Engine:
                 estimator.updates_all_players,
                 combination.alternating,
                 int(combination.batch),
-                self._team,
+                None if self._team is None else self._team.words,
             )
             for workspace, parameters in zip(self.workspaces, self.parameters, strict=True)
         ]
         self.run = loop.runner(estimator, combination.minimizer, combination.averaging)
         self._only = self._arguments[0] if len(self._arguments) == 1 and not tree.grows else None
+
+    def _can_share_out(self) -> bool:
+        """Returns whether threads that make one gradient can each average and update infosets of their own."""
+        minimizer, average = self.combination.minimizer, self.combination.averaging
+        return (
+            isinstance(self.tree, GameTree)
+            and self.tree.perfect_recall
+            and minimizer.kernel is None
+            and average.kernel is None
+            and minimizer.rule in _LOCAL_RULES
+            and self.way not in (Way.TOUCHED, Way.OPTIMISTIC)
+            and self.combination.threads <= MAX_OWNERS
+        )
 
     def _max_visits(self) -> int:
         tree, estimator = self.tree, self.combination.estimator

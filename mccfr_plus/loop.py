@@ -16,7 +16,22 @@ from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.minimizers.base import Minimizer, Rule
 from mccfr_plus.minimizers.fold import minimize, nothing_to_prepare
 from mccfr_plus.native import load_word
-from mccfr_plus.team import FAIL, GO_ON, PAUSE, SIGNAL, SIZE, add_team_visits, merge, wait
+from mccfr_plus.shares import NOBODY
+from mccfr_plus.team import (
+    ABOVE,
+    FAIL,
+    GO_ON,
+    IS_SHARED,
+    PAUSE,
+    SIGNAL,
+    SIZE,
+    add_team_visits,
+    gather,
+    listed,
+    merge,
+    take_share,
+    wait,
+)
 from mccfr_plus.tree.arrays import CHANCE, TreeArrays
 from mccfr_plus.tree.growth import GROWING, MAX_PASSING, NUM_PASSING, STATUS
 from mccfr_plus.workspace import (
@@ -100,10 +115,11 @@ def loop(
     estimator_parameters, minimizer_parameters = borrow(estimator_parameters), borrow(minimizer_parameters)
     num_players = len(tree.slot_range) - 1
     counts, growth = workspace.counts, tree.growth
-    size, is_leader = 1, True
+    size, is_leader, owner, first_turn = 1, True, NOBODY, 1
     if team is not None:
-        size = team[0, SIZE]
+        size, owner = team[0, SIZE], counts[THREAD] + 1
         is_leader = size == 1 or counts[THREAD] == 0
+        first_turn = 1 - team[0, IS_SHARED]
     first_iteration = 1 if counts[STRIDE] == 1 else counts[THREAD] + 1
     for _ in range(iterations):
         iteration = counts[ITERATION] * counts[STRIDE] + first_iteration
@@ -122,9 +138,20 @@ def loop(
             else:
                 player, is_update = step % num_players, step >= num_players
             if is_update:
-                if is_leader:
+                if team is None:
                     minimize(tree, strategy, tables, workspace, player, iteration, minimizer_parameters)
-                if team is not None:
+                else:
+                    # What each thread owns, then what is nobody's.
+                    for turn in range(first_turn, 2):
+                        share = workspace
+                        if size > 1:
+                            share = listed(team, workspace, owner if turn == 0 else ABOVE)
+                        if turn == 1 and first_turn == 0:
+                            wait(team)
+                            if is_leader:
+                                gather(tree, workspace, team, player)
+                        if turn == 0 or is_leader:
+                            minimize(tree, strategy, tables, share, player, iteration, minimizer_parameters)
                     if size > 1:
                         wait(team)
                     if alternating:
@@ -179,15 +206,19 @@ def loop(
                     signal = FAIL
                 elif is_leader:
                     if size > 1:
-                        merge(tree, workspace, team, player)
+                        merge(tree, workspace, team, player, NOBODY)
                         if way == _VISITS and not (all_players and player > 0):
-                            add_team_visits(team, strategy, average, weight_if_new(counts, weight / (size * batch)))
+                            share_of_weight = weight_if_new(counts, weight / (size * batch))
+                            add_team_visits(team, strategy, average, share_of_weight, NOBODY)
                             note_addition(counts)
                     added = weight_if_new(counts, weight)
             if is_leader and signal == GO_ON:
+                summed = workspace
+                if team is not None and size > 1:
+                    summed = listed(team, workspace, NOBODY)
                 if size * batch > 1:
-                    mean_of_walks(workspace, tree, player, size * batch)
-                is_added = accumulate(way, tree, strategy, average, workspace, player, added, all_own)
+                    mean_of_walks(summed, tree, player, size * batch)
+                is_added = accumulate(way, tree, strategy, average, summed, player, added, all_own)
                 if team is not None:
                     if is_added:
                         note_addition(counts)
@@ -199,6 +230,11 @@ def loop(
                         team[0, SIGNAL] = PAUSE if signal == GO_ON and _is_time_to_forget(growth, counts) else signal
                     wait(team)
                     signal = team[0, SIGNAL]
+                    if signal != FAIL and first_turn == 0:
+                        scale, with_visits = 1.0 / (size * batch), not (all_players and player > 0)
+                        take_share(tree, strategy, average, workspace, team, player, way, weight, scale, with_visits)
+                        if not alternating:  # or somebody would begin the next gradient while others read this one
+                            wait(team)
                 if signal == FAIL:
                     counts[STEP], counts[IS_CAREFUL] = step, 1
                     begin_turn_anew(workspace, alternating)

@@ -19,7 +19,7 @@ from mccfr_plus.tree.grown_tree import NODE_COST, SLOT_ACTION_COST, GrownTree, i
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
 from mccfr_plus.tree.size_estimate import estimate_size
-from mccfr_plus.workspace import DRAWN, MARK
+from mccfr_plus.workspace import DRAWN, MARK, TOUCHED
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -149,10 +149,13 @@ def costs_of(combination: Combination, num_players: int, perfect_recall: bool, k
     private += DRAWN.itemsize if combination.estimator.draws_once else 0
     private += _NUMBER if way in (Way.TOUCHED, Way.OPTIMISTIC) else 0  # the reach
     shared = 2 + combination.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
+    lists, owner = combination.threads - 1, 0  # lists of what was touched, beside the first thread's
+    if combination.threads > 1 and combination.together:
+        lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.Team.lists`, `team.Shares.owners`
     return Costs(
         node=NODE_COST + (_NUMBER * num_players if combination.baseline is not None else 0),
-        infoset=infoset_cost(keys) + _POLICY_COST,
-        slot=SLOT_ACTION_COST + shared * _NUMBER + combination.threads * private,
+        infoset=infoset_cost(keys) + _POLICY_COST + lists * TOUCHED.itemsize,
+        slot=SLOT_ACTION_COST + shared * _NUMBER + combination.threads * private + owner,
     )
 
 

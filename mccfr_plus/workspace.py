@@ -84,7 +84,7 @@ class Workspace(NamedTuple):
     there.
     """
 
-    gradient: np.ndarray  # [num_slots + num_players + 1] float64; then come the empty sequences and a dump
+    gradient: np.ndarray  # [num_slots + num_players + 1 + cells] float64; then come the empty sequences, a dump, cells
     touched: np.ndarray  # [infoset_range[-1]] TOUCHED; player p's part starts at infoset_range[p]
     num_touched: np.ndarray  # [num_players] int64
     mark: np.ndarray  # [num_slots] MARK, used at first slots
@@ -110,6 +110,7 @@ def new_workspace(
     thread: int = 0,
     stride: int = 1,
     seen: np.ndarray | None = None,
+    cells: int = 0,
 ) -> Workspace:
     """Returns a fresh workspace for a tree.
 
@@ -123,8 +124,10 @@ def new_workspace(
         thread: The number of the thread that it is for.
         stride: How many iterations lie between two of this thread.
         seen: The array `Workspace.seen` of the first thread; None: its own.
+        cells: Room behind the gradient, for the values of a team's subtrees.
     """
     sizes = _sizes(tree, shape, max_visits, once, frames)
+    sizes["gradient"] = (sizes["gradient"][0] + cells, np.float64)
     arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}
     workspace = Workspace(**arrays, seen=arrays["mark"] if seen is None else seen, rng=rng)
     workspace.counts[THREAD], workspace.counts[STRIDE] = thread, stride
@@ -239,13 +242,19 @@ def begin_walk(workspace, keep_visits=False):
 @inline_kernel
 def mean_of_walks(workspace, tree, player, count):
     """Turns the player's sum of `count` sampled gradients into their mean. `workspace` is modified in place."""
-    scale, begin = 1.0 / count, tree.infoset_range[player]
+    scale_touched(workspace, tree, player, 1.0 / count)
+    workspace.gradient[at(tree.slot_range[-1] + player)] *= 1.0 / count
+
+
+@inline_kernel
+def scale_touched(workspace, tree, player, scale):
+    """Multiplies the player's gradient at touched infosets. `workspace` is modified in place."""
+    begin = tree.infoset_range[player]
     for position in range(begin, begin + workspace.num_touched[player]):
         infoset = workspace.touched[at(position)]
         first = infoset["first_slot"]
         for slot in range(first, first + infoset["num_actions"]):
             workspace.gradient[at(slot)] *= scale
-    workspace.gradient[at(tree.slot_range[-1] + player)] *= scale
 
 
 @inline_kernel

@@ -27,6 +27,7 @@ LAYERS = [
     {"estimators"},
     {"minimizers"},
     {"averaging"},
+    {"shares"},
     {"team"},
     {"loop", "parts", "combination"},
     {"policies", "keyed_policy", "tree_choice"},

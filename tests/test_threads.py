@@ -234,33 +234,39 @@ def test_threads_make_the_variance_smaller():
 # --- fast threads ---
 
 
+# A thread that is put to sleep between reading and writing a sum takes it back by what others have added meanwhile.
+# How often that happens is the machine's affair: where it is loaded, these tests run on for longer.
+
+
+def run_until(solver, exploitability, most):
+    """Runs twice as far again and again until the average is as good; returns the last exploitability."""
+    while (found := solver.exploitability()) > exploitability and solver.iterations < most:
+        solver.run(solver.iterations)
+    return found
+
+
 @pytest.mark.parametrize("tree", ["compiled", "grown"])
 @pytest.mark.parametrize(("estimator", "averaging"), [("external", None), ("outcome(shared=True)", "stochastic")])
 def test_fast_threads_converge(tree, estimator, averaging):
-    options = {"thread_mode": "fast", "threads": 2}
     make = grown if tree == "grown" else Solver
-    found = []
-    for seed in range(5):
-        solver = make("kuhn_poker", estimator, "rm", averaging, **options, seed=seed).run(30_000)
-        assert solver.iterations == 30_000
-        found.append(solver.exploitability())
-    # One thread has 0.006 after as many iterations, uniform play 0.458. A thread that is put to sleep between reading
-    # and writing a sum takes it back by what others have added meanwhile, which in a game of 12 infosets is seen: on a
-    # loaded machine 0.2 was met. Nothing is promised but that it gets better.
-    assert min(found) < 0.25
-    assert max(found) < 0.458
+    solver = make("kuhn_poker", estimator, "rm", averaging, thread_mode="fast", threads=2, seed=1).run(30_000)
+    assert solver.iterations == 30_000
+    # One thread has 0.006 after these, uniform play 0.458.
+    assert run_until(solver, 0.02, 30_000 << 10) < 0.02
 
 
 def test_fast_threads_share_the_iterations():
     """Together they count 1, 2, 3, ...: weights of linear averages are those of one run."""
-    solver = Solver("kuhn_poker", "external", "rm", "linear", thread_mode="fast", threads=3, seed=1)
-    for total in (1, 2, 5, 6, 100, 101):
-        solver.run(total - solver.iterations)
-        assert solver.iterations == total
-    # Both players' weights; additions to these two numbers race, and few are lost.
-    weights = solver._engine.average[-2:]
-    assert (weights <= 101 * 102 / 2).all()
-    assert (weights > 0.1 * 101 * 102 / 2).all()
+    whole, best = 101 * 102 / 2, 0.0
+    for seed in range(50):
+        solver = Solver("kuhn_poker", "external", "rm", "linear", thread_mode="fast", threads=3, seed=seed)
+        for total in (1, 2, 5, 6, 100, 101):
+            solver.run(total - solver.iterations)
+            assert solver.iterations == total
+        weights = solver._engine.average[-2:]  # both players'; additions to these two numbers race
+        assert (weights <= whole).all()
+        best = max(best, weights.min())
+    assert best > 0.98 * whole
 
 
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
@@ -272,7 +278,7 @@ def test_fast_threads_with_baselines_and_with_little_memory(estimator):
     assert solver.iterations == 3000
     assert np.isfinite(solver.average_strategy()).all()
     if estimator == "external":
-        assert solver.exploitability() < 2.37  # of uniform play; one thread is far below
+        assert run_until(solver, 0.4, 3000 << 6) < 0.4  # uniform play has 2.37
 
 
 def test_fast_threads_find_each_infoset_once():

@@ -38,7 +38,8 @@ class Minimizer(abc.ABC):
     ``tables[:, first:last]``, writes the next strategy to ``strategy[first:last]``, and returns the value of the
     infoset for its parent: for regret matching the expected value under the strategy that was played. `values` and
     `strategy` have one entry per slot of the whole game, `tables` is ``[num_tables, num_slots]``; writing outside
-    first .. last - 1 is an error.
+    first .. last - 1 is an error. ``values[first:last]`` may be written to, as scratch memory; `strategy` is to be
+    given probabilities only, because other threads play it in the meantime (``thread_mode="fast"``).
     """
 
     rule: ClassVar[Rule] = Rule.CUSTOM

@@ -56,11 +56,11 @@ def dilated(values, strategy, tables, first, last, iteration, parameters):
         best = max(best, score)
     total, inverse = 0.0, 1.0 / weight
     for slot in range(first, last):
-        strategy[at(slot)] = math.exp((tables[SCORE, at(slot)] - best) * inverse)  # minus the best: no overflow
-        total += strategy[at(slot)]
+        values[at(slot)] = math.exp((tables[SCORE, at(slot)] - best) * inverse)  # minus the best: no overflow
+        total += values[at(slot)]
     scale = 1.0 / total
     for slot in range(first, last):
-        strategy[at(slot)] *= scale
+        strategy[at(slot)] = values[at(slot)] * scale
     value = best + weight * math.log(total / (last - first))
     change = value - tables[VALUE, at(first)]
     tables[VALUE, at(first)] = value

@@ -59,8 +59,9 @@ def nothing_to_prepare(tree, tables, workspace, player, iteration, parameters):
 def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
-    First-visit order puts parents first, so that the list is read backwards. What stands in the gradient afterwards
-    means nothing. `strategy`, `tables` and `workspace` are modified in place.
+    First-visit order puts parents first, so that the list is read backwards. An entry without actions stands for an
+    infoset that is up to date, whose value is in the gradient. What stands there afterwards means nothing. `strategy`,
+    `tables` and `workspace` are modified in place.
     """
     gradient, touched = workspace.gradient, workspace.touched
     prepare(tree, tables, workspace, player, iteration, parameters)
@@ -68,7 +69,10 @@ def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
     for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
         infoset = touched[at(position)]
         first = infoset["first_slot"]
-        last = first + infoset["num_actions"]
-        value = update_infoset(gradient, strategy, tables, first, last, iteration, parameters)
+        count = infoset["num_actions"]
+        if count > 0:
+            value = update_infoset(gradient, strategy, tables, first, first + count, iteration, parameters)
+        else:
+            value = gradient[at(first)]
         gradient[at(infoset["parent_slot"])] += value
     workspace.reach_valid[player] = 0

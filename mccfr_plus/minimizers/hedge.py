@@ -25,13 +25,13 @@ def hedge(values, strategy, tables, first, last, iteration, parameters):
     for slot in range(first, last):
         instant = values[at(slot)] - value
         tables[REGRET, at(slot)] += instant
-        strategy[at(slot)] = tables[REGRET, at(slot)] + twice * instant
-        best = max(best, strategy[at(slot)])
+        values[at(slot)] = tables[REGRET, at(slot)] + twice * instant
+        best = max(best, values[at(slot)])
     total = 0.0
     for slot in range(first, last):
-        strategy[at(slot)] = math.exp(eta * (strategy[at(slot)] - best))  # minus the best: no overflow
-        total += strategy[at(slot)]
+        values[at(slot)] = math.exp(eta * (values[at(slot)] - best))  # minus the best: no overflow
+        total += values[at(slot)]
     scale = 1.0 / total
     for slot in range(first, last):
-        strategy[at(slot)] *= scale
+        strategy[at(slot)] = values[at(slot)] * scale
     return value

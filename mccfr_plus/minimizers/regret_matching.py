@@ -53,12 +53,16 @@ def expected_value(values, strategy, first, last):
 
 
 @inline_kernel
-def play_in_proportion(strategy, first, last, total):
-    """Scales the strategy's entries to sum to 1, or makes them uniform if that is 0. Modified in place."""
+def play_in_proportion(shares, strategy, first, last, total):
+    """Makes the strategy's entries proportional to shares that sum to `total`, or uniform if that is 0.
+
+    `strategy` is modified in place. It is given probabilities and nothing else, not even for a moment: in fast mode
+    another thread plays it meanwhile, and regrets that grow by the size of regrets have no end.
+    """
     if total > _SMALLEST_TOTAL:
         scale = 1.0 / total
         for slot in range(first, last):
-            strategy[at(slot)] *= scale
+            strategy[at(slot)] = shares[at(slot)] * scale
     else:
         for slot in range(first, last):
             strategy[at(slot)] = 1.0 / (last - first)
@@ -71,9 +75,9 @@ def regret_matching(values, strategy, tables, first, last, iteration, parameters
     for slot in range(first, last):
         regret = tables[REGRET, at(slot)] + values[at(slot)] - value
         tables[REGRET, at(slot)] = regret
-        strategy[at(slot)] = max(regret, 0.0)
-        total += strategy[at(slot)]
-    play_in_proportion(strategy, first, last, total)
+        values[at(slot)] = max(regret, 0.0)
+        total += values[at(slot)]
+    play_in_proportion(values, strategy, first, last, total)
     return value
 
 
@@ -84,9 +88,9 @@ def regret_matching_plus(values, strategy, tables, first, last, iteration, param
     for slot in range(first, last):
         regret = max(tables[REGRET, at(slot)] + values[at(slot)] - value, 0.0)
         tables[REGRET, at(slot)] = regret
-        strategy[at(slot)] = regret
+        values[at(slot)] = regret
         total += regret
-    play_in_proportion(strategy, first, last, total)
+    play_in_proportion(values, strategy, first, last, total)
     return value
 
 
@@ -97,9 +101,9 @@ def predictive(values, strategy, tables, first, last, iteration, parameters):
     for slot in range(first, last):
         instant = values[at(slot)] - value
         tables[REGRET, at(slot)] += instant
-        strategy[at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
-        total += strategy[at(slot)]
-    play_in_proportion(strategy, first, last, total)
+        values[at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
+        total += values[at(slot)]
+    play_in_proportion(values, strategy, first, last, total)
     return value
 
 
@@ -110,9 +114,9 @@ def predictive_plus(values, strategy, tables, first, last, iteration, parameters
     for slot in range(first, last):
         instant = values[at(slot)] - value
         tables[REGRET, at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
-        strategy[at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
-        total += strategy[at(slot)]
-    play_in_proportion(strategy, first, last, total)
+        values[at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
+        total += values[at(slot)]
+    play_in_proportion(values, strategy, first, last, total)
     return value
 
 
@@ -138,9 +142,9 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
         regret += values[at(slot)] - value
         regret *= positive if regret > 0.0 else negative
         tables[REGRET, at(slot)] = regret
-        strategy[at(slot)] = max(regret, 0.0)
-        total += strategy[at(slot)]
-    play_in_proportion(strategy, first, last, total)
+        values[at(slot)] = max(regret, 0.0)
+        total += values[at(slot)]
+    play_in_proportion(values, strategy, first, last, total)
     return value
 
 

@@ -361,6 +361,16 @@ def test_costs_of_trees_that_grow_are_those_that_limits_are_planned_with():
     assert found == (costs.GROWN_BYTES_PER_CHILD, costs.GROWN_BYTES_PER_INFOSET, costs.GROWN_BYTES_PER_SLOT)
 
 
+def test_costs_of_threads_by_hand():
+    """Each has a gradient (8), marks (16) and a list (12) of its own; together they keep two lists and owners (4)."""
+    parts = estimator_of("external"), minimizer_of("rm"), uniform(), None, 1, True
+    one = costs_of(Combination(*parts), 2, True, Keys("hash"))
+    fast = costs_of(Combination(*parts, threads=3, together=False), 2, True, Keys("hash"))
+    together = costs_of(Combination(*parts, threads=3, together=True), 2, True, Keys("hash"))
+    assert (fast.node, fast.infoset - one.infoset, fast.slot - one.slot) == (one.node, 2 * 12, 2 * 24)
+    assert (together.node, together.infoset - one.infoset, together.slot - one.slot) == (one.node, 4 * 12, 2 * 24 + 4)
+
+
 def test_memory_by_hand():
     found = estimate_size("kuhn_poker", seconds=20)
     # 12 infosets with two slots; texts "0", "0pb", "0p", "0b": 3 x (1 + 3 + 2 + 2) characters.
