@@ -4,7 +4,7 @@
     python benchmarks/growth.py --seconds=10 --rounds=3 --games=phantom_ttt --schemes=outcome
 
 Both programs take turns in this process, each with a new solver per round, and are given the same CPU time; compiling
-the kernels does not count. "New" is the share of the nodes touched that pyspiel was asked for. The second table takes
+the kernels does not count. A run whose memory is full ends early, and says so. "New" is the share of the nodes touched that pyspiel was asked for. The second table takes
 a game whose tree grows to its end: every infoset was found and no node was new for a while; then both run on.
 """
 
@@ -46,7 +46,7 @@ def their_rate(solver, seconds):
 def our_rate(solver, seconds):
     """Returns the iterations per CPU second of ours, after what it has run."""
     before, begin = solver.iterations, time.process_time()
-    while time.process_time() - begin < seconds:
+    while time.process_time() - begin < seconds and not solver.stopped:
         solver.run(seconds=min(1.0, seconds))
     return (solver.iterations - before) / (time.process_time() - begin)
 
@@ -70,6 +70,8 @@ def cold(game, scheme):
         new.append(solver.tree.num_asked / solver.nodes_touched)
         ratios.append(ours[-1] / theirs[-1])
         found = solver.tree.num_infosets
+        if solver.stopped:
+            print(f"the memory was full after {FLAGS.memory}: the rate of ours is that until then")
         del solver
         gc.collect()
     texts = [f"{statistics.median(x):,.4g}" for x in (ours, theirs)]
