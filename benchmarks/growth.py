@@ -4,8 +4,9 @@
     python benchmarks/growth.py --seconds=10 --rounds=3 --games=phantom_ttt --schemes=outcome
 
 Both programs take turns in this process, each with a new solver per round, and are given the same CPU time; compiling
-the kernels does not count. A run whose memory is full ends early, and says so. "New" is the share of the nodes touched that pyspiel was asked for. The second table takes
-a game whose tree grows to its end: every infoset was found and no node was new for a while; then both run on.
+the kernels does not count. A run whose memory is full ends early, and says so. "New" is the share of the nodes touched
+that pyspiel was asked for. The second table takes games whose trees fit: once less than a thousandth of the nodes
+touched is new, both run on.
 """
 
 import gc
@@ -19,9 +20,10 @@ import mccfr_plus
 
 FLAGS = flags.FLAGS
 
+MOST_NEW = 1e-3  # share of new nodes on a tree that has grown
 THEIRS = {"outcome": pyspiel.OutcomeSamplingMCCFRSolver, "external": pyspiel.ExternalSamplingMCCFRSolver}
 
-flags.DEFINE_multi_string("games", ["phantom_ttt", "liars_dice(numdice=2)"], "Games that do not fit")
+flags.DEFINE_multi_string("games", ["phantom_ttt", "liars_dice(numdice=2)"], "Games that do not fit; none: empty")
 flags.DEFINE_list("schemes", list(THEIRS), "Schemes")
 flags.DEFINE_multi_string(
     "grown_games", ["dark_hex(num_rows=2,num_cols=3)", "liars_dice"], "Games whose trees grow to the end"
@@ -92,18 +94,24 @@ def cold(game, scheme):
 def warm(game, scheme):
     """Prints the medians once the tree has grown."""
     loaded = pyspiel.load_game(game)
-    solver, before = grown(loaded, scheme).run(1), -1
-    while solver.tree.num_asked != before:
-        before = solver.tree.num_asked
-        solver.run(seconds=3 * FLAGS.warm_seconds)
-    other, ratios, ours, theirs = THEIRS[scheme](loaded), [], [], []
+    solver, share = grown(loaded, scheme).run(1), 1.0
+    while share > MOST_NEW:
+        share = new_share(solver, lambda: solver.run(seconds=FLAGS.warm_seconds))
+    other, ratios, ours, theirs, new = THEIRS[scheme](loaded), [], [], [], []
     for _ in range(FLAGS.rounds):
         theirs.append(their_rate(other, FLAGS.warm_seconds))
-        ours.append(our_rate(solver, FLAGS.warm_seconds))
+        new.append(new_share(solver, lambda: ours.append(our_rate(solver, FLAGS.warm_seconds))))
         ratios.append(ours[-1] / theirs[-1])
     texts = [f"{statistics.median(x):,.4g}" for x in (ours, theirs)]
-    spread = f"{min(ratios):.2f}..{max(ratios):.2f}"
-    row([game, scheme, *texts, f"{statistics.median(ratios):.1f}", spread, "0%", f"{solver.tree.num_infosets:,}"])
+    spread, share = f"{min(ratios):.2f}..{max(ratios):.2f}", f"{statistics.median(new):.3%}"
+    row([game, scheme, *texts, f"{statistics.median(ratios):.1f}", spread, share, f"{solver.tree.num_infosets:,}"])
+
+
+def new_share(solver, run):
+    """Returns the share of the nodes touched meanwhile that pyspiel was asked for."""
+    asked, touched = solver.tree.num_asked, solver.nodes_touched
+    run()
+    return (solver.tree.num_asked - asked) / (solver.nodes_touched - touched)
 
 
 def main(_):
@@ -112,12 +120,12 @@ def main(_):
     heading = ["game", "scheme", "ours, it/s", "C++, it/s", "ratio", "least..most", "new", "infosets"]
     print(f"cold: the first {FLAGS.seconds:g} CPU seconds, medians of {FLAGS.rounds}")
     row(heading)
-    for game in FLAGS.games:
+    for game in filter(None, FLAGS.games):
         for scheme in FLAGS.schemes:
             cold(game, scheme)
-    print("\ngrown: the same tree, once nothing is new")
+    print(f"\ngrown: once less than {MOST_NEW:.1%} is new, medians of {FLAGS.rounds}")
     row(heading)
-    for game in FLAGS.grown_games:
+    for game in filter(None, FLAGS.grown_games):
         for scheme in FLAGS.schemes:
             try:
                 warm(game, scheme)
