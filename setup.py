@@ -5,6 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
+PLOT = ["matplotlib>=3.8"]
 
 setup(
     name="mccfr_plus",
@@ -25,8 +26,8 @@ setup(
         "tqdm>=4.60",
     ],
     extras_require={
-        "test": ["pytest>=8", "hypothesis>=6", "ruff>=0.9", "mypy>=1.10"],
-        "plot": ["matplotlib>=3.8"],
+        "test": ["pytest>=8", "hypothesis>=6", "ruff>=0.9", "mypy>=1.10", *PLOT],
+        "plot": PLOT,
     },
     entry_points={"console_scripts": ["mccfr-plus=mccfr_plus.cli.main:main"]},
     classifiers=[

@@ -31,3 +31,7 @@ class CheckError(MccfrPlusError, AssertionError):
 
 class CheckpointError(MccfrPlusError, ValueError):
     """A checkpoint that cannot be written or read, is in use, or belongs to another game or to other parts."""
+
+
+class RecordError(MccfrPlusError, ValueError):
+    """A record of a run, or a directory of them, that cannot be written or read, or is of something else."""

@@ -26,12 +26,14 @@ class Command(ABC):
         name: The word after `mccfr-plus`.
         summary: One line of what it does.
         positionals: Names of the arguments that are no flags, all of them required.
+        repeats_last: Whether the last of them may be given several times.
         notes: What the help says after the flags.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     positionals: ClassVar[tuple[str, ...]] = ()
+    repeats_last: ClassVar[bool] = False
     notes: ClassVar[str] = ""
 
     @abstractmethod
@@ -43,7 +45,7 @@ class Command(ABC):
         """Does the work.
 
         Args:
-            arguments: As many as `positionals`.
+            arguments: As many as `positionals`, or more if the last one repeats.
             values: The parsed `flags.FlagValues`; a flag is an attribute.
 
         Raises:
@@ -71,14 +73,15 @@ class Command(ABC):
         if len(arguments) < len(self.positionals):
             missing = self.positionals[len(arguments)]
             raise UsageError(f"{missing} is missing: {self.usage()}.{self._see_help()}")
-        if len(arguments) > len(self.positionals):
+        if len(arguments) > len(self.positionals) and not self.repeats_last:
             extra = arguments[len(self.positionals)]
             raise UsageError(f"unexpected argument {extra!r}: {self.usage()}.{self._see_help()}")
         return arguments, values
 
     def usage(self) -> str:
         """Returns the line that shows how to call it."""
-        return " ".join([PROGRAM, self.name, *self.positionals, "[--flags]"])
+        more = ["..."] if self.repeats_last else []
+        return " ".join([PROGRAM, self.name, *self.positionals, *more, "[--flags]"])
 
     def help(self) -> str:
         """Returns usage, flags with their defaults, and the notes."""

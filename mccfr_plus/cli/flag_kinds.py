@@ -199,7 +199,7 @@ class _OnOff(flags.BooleanParser):
 def _split(text: str) -> list[str]:
     names, depth = [""], 0
     for character in text:
-        depth += (character == "(") - (character == ")")
+        depth += (character in "([") - (character in ")]")
         if character == "," and depth == 0:
             names.append("")
         else:

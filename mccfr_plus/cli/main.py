@@ -20,6 +20,7 @@ from typing import NoReturn
 
 from mccfr_plus.cli.benchmark import BenchmarkCommand
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError
+from mccfr_plus.cli.compare import CompareCommand
 from mccfr_plus.cli.evaluate import EvaluateCommand
 from mccfr_plus.cli.games import GamesCommand
 from mccfr_plus.cli.solve import SolveCommand
@@ -28,7 +29,14 @@ from mccfr_plus.errors import MccfrPlusError
 
 COMMANDS: dict[str, Command] = {
     command.name: command
-    for command in (SolveCommand(), StatsCommand(), EvaluateCommand(), GamesCommand(), BenchmarkCommand())
+    for command in (
+        SolveCommand(),
+        CompareCommand(),
+        StatsCommand(),
+        EvaluateCommand(),
+        GamesCommand(),
+        BenchmarkCommand(),
+    )
 }
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141

@@ -1,0 +1,127 @@
+"""`mccfr-plus compare`: games x algorithms x seeds over the cores of this machine; records, a table and pictures."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from absl import flags
+
+from mccfr_plus.cli import output, trees
+from mccfr_plus.cli.command import PROGRAM, Command, UsageError
+from mccfr_plus.cli.compare_view import View
+from mccfr_plus.cli.flag_kinds import Count, Names, Positive, Text, define_switch
+from mccfr_plus.errors import ConfigError, RecordError
+from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
+from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
+from mccfr_plus.experiments.plot import AXES, matplotlib, plot_curves
+from mccfr_plus.experiments.points import limit_of
+from mccfr_plus.experiments.workers import DONE, STOPPED, run_all
+
+_DEFAULT_ALGORITHMS = ("external", "outcome", "cfr+")
+
+
+class CompareCommand(Command):
+    """Runs a matrix of games, algorithms and seeds."""
+
+    name = "compare"
+    summary = "Run algorithms side by side, over seeds, and draw what they reach."
+    positionals = ("GAME",)
+    repeats_last = True
+    notes = (
+        trees.GAME_NOTE
+        + """
+algorithms
+  external, outcome(epsilon=0.3), ...     an estimator with rm and its average
+  external/rm+, full/dcfr/uniform         estimator/minimizer/averaging, as for solve
+  external[batch=8,baseline=True]         with options: alternating, batch, baseline, threads
+  cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, by the names of their papers
+  openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
+  openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
+
+Every run's record is a file of JSON lines in DIR/runs, written as it is measured. Give the same command again to go on
+where a comparison was killed or stopped (Ctrl-C): nothing that was recorded is repeated. OpenSpiel's solvers do not
+count histories: theirs are those that our solver with the same scheme has touched after as many iterations.
+"""
+    )
+
+    def define_flags(self, values: flags.FlagValues) -> None:
+        meaning = "Algorithms, separated by commas; see below."
+        flags.DEFINE(Names("NAME,..."), "algorithms", list(_DEFAULT_ALGORITHMS), meaning, values)
+        flags.DEFINE(Count(), "seeds", 5, "How many runs of each: seeds 1 to N.", values)
+        flags.DEFINE(Count(), "nodes", None, "Length of a run in histories touched, such as 1e7.", values)
+        flags.DEFINE(Count(), "iterations", None, "Length of a run in iterations.", values)
+        flags.DEFINE(Positive("SECONDS"), "seconds", None, "Length of a run in seconds.", values)
+        flags.DEFINE(Count(), "points", None, "Measuring points of a run. Default: as many as cost little.", values)
+        flags.DEFINE(Text("DIR"), "out", None, "Directory of records and pictures; made if it is not there.", values)
+        flags.DEFINE(Count(), "processes", None, "Runs at a time. Default: one per core.", values)
+        keys = (
+            "out, and rows: a list with game, algorithm, seeds, nodes, iterations, seconds (means over seeds at the "
+            "end), exploitability (mean), low, high (quantiles 5 % and 95 %); failed: a list of texts; pictures"
+        )
+        output.define_json(values, keys)
+        define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
+
+    def run(self, arguments: list[str], values: Any) -> None:
+        if values.out is None:
+            raise UsageError(f"--out=DIR is missing: say where records go. See {PROGRAM} {self.name} --help.")
+        comparison = Comparison(
+            tuple(arguments),
+            tuple(values.algorithms),
+            tuple(range(1, values.seeds + 1)),
+            limit_of(nodes=values.nodes, iterations=values.iterations, seconds=values.seconds),
+            values.points,
+        )
+        directory = Directory(values.out, comparison)
+        output.show_notes()
+        about = about_here(shlex.join([PROGRAM, *sys.argv[1:]]))
+        failures: dict[int, str] = {}
+        with directory, View(comparison, quiet=values.quiet) as view:
+            for news in run_all(directory, about, values.processes):
+                view.show(news)
+                if news.outcome not in (None, DONE, STOPPED):
+                    failures[news.number] = f"{view.name_of(news.number)}: {news.outcome}"
+        failed = [text for _, text in sorted(failures.items())]
+        _, curves = curves_of(values.out)
+        pictures = _draw(comparison, curves, directory.path, values.quiet)
+        rows = final_rows(curves)
+        _print_table(rows)
+        if values.json:
+            output.print_json({"out": values.out, "rows": rows, "failed": failed, "pictures": pictures})
+        if failed:
+            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+            raise RecordError(f"{len(failed)} of {len(comparison.runs())} runs failed: {failed[0]}{more}")
+
+
+def _draw(comparison: Comparison, curves: list[Curve], path: Path, quiet: bool) -> list[str]:
+    """Writes a picture per unit; returns their names. Without matplotlib it says what is missing."""
+    try:
+        matplotlib()
+    except ConfigError as error:
+        if not quiet:
+            print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return []
+    if not curves:
+        return []
+    names = []
+    for unit in AXES:
+        files = [path / f"exploitability-{unit}.{ending}" for ending in ("png", "svg")]
+        plot_curves(curves, files, unit=unit, algorithms=comparison.algorithms, source=f"Records: {path}/runs.")
+        names += [str(file) for file in files]
+    return names
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    heading = ["algorithm", "seeds", "nodes", "iterations", "seconds", "exploitability", "5 %", "95 %"]
+    table = [heading]
+    game = None
+    for row in rows:
+        if row["game"] != game:
+            game = row["game"]
+            table.append([game])
+        numbers = [output.short(row["nodes"]), output.short(row["iterations"]), output.number(row["seconds"], 3)]
+        spread = [output.number(row[name], 4) for name in ("exploitability", "low", "high")]
+        table.append([f"  {row['algorithm']}", str(row["seeds"]), *numbers, *spread])
+    output.print_table(table)

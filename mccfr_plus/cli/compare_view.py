@@ -1,0 +1,68 @@
+"""What `mccfr-plus compare` shows while it runs: a line per run under way, and how far all of them are."""
+
+from __future__ import annotations
+
+import sys
+
+from tqdm import tqdm
+
+from mccfr_plus.experiments.comparison import Comparison
+from mccfr_plus.experiments.workers import DONE, STOPPED, News
+
+_OVERALL = "{desc} {percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} gone, {remaining} left"
+_ONE = "{desc} {percentage:3.0f}%|{bar:20}|"
+
+
+class View:
+    """Progress bars on a terminal, otherwise a line for each run that has ended.
+
+    Args:
+        comparison: What is run.
+        quiet: Show nothing.
+    """
+
+    def __init__(self, comparison: Comparison, *, quiet: bool):
+        self._names = [f"{game}  {algorithm}  seed {seed}" for game, algorithm, seed in comparison.runs()]
+        self._quiet = quiet
+        self._is_terminal = not quiet and sys.stderr.isatty()
+        self._progress = [0.0] * len(self._names)
+        self._bars: dict[int, tqdm] = {}
+        self._num_ended = 0
+        self._overall = tqdm(
+            total=len(self._names), desc="all", bar_format=_OVERALL, leave=False, disable=not self._is_terminal
+        )
+
+    def name_of(self, number: int) -> str:
+        """Returns what a run is called."""
+        return self._names[number]
+
+    def show(self, news: News) -> None:
+        """Shows what has happened."""
+        name = self._names[news.number]
+        self._progress[news.number] = 0.0 if news.outcome == STOPPED else news.progress
+        if news.outcome is None:
+            if self._is_terminal:
+                bar = self._bars.get(news.number) or self._new_bar(news.number)
+                bar.n = news.progress
+                bar.refresh()
+        else:
+            self._num_ended += 1
+            bar = self._bars.pop(news.number, None)
+            if bar is not None:
+                bar.close()
+            if not self._quiet:
+                what = news.outcome if news.outcome in (DONE, STOPPED) else f"failed: {news.outcome}"
+                tqdm.write(f"{self._num_ended}/{len(self._names)}  {name}  {what}", file=sys.stderr)
+        self._overall.n = sum(self._progress)
+        self._overall.refresh()
+
+    def _new_bar(self, number: int) -> tqdm:
+        self._bars[number] = tqdm(total=1.0, desc=self._names[number], bar_format=_ONE, leave=False)
+        return self._bars[number]
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for bar in (*self._bars.values(), self._overall):
+            bar.close()

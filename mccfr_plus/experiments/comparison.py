@@ -1,0 +1,223 @@
+"""A comparison: games x algorithms x seeds, and the directory that holds their records."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import importlib.metadata
+import itertools
+import json
+import os
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
+from mccfr_plus.experiments.algorithm import algorithm_of
+from mccfr_plus.experiments.points import Limit, affordable_points, measuring_points
+from mccfr_plus.experiments.race import Run
+from mccfr_plus.experiments.record import record_errors
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree
+
+SPEC_FILE = "comparison.json"
+FORMAT, VERSION = "mccfr_plus.comparison", 1
+_OURS = {"runs", ".claim.lock"}  # what a process that is killed at once leaves
+_PACKAGES = ("mccfr_plus", "open_spiel", "numpy", "numba")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared.
+
+    Args:
+        games: Game strings.
+        algorithms: See `algorithm_of`.
+        seeds: The same for each game and algorithm.
+        limit: How long each run is.
+        points: How many measuring points a run has; None: as many as cost little.
+
+    Raises:
+        ConfigError: If there is nothing to compare, something twice, or an algorithm is not known.
+        GameError: If a game is not known.
+    """
+
+    games: tuple[str, ...]
+    algorithms: tuple[str, ...]
+    seeds: tuple[int, ...]
+    limit: Limit
+    points: int | None = None
+
+    def __post_init__(self) -> None:
+        for what, items in (("games", self.games), ("algorithms", self.algorithms), ("seeds", self.seeds)):
+            if not items:
+                raise ConfigError(f"no {what} given: a comparison needs at least one.")
+            twice = [item for item in items if items.count(item) > 1]
+            if twice:
+                raise ConfigError(f"{what}: {twice[0]!r} is given twice.")
+        for algorithm in self.algorithms:
+            algorithm_of(algorithm)
+        for game in self.games:
+            load_game(game)
+        if self.points is not None:
+            measuring_points(self.limit, self.points)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns plain values, as in the directory's file."""
+        return {
+            "games": list(self.games),
+            "algorithms": list(self.algorithms),
+            "seeds": list(self.seeds),
+            "unit": self.limit.unit,
+            "total": self.limit.total,
+            "points": self.points,
+        }
+
+    def points_of(self, tree: GameTree) -> tuple[float, ...]:
+        """Returns where runs on a game are measured."""
+        count = affordable_points(tree, self.limit) if self.points is None else self.points
+        return measuring_points(self.limit, count)
+
+    def runs(self) -> list[tuple[str, str, int]]:
+        """Returns game, algorithm and seed of each run; the first seed of all comes before the second of any.
+
+        What does not depend on the seed is run once.
+        """
+        return [
+            (game, algorithm, seed)
+            for game in self.games
+            for seed, algorithm in itertools.product(self.seeds, self.algorithms)
+            if seed == self.seeds[0] or algorithm_of(algorithm).is_random
+        ]
+
+
+class Directory:
+    """The directory of a comparison: its description, and a record per run. One process at a time writes to it.
+
+    Args:
+        path: It is made if it is not there.
+        comparison: What is compared; if the directory holds a comparison already, it must be this one.
+
+    Raises:
+        RecordError: If it holds another comparison or other files, is in use, or cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike, comparison: Comparison):
+        self.path, self.comparison = Path(path), comparison
+        self._claim: Claim | None = None
+        self._check()
+
+    def _check(self) -> None:
+        """Raises RecordError if the directory is no place for this comparison. Nothing is written."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RecordError(f"{self.path} is a file: give a directory.")
+        if (self.path / SPEC_FILE).exists():
+            found = read_comparison(self.path).as_dict()
+            for name, value in self.comparison.as_dict().items():
+                if found[name] != value:
+                    raise RecordError(
+                        f"{self.path} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Give "
+                        "another directory, or the same command as before."
+                    )
+        elif self.path.exists() and {entry.name for entry in self.path.iterdir()} - _OURS:
+            raise RecordError(f"{self.path} holds other files and no comparison: give another directory.")
+
+    def __enter__(self) -> Directory:
+        with record_errors(self.path):
+            (self.path / "runs").mkdir(parents=True, exist_ok=True)
+        try:
+            self._claim = Claim(self.path / ".claim")
+        except CheckpointError as error:
+            raise RecordError(str(error)) from None
+        self._check()
+        spec = self.path / SPEC_FILE
+        if not spec.exists():
+            text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
+            temporary = spec.with_suffix(".tmp")
+            with record_errors(spec):
+                temporary.write_text(text + "\n", encoding="utf-8")
+                os.replace(temporary, spec)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._claim is not None:
+            self._claim.release()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_claim": None}  # the claim is this process's
+
+    def run_of(self, game: str, algorithm: str, seed: int, points: Sequence[float] = ()) -> Run:
+        """Returns one run, with its files' names."""
+        name = run_name(game, algorithm, seed)
+        folder = self.path / "runs"
+        is_first = seed == self.comparison.seeds[0]
+        return Run(
+            game,
+            algorithm,
+            seed,
+            self.comparison.limit,
+            tuple(points),
+            folder / f"{name}.jsonl",
+            folder / f"{name}.checkpoint",
+            folder / f"{name}.policy.npz" if is_first else None,
+        )
+
+
+def read_comparison(path: str | os.PathLike) -> Comparison:
+    """Returns the comparison that a directory holds.
+
+    Raises:
+        RecordError: If it holds none, or one of another version.
+    """
+    spec = Path(path) / SPEC_FILE
+    try:
+        with record_errors(spec, "read"):
+            found = json.loads(spec.read_text(encoding="utf-8"))
+        if found["format"] != FORMAT or found["version"] != VERSION:
+            raise KeyError
+        lists = {name: tuple(found[name]) for name in ("games", "algorithms", "seeds")}
+        return Comparison(**lists, limit=Limit(found["unit"], found["total"]), points=found["points"])
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, RecordError | ConfigError):
+            raise
+        raise RecordError(f"{spec} is no description of a comparison of this version.") from None
+
+
+def about_here(command: str) -> dict[str, Any]:
+    """Returns where and when something runs: versions, machine, command."""
+    return {
+        "command": command,
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def run_name(game: str, algorithm: str, seed: int) -> str:
+    """Returns the name of a run's files, which nothing else has."""
+    digest = hashlib.blake2b(f"{game}\n{algorithm}".encode(), digest_size=4).hexdigest()
+    return "-".join([_slug(game), _slug(algorithm), digest, f"seed{seed}"])
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9+]+", "_", text.lower()).strip("_")[:40]
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,141 @@
+"""Curves as pictures, for paper and screen: PNG and SVG, both axes logarithmic."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.experiments.curves import HIGH, LOW, Curve
+from mccfr_plus.experiments.record import record_errors
+
+# Okabe, Ito 2008: told apart with any colour vision; markers and dashes differ as well, for print in grey.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+DASHES = ("-", "--", "-.", ":")
+MARKERS = "osD^vP*X"
+
+AXES = {
+    "nodes": "histories touched",
+    "iterations": "iterations",
+    "seconds": "seconds (run alone, without evaluations)",
+}
+MEASURE_LABELS = {
+    "exploitability": "exploitability (NashConv / players, game's payoffs)",
+    "nash_conv": "NashConv (sum over players, game's payoffs)",
+}
+
+
+def matplotlib() -> Any:
+    """Returns matplotlib, set to draw into files.
+
+    Raises:
+        ConfigError: If it is not installed; the message says how to install it.
+    """
+    try:
+        import matplotlib as found
+    except ImportError:
+        raise ConfigError("pictures need matplotlib: pip install 'mccfr_plus[plot]'.") from None
+    found.use("Agg")
+    return found
+
+
+def colour_of(number: int) -> str:
+    """Returns the colour of a comparison's algorithm, by its place in the list."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def plot_curves(
+    curves: Sequence[Curve],
+    paths: Sequence[str | os.PathLike],
+    *,
+    unit: str = "nodes",
+    measure: str = "exploitability",
+    algorithms: Sequence[str] | None = None,
+    source: str = "",
+) -> None:
+    """Draws one panel per game, with mean and band over seeds, and writes it to files.
+
+    Args:
+        curves: Of one or more games.
+        paths: Files to write; the ending says what: .png, .svg, .pdf.
+        unit: What the horizontal axis shows: nodes, iterations or seconds.
+        measure: exploitability or nash_conv.
+        algorithms: In the order of their colours; None: as they come.
+        source: A line below the picture: where the numbers are from.
+
+    Raises:
+        ConfigError: If there is nothing to draw, or matplotlib is missing.
+        RecordError: If a file cannot be written.
+    """
+    if not curves:
+        raise ConfigError("no run has a measuring point yet: there is nothing to draw.")
+    matplotlib()
+    from matplotlib.figure import Figure
+
+    games = list(dict.fromkeys(curve.game for curve in curves))
+    algorithms = list(algorithms or dict.fromkeys(curve.algorithm for curve in curves))
+    columns = min(len(games), 2)
+    rows = -(-len(games) // columns)
+    figure = Figure(figsize=(6.4 * columns, 4.4 * rows + 0.5), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel in panels[len(games) :]:
+        panel.set_visible(False)
+    for panel, game in zip(panels, games, strict=False):
+        for curve in curves:
+            if curve.game == game:
+                _draw(panel, curve, algorithms.index(curve.algorithm), unit, measure)
+        panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=MEASURE_LABELS[measure])
+        panel.set_title(game if len(game) <= 60 else f"{game[:57]}...", fontsize=10)
+        panel.grid(True, which="major", alpha=0.35)
+        panel.grid(True, which="minor", alpha=0.12)
+        panel.legend(fontsize=8)
+    seeds = sorted({curve.num_seeds for curve in curves})
+    note = f"line: mean of {' to '.join(map(str, seeds[:: max(len(seeds) - 1, 1)]))} seeds"
+    if seeds[-1] > 1:
+        note += f"; band: {LOW:.0%} to {HIGH:.0%} of them"
+    figure.supxlabel(f"{note}. {source}".strip(), fontsize=7, color="#444444")
+    for path in map(Path, paths):
+        _write(figure, path)
+
+
+def _draw(panel: Any, curve: Curve, number: int, unit: str, measure: str) -> None:
+    x, mean = curve.x(unit), curve.mean(measure)
+    low, high = curve.band(measure)
+    positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis
+    colour = colour_of(number)
+    label = curve.algorithm
+    panel.plot(
+        x[positive],
+        mean[positive],
+        color=colour,
+        linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
+        marker=MARKERS[number % len(MARKERS)],
+        markersize=3.5,
+        markevery=max(1, positive.sum() // 12),
+        linewidth=1.5,
+        label=label,
+    )
+    if curve.num_seeds > 1:
+        floor = mean[positive].min(initial=1.0) * 1e-3
+        panel.fill_between(
+            x[positive], low[positive].clip(floor), high[positive].clip(floor), color=colour, alpha=0.18, linewidth=0
+        )
+
+
+def _write(figure: Any, path: Path) -> None:
+    """Writes the whole picture or nothing."""
+    with record_errors(path):
+        handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+        try:
+            figure.savefig(temporary, dpi=150)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,84 @@
+"""How long a run is, and where along it the average policy is evaluated: points as far apart on a logarithmic axis."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.tree.game_tree import GameTree
+
+UNITS = ("nodes", "iterations", "seconds")
+
+LEAST, MOST = 12, 60  # points of a run
+_DECADES = 4.0  # that the points go over, at the most
+_SHARE = 0.03  # of a run's work that evaluations may take
+# An evaluation streams over the leaf tables twice per player; what it costs per history, in visits of a sampled walk.
+_EVALUATION_COST = 0.5
+
+
+class Limit(NamedTuple):
+    """How long a run is."""
+
+    unit: str  # one of `UNITS`
+    total: float
+
+    def done(self, runner: Any) -> float:
+        """Returns how much of it has been run."""
+        return float(getattr(runner, self.unit))
+
+    def iterations_to(self, runner: Any, target: float) -> int:
+        """Returns how many iterations to run next so that the target is not passed, at least 1.
+
+        It depends on what was run so far alone, and ends in single iterations: so the first iteration at or beyond the
+        target is found, wherever a run was interrupted before. Only if iterations differ wildly is it missed by a few.
+        """
+        done, iterations = self.done(runner), runner.iterations
+        if self.unit == "iterations":
+            return round(target - done)
+        if not iterations or done <= 0.0:
+            return 1
+        missing = (target - done) * iterations / done
+        # The mean of k iterations is known to about 1 / sqrt(k), and the sum of the next ones strays by about its root.
+        careful = missing * (1.0 - 2.0 / math.sqrt(iterations + 3)) - 3.0 * math.sqrt(missing)
+        return max(1, min(math.floor(careful), iterations))
+
+
+def limit_of(**given: float | None) -> Limit:
+    """Returns the limit of the one argument that is no None.
+
+    Raises:
+        ConfigError: If there is none, more than one, or one that is no number of at least 1 (seconds: above 0).
+    """
+    chosen = {unit: total for unit, total in given.items() if total is not None}
+    if len(chosen) != 1:
+        what = "none" if not chosen else " and ".join(chosen)
+        raise ConfigError(f"a run needs one limit, {what} given: give one of {', '.join(UNITS)}.")
+    ((unit, total),) = chosen.items()
+    if not math.isfinite(total) or total <= 0 or (unit != "seconds" and total < 1):
+        raise ConfigError(f"{unit}={total!r}: must be a number, {'above 0' if unit == 'seconds' else 'at least 1'}.")
+    return Limit(unit, float(total))
+
+
+def measuring_points(limit: Limit, count: int) -> tuple[float, ...]:
+    """Returns at most `count` numbers up to the limit, evenly spaced on a logarithmic axis, whole but for seconds.
+
+    Raises:
+        ConfigError: If `count` is less than 1.
+    """
+    if count < 1:
+        raise ConfigError(f"{count} measuring points: give at least one.")
+    is_time = limit.unit == "seconds"
+    decades = _DECADES if is_time else min(_DECADES, math.log10(limit.total))
+    if count == 1 or decades == 0.0:
+        return (limit.total,)
+    numbers = [limit.total * 10.0 ** (-decades * (1.0 - index / (count - 1))) for index in range(count - 1)]
+    return (*sorted({number if is_time else float(round(number)) for number in numbers} - {limit.total}), limit.total)
+
+
+def affordable_points(tree: GameTree, limit: Limit) -> int:
+    """Returns how many evaluations take a small share of a run, from 12 to 60; 25 for limits that are not in nodes."""
+    if limit.unit != "nodes":
+        return 25
+    cost = _EVALUATION_COST * tree.num_nodes * tree.num_players
+    return int(min(max(_SHARE * limit.total / cost, LEAST), MOST))

@@ -1,0 +1,140 @@
+"""`mccfr-plus compare`: a whole comparison, one that is killed, and what is refused."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from mccfr_plus.experiments.record import read_record
+
+SHORT = ["--seeds=2", "--nodes=3e4", "--points=6", "--processes=1"]  # each process takes seconds to start
+
+GAMES = ["kuhn_poker", "kuhn_poker(players=3)"]
+
+
+def records(path):
+    return {file.name: read_record(file) for file in sorted((path / "runs").glob("*.jsonl"))}
+
+
+def numbers(path):
+    return {
+        name: [(p.iterations, p.nodes, p.nash_conv) for p in points] for name, (_, points, _) in records(path).items()
+    }
+
+
+def test_a_comparison(command, tmp_path):
+    path = tmp_path / "out"
+    arguments = ["compare", *GAMES, "--algorithms=external[batch=2],cfr+,openspiel:external"]
+    found = command(*arguments, *SHORT, f"--out={path}", "--json")
+    assert found.code == 0, found.err
+    assert len(found.err.splitlines()) == 10  # two games, two seeds of what is random
+    rows = found.json["rows"]
+    assert [(row["game"], row["algorithm"]) for row in rows] == [
+        (game, algorithm) for game in GAMES for algorithm in ("external[batch=2]", "cfr+", "openspiel:external")
+    ]
+    for row in rows:
+        assert row["nodes"] >= 3e4
+        assert row["low"] <= row["exploitability"] <= row["high"]
+        assert row["seeds"] == (1 if row["algorithm"] == "cfr+" else 2)
+    assert found.json["failed"] == []
+    header, points, ended = records(path)[next(name for name in records(path) if "batch" in name)]
+    assert header["command"].startswith("mccfr-plus ")
+    assert set(header["versions"]) == {"python", "mccfr_plus", "open_spiel", "numpy", "numba"}
+    assert header["machine"]["cores"] == os.cpu_count()
+    assert [point.target for point in points] == header["points"][-len(points) :]
+    assert len(header["points"]) == 6
+    assert ended["seconds"] == pytest.approx(points[-1].seconds)
+    before = numbers(path)
+    again = command(*arguments, *SHORT, f"--out={path}", "--json", "--quiet")
+    assert again.err == ""
+    assert again.json["rows"] == rows
+    assert numbers(path) == before
+
+
+def test_pictures(command, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "out"
+    found = command("compare", "kuhn_poker", "--algorithms=external", *SHORT, f"--out={path}", "--json", "--quiet")
+    names = {f"exploitability-{unit}.{end}" for unit in ("nodes", "iterations", "seconds") for end in ("png", "svg")}
+    assert names <= {file.name for file in path.iterdir()}
+    assert {os.path.basename(name) for name in found.json["pictures"]} == names
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
+def test_a_comparison_that_is_ended_goes_on(command, start, tmp_path, signal_number):
+    arguments = ["compare", "leduc_poker", "--algorithms=external,outcome", "--seeds=1", "--points=30"]
+    arguments += ["--nodes=3e7", "--quiet", "--processes=1"]
+    whole, path = tmp_path / "whole", tmp_path / "out"
+    process = start(*arguments, f"--out={path}")
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not any((path / "runs").glob("*.jsonl")):
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(signal_number)
+    out, err = process.communicate(timeout=120)
+    if signal_number == signal.SIGINT:
+        assert (process.returncode, out, err) == (130, "", "mccfr-plus: interrupted\n")
+    before = numbers(path)
+    assert before
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:  # the processes of a killed one end when they see that it is gone
+        found = command(*arguments, f"--out={path}")
+        if found.code == 0:
+            break
+        time.sleep(0.5)
+    assert found.code == 0, found.err
+    after = numbers(path)
+    for name, points in before.items():
+        assert after[name][: len(points)] == points
+    assert command(*arguments, f"--out={whole}").code == 0
+    assert after == numbers(whole)
+
+
+def test_a_run_that_fails_does_not_end_the_others(command, tmp_path):
+    path = tmp_path / "out"
+    found = command(
+        "compare",
+        "dark_hex(num_rows=2,num_cols=3)",
+        "kuhn_poker",
+        "--algorithms=external",
+        *SHORT,
+        f"--out={path}",
+        "--json",
+    )
+    assert found.code == 2
+    assert (
+        "2 of 4 runs failed: dark_hex(num_rows=2,num_cols=3) external seed 1: dark_hex has imperfect rec" in found.err
+    )
+    assert "Traceback" not in found.err
+    assert [row["game"] for row in found.json["rows"]] == ["kuhn_poker"]
+    assert len(found.json["failed"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["kuhn_poker"], ["--out=DIR is missing"]),
+        ([], ["GAME is missing", "compare GAME ... [--flags]"]),
+        (["kuhn_poker", "--out=X"], ["a run needs one limit, none given: give one of nodes, iterations, seconds"]),
+        (["kuhn_poker", "--out=X", "--nodes=9", "--seconds=1"], ["nodes and seconds given"]),
+        (["kuhn_poker", "--out=X", "--nodes=1e6", "--seeds=0"], ["seeds", "at least 1"]),
+        (
+            ["kuhn_poker", "--out=X", "--nodes=1e6", "--algorithms=externl"],
+            ["Did you mean 'external'?", "openspiel:cfr"],
+        ),
+        (["kuhn_pokr", "--out=X", "--nodes=1e6"], ["kuhn_pokr"]),
+        (["kuhn_poker", "--out=X", "--nodes=1e6", "--algorithms="], ["algorithms"]),
+    ],
+)
+def test_what_is_refused(command, tmp_path, monkeypatch, arguments, parts):
+    monkeypatch.chdir(tmp_path)
+    command("compare", *arguments).assert_one_line_error(*parts)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_directory_of_another_comparison(command, tmp_path):
+    path = tmp_path / "out"
+    assert command("compare", "kuhn_poker", "--algorithms=cfr", *SHORT, f"--out={path}", "--quiet").code == 0
+    found = command("compare", "kuhn_poker", "--algorithms=cfr+", *SHORT, f"--out={path}")
+    found.assert_one_line_error("holds another comparison: its algorithms are ['cfr'], not ['cfr+']")

@@ -1,0 +1,100 @@
+"""Names of algorithms: what they stand for, and what is refused."""
+
+import pytest
+
+from mccfr_plus import ConfigError, compile_game
+from mccfr_plus.experiments.algorithm import CPP, NAMED, OPENSPIEL, OURS, PYTHON, algorithm_of, known_names
+from mccfr_plus.experiments.runner import runner_of
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "options"),
+    [
+        ("external", ("external", "rm", None), {}),
+        ("outcome(epsilon=0.3)/rm+/linear", ("outcome(epsilon=0.3)", "rm+", "linear"), {}),
+        ("external[batch=8, baseline=True]", ("external", "rm", None), {"batch": 8, "baseline": True}),
+        ("full/dcfr/power(gamma=3.0)[alternating=False]", ("full", "dcfr", "power(gamma=3.0)"), {"alternating": False}),
+        (" cfr+ ", ("full", "rm+", None), {}),
+    ],
+)
+def test_ours(text, parts, options):
+    algorithm = algorithm_of(text)
+    assert (algorithm.library, algorithm.name) == (OURS, "")
+    assert (algorithm.estimator, algorithm.minimizer, algorithm.averaging) == parts
+    assert algorithm.options == options
+    assert algorithm.text == text.strip()
+
+
+def test_openspiels():
+    assert (algorithm_of("openspiel:cfr+").library, algorithm_of("openspiel:cfr+").name) == (CPP, "cfr+")
+    assert (algorithm_of("openspiel_python:dcfr").library, algorithm_of("openspiel_python:dcfr").name) == (
+        PYTHON,
+        "dcfr",
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in known_names() if name != "average_strategy"])
+def test_every_name_runs(name):
+    """The average policy of each is closer to an equilibrium after some iterations than uniform play is (0.458)."""
+    runner = runner_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)
+    runner.run(3, lambda: False)
+    runner.run(2000 if algorithm_of(name).is_random else 60, lambda: False)
+    assert runner.nodes > runner.iterations >= 63
+    assert runner.evaluate().exploitability < 0.2
+    assert runner.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("externl", "Did you mean 'external'.*Known are full, chance"),
+        ("external/rm/linear/more", "no estimator and no algorithm"),
+        ("external//linear", "no estimator and no algorithm"),
+        ("", "write it as"),
+        ("external[batch=8", "write it as"),
+        ("external/rmm", "minimizer='rmm' is not known"),
+        ("external[8]", "write options as name=value"),
+        ("external[speed=8]", "option 'speed' is not known. Give one of alternating, batch"),
+        ("external[batch=0.5]", "batch=0.5 must be a int"),
+        ("external[batch=True]", "batch=True must be a int"),
+        ("external[batch=0]", "batch=0"),
+        ("full[batch=2]", "batch"),
+        ("openspiel:dcfr", "no openspiel:dcfr.*openspiel:cfr"),
+        ("litefg:cfr", "no litefg:cfr"),
+        ("openspiel:cfr[batch=2]", "without brackets"),
+    ],
+)
+def test_what_is_refused(text, message):
+    with pytest.raises(ConfigError, match=message):
+        algorithm_of(text)
+
+
+def test_what_depends_on_the_seed():
+    fixed = [*NAMED, "full/rm", "openspiel:cfr", "openspiel_python:lcfr"]
+    drawn = ["external", "chance", "full/rm/stochastic", "openspiel:external", "openspiel_python:outcome"]
+    assert [algorithm_of(name).is_random for name in (*fixed, *drawn)] == [False] * len(fixed) + [True] * len(drawn)
+
+
+@pytest.mark.parametrize(
+    "name", [f"{library}:{name}" for library, names in OPENSPIEL.items() for name in names if name.endswith("cfr")]
+)
+def test_nodes_of_openspiels_full_traversals(name):
+    """58 histories of Kuhn poker, once for each player."""
+    runner = runner_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)
+    runner.run(7, lambda: False)
+    assert (runner.iterations, runner.nodes) == (7, 7 * 2 * 58)
+
+
+def test_nodes_of_openspiels_sampling_are_those_of_our_twin():
+    tree = compile_game("leduc_poker")
+    theirs, ours = (runner_of(tree, algorithm_of(name), seed=5) for name in ("openspiel:external", "external"))
+    for count in (1, 10, 100):
+        theirs.run(count, lambda: False)
+        ours.run(count, lambda: False)
+        assert theirs.nodes == ours.nodes
+
+
+def test_a_runner_stops_when_told():
+    runner = runner_of(compile_game("leduc_poker"), algorithm_of("openspiel:external"), seed=1)
+    runner.run(10**9, lambda: runner.iterations > 100)
+    assert 100 < runner.iterations < 10**6
