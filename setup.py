@@ -5,7 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
-PLOT = ["matplotlib>=3.8"]
+PLOT = ["matplotlib>=3.8", "bokeh>=3.4"]
 
 setup(
     name="mccfr_plus",

@@ -16,8 +16,10 @@ from mccfr_plus.cli.flag_kinds import Count, Names, Positive, Text, define_switc
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
+from mccfr_plus.experiments.page import bokeh
 from mccfr_plus.experiments.plot import AXES, matplotlib, plot_curves
 from mccfr_plus.experiments.points import limit_of
+from mccfr_plus.experiments.report import write_report
 from mccfr_plus.experiments.workers import DONE, STOPPED, run_all
 
 _DEFAULT_ALGORITHMS = ("external", "outcome", "cfr+")
@@ -96,9 +98,10 @@ count histories: theirs are those that our solver with the same scheme has touch
 
 
 def _draw(comparison: Comparison, curves: list[Curve], path: Path, quiet: bool) -> list[str]:
-    """Writes a picture per unit; returns their names. Without matplotlib it says what is missing."""
+    """Writes a picture per unit and the report; returns their names. It says which library is missing, if one is."""
     try:
         matplotlib()
+        bokeh()
     except ConfigError as error:
         if not quiet:
             print(f"{PROGRAM}: {error}", file=sys.stderr)
@@ -110,7 +113,7 @@ def _draw(comparison: Comparison, curves: list[Curve], path: Path, quiet: bool) 
         files = [path / f"exploitability-{unit}.{ending}" for ending in ("png", "svg")]
         plot_curves(curves, files, unit=unit, algorithms=comparison.algorithms, source=f"Records: {path}/runs.")
         names += [str(file) for file in files]
-    return names
+    return [*names, str(write_report(path))]
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:

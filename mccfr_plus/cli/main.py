@@ -25,6 +25,7 @@ from mccfr_plus.cli.evaluate import EvaluateCommand
 from mccfr_plus.cli.games import GamesCommand
 from mccfr_plus.cli.solve import SolveCommand
 from mccfr_plus.cli.stats import StatsCommand
+from mccfr_plus.cli.view import ViewCommand
 from mccfr_plus.errors import MccfrPlusError
 
 COMMANDS: dict[str, Command] = {
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Command] = {
         CompareCommand(),
         StatsCommand(),
         EvaluateCommand(),
+        ViewCommand(),
         GamesCommand(),
         BenchmarkCommand(),
     )

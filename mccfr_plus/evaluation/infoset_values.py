@@ -1,0 +1,76 @@
+"""What every information set and action is worth under a strategy, given that play has come there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus._jit import announce_compilation, kernel
+from mccfr_plus.evaluation.kernels import node_values, own_reach
+from mccfr_plus.tree.arrays import CHANCE
+from mccfr_plus.tree.game_tree import GameTree
+
+
+class InfosetValues(NamedTuple):
+    """Arrays over information sets, and over slots (information set, action)."""
+
+    reach: np.ndarray  # [num_infosets] probability that play comes there when everybody follows the strategy
+    values: np.ndarray  # [num_infosets] the player's expected payoff then; NaN where the others never let it come
+    action_values: np.ndarray  # [num_slots] the same after the action
+    regrets: np.ndarray  # [num_slots] action value - value: what playing the action always would add, there
+
+
+def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
+    """Returns reach, values and regrets of a strategy, ``[num_slots]``.
+
+    Values are conditional on the information set, with the histories in it weighted by chance's and the others'
+    probabilities: counterfactual values (Zinkevich et al. 2007, equation 6) over their sum of weights.
+    """
+    values = np.empty((tree.num_nodes, tree.num_players))
+    others = np.ones_like(values)
+    weights, action_values = np.zeros(tree.num_infosets), np.zeros(tree.num_slots)
+    reach = np.empty(tree.num_slots + tree.num_players)
+    with announce_compilation(_add_up):
+        node_values(tree.arrays, strategy, values)
+        own_reach(tree.arrays, strategy, reach)
+        _add_up(tree.arrays, strategy, values, others, tree.infoset_of_slot, weights, action_values)
+    counts = tree.arrays.infosets["num_actions"]
+    total = np.repeat(weights, counts)
+    with np.errstate(invalid="ignore"):
+        action_values /= total  # 0 / 0 is NaN
+    firsts = tree.arrays.infosets["first_slot"]
+    of_infosets = np.add.reduceat(strategy * action_values, firsts) if len(firsts) else np.zeros(0)
+    return InfosetValues(
+        reach=weights * reach[tree.arrays.infosets["parent_slot"]],
+        values=of_infosets,
+        action_values=action_values,
+        regrets=action_values - np.repeat(of_infosets, counts),
+    )
+
+
+@kernel
+def _add_up(tree, strategy, values, others, infoset_of_slot, weights, action_values):
+    """Adds up counterfactual values over the histories of each infoset.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``.
+        values: ``[num_nodes, num_players]``, expected payoffs.
+        others: The same shape, filled with ones: becomes the probability of a node without the player's own choices.
+        infoset_of_slot: ``[num_slots]``.
+        weights: ``[num_infosets]``, zeros: becomes the sum of `others` over its histories.
+        action_values: ``[num_slots]``, zeros: becomes the sums of `others` times the value after the action.
+    """
+    nodes = tree.nodes
+    for node in range(len(nodes)):
+        kind, child, payload = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["payload"]
+        for index in range(nodes[node]["num_children"]):
+            label = payload + index
+            probability = tree.chance[label]["probability"] if kind == CHANCE else strategy[label]
+            for player in range(others.shape[1]):
+                others[child + index, player] = others[node, player] * (1.0 if player == kind else probability)
+            if kind >= 0:
+                action_values[label] += others[node, kind] * values[child + index, kind]
+        if kind >= 0:
+            weights[infoset_of_slot[payload]] += others[node, kind]

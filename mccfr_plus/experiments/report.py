@@ -1,0 +1,169 @@
+"""`report.html`: the curves to zoom and to switch on and off, the final table, what was run where, and a strategy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mccfr_plus.experiments import page
+from mccfr_plus.experiments.comparison import Comparison, Directory
+from mccfr_plus.experiments.curves import HIGH, LOW, Curve, curves_of, final_rows
+from mccfr_plus.experiments.plot import AXES, MEASURE_LABELS, colour_of
+from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.strategy_table import MOST_SLOTS, strategy_view
+from mccfr_plus.policy_file import load_policy
+from mccfr_plus.tree.game_tree import compile_game
+
+REPORT_FILE = "report.html"
+_DASHES = ("solid", "dashed", "dotdash", "dotted")
+
+_SWITCH = """
+for (const source of sources) {
+    source.data.x = source.data[unit.value];
+    source.change.emit();
+}
+for (const axis of axes) axis.axis_label = labels[unit.value];
+"""
+
+
+def write_report(path: str | Path) -> Path:
+    """Writes the report of a comparison's directory into it, and returns its path.
+
+    Raises:
+        ConfigError: If bokeh is missing.
+        RecordError: If the directory holds no comparison, nothing was recorded, or the file cannot be written.
+    """
+    page.bokeh()
+    comparison, curves = curves_of(path)
+    file = Path(path) / REPORT_FILE
+    page.write_page(file, page.page_of(_layout(Path(path), comparison, curves), f"Comparison {Path(path).name}"))
+    return file
+
+
+def _layout(path: Path, comparison: Comparison, curves: list[Curve]) -> Any:
+    from bokeh.layouts import column
+    from bokeh.models import Div
+
+    games = [game for game in comparison.games if any(curve.game == game for curve in curves)]
+    parts = [Div(text=f"<h1>Comparison {page.text(path.name)}</h1>{_about(path, comparison)}", width=1100)]
+    parts += _plots(comparison, curves, games)
+    parts.append(Div(text=f"<h2>Where the runs ended</h2>{_final(curves)}", width=1100))
+    for game in games:
+        parts += _strategy(
+            path, comparison, [curve for curve in curves if curve.game == game], MOST_SLOTS // len(games)
+        )
+    return column(*parts)
+
+
+def _about(path: Path, comparison: Comparison) -> str:
+    """Returns command, versions and machine of the records; of each only what is the same in all, or all of them."""
+    directory, headers = Directory(path, comparison), []
+    for run in comparison.runs():
+        file = directory.run_of(*run).record
+        if file.exists():
+            headers.append(read_record(file)[0])
+    rows = []
+    for name in ("command", "versions", "machine", "started"):
+        found = list(dict.fromkeys(_flat(header.get(name, "")) for header in headers))
+        shown = f"{found[0]} to {found[-1]}" if name == "started" and len(found) > 1 else "; ".join(found)
+        rows.append([name, shown])
+    return page.table(["", ""], rows, numbers_from=2)
+
+
+def _flat(value: Any) -> str:
+    return ", ".join(f"{key} {item}" for key, item in value.items()) if isinstance(value, dict) else str(value)
+
+
+def _plots(comparison: Comparison, curves: list[Curve], games: list[str]) -> list[Any]:
+    """Returns a switch for the horizontal axis and a figure per game."""
+    from bokeh.layouts import gridplot
+    from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Select
+    from bokeh.plotting import figure
+
+    sources, figures = [], []
+    for game in games:
+        shown = figure(
+            width=640,
+            height=440,
+            x_axis_type="log",
+            y_axis_type="log",
+            title=game,
+            x_axis_label=AXES["nodes"],
+            y_axis_label=MEASURE_LABELS["exploitability"],
+            tools="pan,wheel_zoom,box_zoom,reset,save",
+        )
+        for curve in curves:
+            if curve.game != game:
+                continue
+            number = comparison.algorithms.index(curve.algorithm)
+            source = ColumnDataSource(_columns(curve))
+            sources.append(source)
+            style = {"color": colour_of(number), "legend_label": curve.algorithm}
+            if curve.num_seeds > 1:
+                shown.varea("x", "low", "high", source=source, fill_alpha=0.18, **style)
+            shown.line("x", "mean", source=source, line_width=2, line_dash=_DASHES[number // 8 % len(_DASHES)], **style)
+            dots = shown.scatter("x", "mean", source=source, size=4, **style)
+            tips = [("", curve.algorithm), ("mean", "@mean"), (f"{LOW:.0%}", "@low"), (f"{HIGH:.0%}", "@high")]
+            shown.add_tools(HoverTool(renderers=[dots], tooltips=[*tips, *((unit, f"@{unit}") for unit in AXES)]))
+        shown.legend.click_policy = "hide"
+        shown.legend.location = "bottom_left"
+        shown.legend.label_text_font_size = "9pt"
+        figures.append(shown)
+    unit = Select(title="horizontal axis", value="nodes", options=list(AXES), width=160, name="unit")
+    axes = [axis for shown in figures for axis in shown.xaxis]
+    unit.js_on_change(
+        "value", CustomJS(args={"unit": unit, "sources": sources, "axes": axes, "labels": dict(AXES)}, code=_SWITCH)
+    )
+    return [unit, gridplot([figures[i : i + 2] for i in range(0, len(figures), 2)], merge_tools=False)]
+
+
+def _columns(curve: Curve) -> dict[str, list[float]]:
+    """Returns a curve's points that have a place on logarithmic axes."""
+    (low, high), mean = curve.band(), curve.mean()
+    units = {unit: curve.x(unit) for unit in AXES}
+    kept = (mean > 0) & (units["nodes"] > 0)
+    floor = mean[kept].min(initial=1.0) * 1e-3
+    columns = {"x": units["nodes"], **units, "mean": mean, "low": low.clip(floor), "high": high.clip(floor)}
+    return {name: [float(f"{value:.6g}") for value in column[kept]] for name, column in columns.items()}
+
+
+def _final(curves: list[Curve]) -> str:
+    heading = [
+        "game",
+        "algorithm",
+        "seeds",
+        "nodes",
+        "iterations",
+        "seconds",
+        "exploitability",
+        f"{LOW:.0%}",
+        f"{HIGH:.0%}",
+    ]
+    rows = [
+        [
+            row["game"],
+            row["algorithm"],
+            str(row["seeds"]),
+            *(f"{row[name]:,.4g}" for name in ("nodes", "iterations", "seconds", "exploitability", "low", "high")),
+        ]
+        for row in final_rows(curves)
+    ]
+    return page.table(heading, rows, numbers_from=2)
+
+
+def _strategy(path: Path, comparison: Comparison, curves: list[Curve], most_slots: int) -> list[Any]:
+    """Returns the table of the best final strategy that was saved for a game."""
+    from bokeh.models import Div
+
+    directory = Directory(path, comparison)
+    for curve in sorted(curves, key=lambda curve: float(curve.mean()[-1])):
+        file = directory.run_of(curve.game, curve.algorithm, comparison.seeds[0]).policy
+        if file is not None and file.exists():
+            tree = compile_game(curve.game)
+            heading = (
+                f"<h2>{page.text(curve.game)}: the average strategy of {page.text(curve.algorithm)}, seed "
+                f"{comparison.seeds[0]}</h2>"
+            )
+            strategy = load_policy(file, tree).strategy()
+            return [Div(text=heading, width=1100), strategy_view(tree, strategy, most_slots)]
+    return []

@@ -1,0 +1,68 @@
+"""A headless browser: shows a page, runs a script in it, and tells what came out."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+_SCRIPT = """
+<script>
+window.addEventListener("load", async () => {
+    let found;
+    const wait = ms => new Promise(done => setTimeout(done, ms));
+    for (let i = 0; i < 100 && !Bokeh.documents.some(document => document.roots().length > 0); i++) await wait(100);
+    await wait(300);
+    const models = Bokeh.documents.flatMap(document => document.roots()).flatMap(root => [...root.references()]);
+    try { found = await (async models => { SCRIPT })(models); } catch (error) { found = {error: String(error)}; }
+    const shown = document.createElement("pre");
+    shown.id = "found";
+    shown.textContent = JSON.stringify(found);
+    document.body.append(shown);
+});
+</script>
+"""
+
+
+def browser():
+    """Returns the path of a browser, or skips the test."""
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    if found is None:
+        pytest.skip(f"no browser: install one of {', '.join(_NAMES)}")
+    return found
+
+
+def _run(folder, *arguments):
+    command = [
+        browser(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+        "--window-size=1400,2000", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=15000",
+        "--host-resolver-rules=MAP * ~NOTFOUND",  # no network: the page must not need one
+        *arguments,
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def run_script(path, folder, script):
+    """Opens a copy of a page and returns what a script, the body of a function of its `models`, returns in it."""
+    content = path.read_text(encoding="utf-8")
+    copy = folder / "copy.html"
+    added = _SCRIPT.replace("SCRIPT", script)
+    before, end, after = content.rpartition("</body>")
+    copy.write_text(before + added + end + after, encoding="utf-8")
+    dom = _run(folder, "--dump-dom", copy.as_uri())
+    found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
+    assert found, "the script did not come to its end"
+    return json.loads(html.unescape(found.group(1)))
+
+
+def screenshot(path, folder):
+    """Returns what a page looks like, ``[height, width, 3]`` from 0 to 255."""
+    from matplotlib.image import imread
+
+    picture = folder / "page.png"
+    _run(folder, f"--screenshot={picture}", path.as_uri())
+    return (imread(picture)[:, :, :3] * 255).round().astype(int)

@@ -1,0 +1,52 @@
+"""`mccfr-plus view`: a page as a file, or served to this machine alone."""
+
+import re
+import signal
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+
+import mccfr_plus
+
+pytest.importorskip("bokeh")
+
+
+def test_writes_a_page(command, tmp_path):
+    policy, out = tmp_path / "kuhn.npz", tmp_path / "kuhn.html"
+    mccfr_plus.save_policy(mccfr_plus.Solver("kuhn_poker", seed=1).run(100).average_policy(), policy)
+    found = command("view", "kuhn_poker", str(policy), f"--out={out}")
+    assert found.code == 0, found.err
+    assert str(out) in found.out
+    content = out.read_text(encoding="utf-8")
+    assert "exploitability" in content
+    assert len(content) < 5e6
+
+
+def test_serves_a_page_to_this_machine_until_ctrl_c(start):
+    process = start("view", "kuhn_poker", "uniform")
+    line = process.stdout.readline()
+    found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/  \(Ctrl-C ends it\)\n", line)
+    assert found, line + process.stderr.read()
+    with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}/", timeout=30) as answer:
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert b"kuhn_poker" in answer.read()
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://127.0.0.1:{found[1]}/other", timeout=30)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.strip()) == (0, "", "")
+
+
+def test_what_is_refused(command, tmp_path):
+    command("view", "kuhn_poker", "none.npz").assert_one_line_error("there is no file none.npz")
+    command("view", "kuhn_pokr", "uniform").assert_one_line_error("kuhn_pokr")
+    command("view", "kuhn_poker").assert_one_line_error("POLICY is missing")
+    command("view", "kuhn_poker", "uniform", "--port=99999").assert_one_line_error("up to 65535")
+    command("view", "kuhn_poker", "uniform", f"--out={tmp_path}/none/x.html").assert_one_line_error("cannot write")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        command("view", "kuhn_poker", "uniform", f"--port={port}").assert_one_line_error(f"cannot serve on port {port}")

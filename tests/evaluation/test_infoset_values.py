@@ -1,0 +1,85 @@
+"""Values per information set: a sum over histories by the naive tree, and what must hold of any."""
+
+import naive
+import numpy as np
+import pytest
+
+from mccfr_plus import Solver, evaluate
+from mccfr_plus.evaluation.infoset_values import infoset_values
+
+GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"]
+
+
+def by_hand(tree, strategy):
+    """Returns {(infoset): (reach, weight, {slot: weighted value})} by a walk over all histories."""
+    found = {}
+
+    def walk(node, reaches):
+        if node.player == naive.TERMINAL:
+            return np.array(node.returns)
+        if node.player == naive.CHANCE:
+            return sum(
+                p * walk(child, [r * p for r in reaches])
+                for p, child in zip(node.probabilities, node.children, strict=True)
+            )
+        infoset = tree.infoset(node.key[1], node.player)
+        slots = tree.slots(infoset)
+        probabilities = strategy[slots]
+        values = []
+        for p, child in zip(probabilities, node.children, strict=True):
+            values.append(walk(child, [r if q == node.player else r * p for q, r in enumerate(reaches)]))
+        entry = found.setdefault(infoset, [0.0, np.zeros(len(node.children))])
+        entry[0] += reaches[node.player]
+        entry[1] += [reaches[node.player] * value[node.player] for value in values]
+        return sum(p * value for p, value in zip(probabilities, values, strict=True))
+
+    walk(naive.build(tree.game.new_initial_state()), [1.0] * tree.num_players)
+    return found
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_values_by_hand(game):
+    tree = naive.tree_of(game)
+    rng = np.random.default_rng(1)
+    strategy = Solver(tree, "external", seed=1).run(20).average_strategy()
+    for infoset in rng.permutation(tree.num_infosets)[: tree.num_infosets // 3]:  # some actions are never played
+        slots = tree.slots(int(infoset))
+        strategy[slots] = 0.0
+        strategy[slots.start] = 1.0
+    found, expected = infoset_values(tree, strategy), by_hand(tree, strategy)
+    assert len(expected) == tree.num_infosets
+    unreached = 0
+    for infoset, (weight, sums) in expected.items():
+        slots = tree.slots(infoset)
+        if weight == 0.0:
+            unreached += 1
+            assert np.isnan(found.values[infoset])
+            assert np.isnan(found.action_values[slots]).all()
+            assert found.reach[infoset] == 0.0
+            continue
+        assert found.action_values[slots] == pytest.approx(sums / weight, abs=1e-12)
+        assert found.values[infoset] == pytest.approx(float(strategy[slots] @ sums) / weight, abs=1e-12)
+        assert found.regrets[slots] == pytest.approx(sums / weight - found.values[infoset], abs=1e-12)
+    assert unreached > 0 or game == "kuhn_poker"
+
+
+def test_reach_by_hand():
+    """Kuhn poker under uniform play: a third for each card of the first player, a sixth after his pass."""
+    tree = naive.tree_of("kuhn_poker")
+    found = infoset_values(tree, tree.uniform_strategy())
+    reach = {text: found.reach[number] for number, text in enumerate(tree.info_states)}
+    assert {text: round(value, 12) for text, value in reach.items()} == {
+        **dict.fromkeys(("0", "1", "2"), round(1 / 3, 12)),
+        **dict.fromkeys(("0p", "1p", "2p", "0b", "1b", "2b"), round(1 / 6, 12)),
+        **dict.fromkeys(("0pb", "1pb", "2pb"), round(1 / 12, 12)),
+    }
+
+
+def test_values_of_the_first_infosets_make_up_the_value_of_the_game():
+    tree = naive.tree_of("leduc_poker")
+    strategy = Solver(tree, "full", "rm+").run(50).average_strategy()
+    found = infoset_values(tree, strategy)
+    first = [n for n in range(tree.num_infosets) if tree.arrays.infosets[n]["parent_slot"] == tree.num_slots]
+    total = sum(found.reach[n] * found.values[n] for n in first)
+    assert sum(found.reach[n] for n in first) == pytest.approx(1.0)
+    assert total == pytest.approx(evaluate(tree, Solver(tree, "full", "rm+").run(50).average_policy()).values[0])
