@@ -75,7 +75,7 @@ class Solver:
         thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` walks, added up in the order of
             threads, so that results depend on seed and number of threads alone; ``"fast"``: every thread runs
             iterations of its own on shared tables, without waiting, so that some updates are lost and no two runs are
-            alike: for large games on idle cores only.
+            alike.
         tree: ``"compiled"``: the whole tree is built first; ``"grown"``: nodes are asked for when a walk first comes
             to them; ``"auto"``: compiled if it fits, else grown. The results are the same bits.
         memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A growing tree keeps within it:
