@@ -80,11 +80,16 @@ count histories: theirs are those that our solver with the same scheme has touch
         output.show_notes()
         about = about_here(shlex.join([PROGRAM, *sys.argv[1:]]))
         failures: dict[int, str] = {}
-        with directory, View(comparison, quiet=values.quiet) as view:
-            for news in run_all(directory, about, values.processes):
-                view.show(news)
-                if news.outcome not in (None, DONE, STOPPED):
-                    failures[news.number] = f"{view.name_of(news.number)}: {news.outcome}"
+        try:
+            with directory, View(comparison, quiet=values.quiet) as view:
+                for news in run_all(directory, about, values.processes):
+                    view.show(news)
+                    if news.outcome not in (None, DONE, STOPPED):
+                        failures[news.number] = f"{view.name_of(news.number)}: {news.outcome}"
+        except KeyboardInterrupt:
+            if not values.quiet:
+                print("stopped: what was recorded is kept, and the same command goes on from there", file=sys.stderr)
+            raise
         failed = [text for _, text in sorted(failures.items())]
         _, curves = curves_of(values.out)
         pictures = _draw(comparison, curves, directory.path, values.quiet)
