@@ -23,6 +23,7 @@ from mccfr_plus.cli.command import PROGRAM, Command, UsageError
 from mccfr_plus.cli.compare import CompareCommand
 from mccfr_plus.cli.evaluate import EvaluateCommand
 from mccfr_plus.cli.games import GamesCommand
+from mccfr_plus.cli.reproduce import ReproduceCommand
 from mccfr_plus.cli.solve import SolveCommand
 from mccfr_plus.cli.stats import StatsCommand
 from mccfr_plus.cli.view import ViewCommand
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Command] = {
         StatsCommand(),
         EvaluateCommand(),
         ViewCommand(),
+        ReproduceCommand(),
         GamesCommand(),
         BenchmarkCommand(),
     )

@@ -1,0 +1,78 @@
+"""`mccfr-plus reproduce`: a paper's tables and figures, computed anew."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from absl import flags
+
+from mccfr_plus.cli import output
+from mccfr_plus.cli.command import PROGRAM, Command
+from mccfr_plus.cli.compare_view import View
+from mccfr_plus.cli.flag_kinds import Count, Names, OneOf, Text, define_switch
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.experiments.comparison import Comparison, about_here
+from mccfr_plus.experiments.record import record_errors
+from mccfr_plus.experiments.workers import News
+from mccfr_plus.papers import PAPERS
+from mccfr_plus.papers.item import SCALES, Setting, write_result
+
+
+class ReproduceCommand(Command):
+    """Computes the tables and figures of a paper."""
+
+    name = "reproduce"
+    summary = "Compute a paper's tables and figures anew, beside what it printed."
+    positionals = ("PAPER",)
+    notes = "papers and their items\n" + "\n".join(
+        f"  {paper.name:<14}{paper.citation}\n" + "\n".join(f"    {item.name:<12}{item.title}" for item in paper.items)
+        for paper in PAPERS.values()
+    )
+
+    def define_flags(self, values: flags.FlagValues) -> None:
+        flags.DEFINE(Names("ITEM,..."), "item", None, "Which tables and figures. Default: all.", values)
+        meaning = "small: minutes on two cores, with smaller games; paper: the paper's sizes, hours and 10 GB."
+        flags.DEFINE(OneOf(SCALES), "scale", "small", meaning, values)
+        flags.DEFINE(Text("DIR"), "out", None, "Directory of the results. Default: PAPER-SCALE.", values)
+        flags.DEFINE(Count(), "processes", None, "Runs at a time. Default: one per core.", values)
+        output.define_json(values, "out, and items: an object of lists of rows (what, paper, here, verdict)")
+        define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
+
+    def run(self, arguments: list[str], values: Any) -> None:
+        (name,) = arguments
+        if name not in PAPERS:
+            raise ConfigError(f"{name!r} is no paper that can be reproduced: give one of {', '.join(PAPERS)}.")
+        paper = PAPERS[name]
+        items = paper.chosen(values.item)
+        folder = Path(values.out or f"{name}-{values.scale}")
+        with record_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        output.show_notes()
+        about = about_here(shlex.join([PROGRAM, *sys.argv[1:]]))
+        found = {}
+        for item in items:
+            setting = Setting(values.scale, folder, about, values.processes, _watcher(values.quiet))
+            if not values.quiet:
+                print(f"{name} {item.name}: {item.title}", file=sys.stderr)
+            result = item.compute(setting)
+            page = write_result(paper, item, setting, result)
+            print(f"{paper.citation}, {item.title}")
+            rows = [[row.what, row.paper, row.here, row.verdict] for row in result.rows]
+            output.print_table([["", "paper", "here", "verdict"], *rows], texts=(0, 3))
+            for note in result.notes:
+                print(f"* {note}")
+            print(f"written to {page}\n")
+            found[item.name] = [row.__dict__ for row in result.rows]
+        if values.json:
+            output.print_json({"out": str(folder), "items": found})
+
+
+def _watcher(quiet: bool) -> Callable[[Comparison], Callable[[News], None]]:
+    def watch(comparison: Comparison) -> Callable[[News], None]:
+        return View(comparison, quiet=quiet).show
+
+    return watch
