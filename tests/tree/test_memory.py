@@ -122,6 +122,7 @@ print(json.dumps([peak, solver.stopped, solver.tree.num_infosets, policy.num_inf
     [("outcome", "hash", "400MB"), ("outcome", "text", "400MB"), ("external", "checked", "500MB")],
 )
 def test_a_run_keeps_within_its_limit(estimator, keys, limit):
+    Solver("kuhn_poker", estimator, tree="grown").run(1)  # so that kernels are loaded there, not compiled
     arguments = ("phantom_ttt", estimator, keys, limit, "60")
     result = subprocess.run([sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, env=os.environ)
     assert result.returncode == 0, result.stderr
