@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ from mccfr_plus.cli.command import PROGRAM, Command
 from mccfr_plus.cli.compare_view import View
 from mccfr_plus.cli.flag_kinds import Count, Names, OneOf, Text, define_switch
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.experiments.comparison import Comparison, about_here
+from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.record import record_errors
-from mccfr_plus.experiments.workers import News
 from mccfr_plus.papers import PAPERS
 from mccfr_plus.papers.item import SCALES, Setting, write_result
 
@@ -55,7 +53,9 @@ class ReproduceCommand(Command):
         about = about_here(shlex.join([PROGRAM, *sys.argv[1:]]))
         found = {}
         for item in items:
-            setting = Setting(values.scale, folder, about, values.processes, _watcher(values.quiet))
+            setting = Setting(
+                values.scale, folder, about, values.processes, lambda comparison: View(comparison, quiet=values.quiet)
+            )
             if not values.quiet:
                 print(f"{name} {item.name}: {item.title}", file=sys.stderr)
             result = item.compute(setting)
@@ -69,10 +69,3 @@ class ReproduceCommand(Command):
             found[item.name] = [row.__dict__ for row in result.rows]
         if values.json:
             output.print_json({"out": str(folder), "items": found})
-
-
-def _watcher(quiet: bool) -> Callable[[Comparison], Callable[[News], None]]:
-    def watch(comparison: Comparison) -> Callable[[News], None]:
-        return View(comparison, quiet=quiet).show
-
-    return watch

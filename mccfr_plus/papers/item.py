@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.page import write_page
 from mccfr_plus.experiments.workers import News
 
@@ -33,6 +35,13 @@ class Result:
     pictures: list[Path] = field(default_factory=list)
 
 
+class Shows(Protocol):
+    """Something that shows runs, such as the command line's progress bars."""
+
+    def show(self, news: News) -> None:
+        """Shows what has happened to a run."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """How an item is to be computed.
@@ -42,14 +51,14 @@ class Setting:
         folder: Where its records and pictures go; it is there.
         about: For records; see `about_here`.
         processes: Runs at a time; None: one per core.
-        watch: Given a comparison, returns what is told what happens; see `cli.compare_view`.
+        watch: Given a comparison, returns what shows it while it runs.
     """
 
     scale: str
     folder: Path
     about: dict[str, Any]
     processes: int | None
-    watch: Callable[[Any], Callable[[News], None]]
+    watch: Callable[[Comparison], AbstractContextManager[Shows]]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of
 from mccfr_plus.experiments.plot import matplotlib, plot_curves
@@ -105,13 +106,14 @@ def _figure1(setting: Setting) -> Result:
     games, nodes, seeds = FIGURE[setting.scale]
     comparison = Comparison(games, ALGORITHMS, tuple(range(1, seeds + 1)), Limit("nodes", nodes))
     path = setting.folder / "figure1-runs"
-    with Directory(path, comparison) as directory:
-        tell = setting.watch(comparison)
+    with Directory(path, comparison) as directory, setting.watch(comparison) as view:
         problems = []
         for news in run_all(directory, setting.about, setting.processes):
-            tell(news)
+            view.show(news)
             if news.outcome not in (None, DONE, STOPPED):
-                problems.append(f"A run failed: {news.outcome}")
+                problems.append(news.outcome)
+    if problems:
+        raise RecordError(f"{len(problems)} runs of figure 1 failed, such as: {problems[0]}")
     curves = curves_of(path)[1]
     pictures = [setting.folder / f"figure1.{ending}" for ending in ("png", "svg")]
     plot_curves(
@@ -124,7 +126,6 @@ def _figure1(setting: Setting) -> Result:
         "The paper's curves are pictures without values. Judged is what is said of them: in Goofspiel both sampled "
         "variants are below b1 + b2 = 0.5 within a few million histories, and vanilla CFR needs three orders of "
         "magnitude more. For the others the order of the curves is given, to be compared by eye.",
-        *problems,
     ]
     if setting.scale == "small":
         notes.insert(0, "Smaller games than the paper's, so that orders of magnitude are smaller, too.")
