@@ -501,7 +501,8 @@ def test_a_failing_write_does_not_end_the_run(solver, path, monkeypatch, caplog)
     solver.run(10, checkpoint=path)
     monkeypatch.setattr(os, "fsync", sometimes)
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
-        solver.run(seconds=0.5, checkpoint=path, checkpoint_every=0.02)
+        # Until three have failed, however slow the machine; at most a minute.
+        solver.run(seconds=60.0, checkpoint=path, checkpoint_every=0.02, callback=lambda _: len(failures) == 3)
     assert len(failures) == 3
     assert len(set(failures)) == 3  # tried again later, not at once
     assert caplog.text.count("No space left on device. The run goes on; the last good one is of iteration 10.") == 3
