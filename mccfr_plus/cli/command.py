@@ -28,6 +28,7 @@ class Command(ABC):
         positionals: Names of the arguments that are no flags, all of them required.
         repeats_last: Whether the last of them may be given several times.
         notes: What the help says after the flags.
+        line: The command line as it was given, for records.
     """
 
     name: ClassVar[str]
@@ -35,6 +36,7 @@ class Command(ABC):
     positionals: ClassVar[tuple[str, ...]] = ()
     repeats_last: ClassVar[bool] = False
     notes: ClassVar[str] = ""
+    line: str = PROGRAM
 
     @abstractmethod
     def define_flags(self, values: flags.FlagValues) -> None:

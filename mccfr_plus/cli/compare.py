@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,7 @@ count histories: theirs are those that our solver with the same scheme has touch
         )
         directory = Directory(values.out, comparison)
         output.show_notes()
-        about = about_here(shlex.join([PROGRAM, *sys.argv[1:]]))
+        about = about_here(self.line)
         failures: dict[int, str] = {}
         try:
             with directory, View(comparison, quiet=values.quiet) as view:

@@ -12,6 +12,7 @@ import importlib.metadata
 import logging
 import logging.handlers
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -84,6 +85,7 @@ def _dispatch(argv: list[str]) -> None:
         return
     position = _position_of_command(argv)
     command = COMMANDS[argv[position]]
+    command.line = shlex.join([PROGRAM, *argv])
     arguments, values = command.parse(argv[:position] + argv[position + 1 :])
     if values["help"].value:
         print(command.help())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.command import PROGRAM, Command
+from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.compare_view import View
 from mccfr_plus.cli.flag_kinds import Count, Names, OneOf, Text, define_switch
 from mccfr_plus.errors import ConfigError
@@ -50,7 +49,7 @@ class ReproduceCommand(Command):
         with record_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         output.show_notes()
-        about = about_here(shlex.join([PROGRAM, *sys.argv[1:]]))
+        about = about_here(self.line)
         found = {}
         for item in items:
             setting = Setting(

@@ -39,7 +39,7 @@ def test_a_comparison(command, tmp_path):
         assert row["seeds"] == (1 if row["algorithm"] == "cfr+" else 2)
     assert found.json["failed"] == []
     header, points, ended = records(path)[next(name for name in records(path) if "batch" in name)]
-    assert header["command"].startswith("mccfr-plus ")
+    assert header["command"].startswith("mccfr-plus compare kuhn_poker 'kuhn_poker(players=3)' '--algorithms=external[")
     assert set(header["versions"]) == {"python", "mccfr_plus", "open_spiel", "numpy", "numba"}
     assert header["machine"]["cores"] == os.cpu_count()
     assert [point.target for point in points] == header["points"][-len(points) :]
@@ -58,7 +58,7 @@ def test_pictures(command, tmp_path):
     found = command("compare", "kuhn_poker", "--algorithms=external", *SHORT, f"--out={path}", "--json", "--quiet")
     names = {f"exploitability-{unit}.{end}" for unit in ("nodes", "iterations", "seconds") for end in ("png", "svg")}
     assert names <= {file.name for file in path.iterdir()}
-    assert {os.path.basename(name) for name in found.json["pictures"]} == names
+    assert {os.path.basename(name) for name in found.json["pictures"]} == {*names, "report.html"}
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
