@@ -22,6 +22,7 @@ from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.points import Limit, affordable_points, measuring_points
 from mccfr_plus.experiments.race import Run
 from mccfr_plus.experiments.record import record_errors
+from mccfr_plus.experiments.whole_file import whole_file
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -138,10 +139,8 @@ class Directory:
         spec = self.path / SPEC_FILE
         if not spec.exists():
             text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
-            temporary = spec.with_suffix(".tmp")
-            with record_errors(spec):
-                temporary.write_text(text + "\n", encoding="utf-8")
-                os.replace(temporary, spec)
+            with whole_file(spec) as file:
+                file.write_text(text + "\n", encoding="utf-8")
         return self
 
     def __exit__(self, *_: object) -> None:

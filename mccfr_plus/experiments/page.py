@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import html
 import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.experiments.record import record_errors
+from mccfr_plus.experiments.whole_file import whole_file
 
 
 def bokeh() -> Any:
@@ -59,16 +57,5 @@ def write_page(path: str | os.PathLike, content: str) -> None:
     Raises:
         RecordError: If the file cannot be written.
     """
-    path = Path(path)
-    with record_errors(path):
-        handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".tmp", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(content)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+    with whole_file(path) as file:
+        file.write_text(content, encoding="utf-8")

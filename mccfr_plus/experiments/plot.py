@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.curves import HIGH, LOW, Curve
-from mccfr_plus.experiments.record import record_errors
+from mccfr_plus.experiments.whole_file import whole_file
 
 # Okabe, Ito 2008: told apart with any colour vision; markers and dashes differ as well, for print in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
@@ -126,16 +125,5 @@ def _draw(panel: Any, curve: Curve, number: int, unit: str, measure: str) -> Non
 
 
 def _write(figure: Any, path: Path) -> None:
-    """Writes the whole picture or nothing."""
-    with record_errors(path):
-        handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        try:
-            figure.savefig(temporary, dpi=150)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+    with whole_file(path) as file:
+        figure.savefig(file, dpi=150)

@@ -57,13 +57,11 @@ class Runner(abc.ABC):
         """Returns the average policy."""
         return TreePolicy(self.tree, self.strategy())
 
-    def save(self, path: Path) -> bool:
-        """Writes a checkpoint; returns False if there is none of such a solver."""
-        return False
+    def save(self, path: Path) -> None:  # noqa: B027  (not every solver can)
+        """Writes a checkpoint, if there are any of such a solver."""
 
-    def restore(self, path: Path) -> None:
-        """Takes over a checkpoint."""
-        raise NotImplementedError
+    def restore(self, path: Path) -> None:  # noqa: B027
+        """Takes over what `save` has written."""
 
 
 class OurRunner(Runner):
@@ -94,9 +92,8 @@ class OurRunner(Runner):
     def strategy(self) -> np.ndarray:
         return self.solver.average_strategy()
 
-    def save(self, path: Path) -> bool:
+    def save(self, path: Path) -> None:
         self.solver.save_checkpoint(path)
-        return True
 
     def restore(self, path: Path) -> None:
         self.solver.restore(path)
