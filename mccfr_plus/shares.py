@@ -13,6 +13,7 @@ NOBODY = 0
 OWNER = 255  # the bits of an entry of `Shares.owners` that name the owner
 CELL = 8  # and how many bits the others are shifted
 MAX_OWNERS = OWNER
+_MOST_CELLS = np.iinfo(np.int32).max >> CELL
 _PARTS = 4  # subtrees per thread, at the least: so that the shares become about equal
 
 
@@ -32,7 +33,10 @@ def new_shares(tree: TreeArrays, threads: int, is_shared: bool) -> Shares:
         is_shared: Whether all own some, in a tree that is complete; otherwise nobody does.
     """
     owners = np.zeros(tree.slot_range[-1], np.int32)
-    return Shares(owners, share_out(tree.infosets, tree.infoset_range, threads, owners) if is_shared else 0)
+    cells = share_out(tree.infosets, tree.infoset_range, threads, owners) if is_shared else 0
+    if cells > _MOST_CELLS:  # their numbers did not fit: nobody owns anything
+        return Shares(np.zeros_like(owners), 0)
+    return Shares(owners, cells)
 
 
 @kernel

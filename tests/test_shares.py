@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from mccfr_plus import Solver
+from mccfr_plus import Solver, shares
 from mccfr_plus.shares import new_shares
 
 NOBODY = 0
@@ -71,6 +71,17 @@ def test_shares_are_about_equal(game, threads):
                 assert slots <= limit
                 loads[owned.owner[number] - 1] += int(owned.infosets[number]["num_actions"])
         assert loads.max() - loads.min() <= limit
+
+
+def test_too_many_subtrees_to_number_are_not_shared_out(monkeypatch):
+    tree = naive.tree_of("leduc_poker")
+    cells = new_shares(tree.arrays, 2, True).num_cells
+    monkeypatch.setattr(shares, "_MOST_CELLS", cells)
+    assert new_shares(tree.arrays, 2, True).num_cells == cells
+    monkeypatch.setattr(shares, "_MOST_CELLS", cells - 1)
+    found = new_shares(tree.arrays, 2, True)
+    assert found.num_cells == 0
+    assert not found.owners.any()
 
 
 def test_most_of_a_game_is_shared_out():
