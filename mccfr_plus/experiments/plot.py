@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ def plot_curves(
     unit: str = "nodes",
     measure: str = "exploitability",
     algorithms: Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
     source: str = "",
 ) -> None:
     """Draws one panel per game, with mean and band over seeds, and writes it to files.
@@ -63,6 +64,7 @@ def plot_curves(
         unit: What the horizontal axis shows: nodes, iterations or seconds.
         measure: exploitability or nash_conv.
         algorithms: In the order of their colours; None: as they come.
+        labels: What the legend calls them; None: as they are written.
         source: A line below the picture: where the numbers are from.
 
     Raises:
@@ -85,7 +87,8 @@ def plot_curves(
     for panel, game in zip(panels, games, strict=False):
         for curve in curves:
             if curve.game == game:
-                _draw(panel, curve, algorithms.index(curve.algorithm), unit, measure)
+                label = (labels or {}).get(curve.algorithm, curve.algorithm)
+                _draw(panel, curve, algorithms.index(curve.algorithm), unit, measure, label)
         panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=MEASURE_LABELS[measure])
         panel.set_title(game if len(game) <= 60 else f"{game[:57]}...", fontsize=10)
         panel.grid(True, which="major", alpha=0.35)
@@ -100,12 +103,11 @@ def plot_curves(
         _write(figure, path)
 
 
-def _draw(panel: Any, curve: Curve, number: int, unit: str, measure: str) -> None:
+def _draw(panel: Any, curve: Curve, number: int, unit: str, measure: str, label: str) -> None:
     x, mean = curve.x(unit), curve.mean(measure)
     low, high = curve.band(measure)
     positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis
     colour = colour_of(number)
-    label = curve.algorithm
     panel.plot(
         x[positive],
         mean[positive],

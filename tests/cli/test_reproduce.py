@@ -8,8 +8,8 @@ from mccfr_plus import compile_game
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.games.catalogue import Size
-from mccfr_plus.papers import lanctot2009
-from mccfr_plus.papers.lanctot2009 import EXTERNAL, OUTCOME, PRUNED, VANILLA
+from mccfr_plus.papers.lanctot2009 import figure1, table1
+from mccfr_plus.papers.lanctot2009.figure1 import EXTERNAL, OUTCOME, PRUNED, VANILLA
 
 
 def curve(game, algorithm, reached):
@@ -22,7 +22,7 @@ def curve(game, algorithm, reached):
 
 def rows(game, vanilla, pruned, external, outcome):
     reached = {VANILLA: vanilla, PRUNED: pruned, EXTERNAL: external, OUTCOME: outcome}
-    return lanctot2009._figure_rows(game, {name: curve(game, name, nodes) for name, nodes in reached.items()})
+    return figure1.figure_rows(game, {name: curve(game, name, nodes) for name, nodes in reached.items()})
 
 
 @pytest.mark.parametrize(
@@ -38,32 +38,43 @@ def rows(game, vanilla, pruned, external, outcome):
     ],
 )
 def test_the_verdict_on_goofspiel(game, vanilla, outcome, verdict):
-    found = [row for row in rows(game, vanilla, vanilla, 10**5, outcome) if "slower sampled" in row.what]
+    found = [row for row in rows(game, vanilla, vanilla, 10**5, outcome) if "the slower sampled" in row.what]
     assert [row.verdict for row in found] == [verdict]
 
 
 def test_rows_of_other_games():
     found = rows("one_card_poker", 10**8, 10**7, 10**4, 10**6)
     assert [row.here for row in found[:4]] == ["1e+08", "1e+07", "1e+04", "1e+06"]
-    assert len(found) == 5
-    # All end at the same level but for when it was reached; the order is that of the ends.
-    assert found[-1].here.split(", ")[0] in (VANILLA, PRUNED, EXTERNAL, OUTCOME)
-    assert {row.verdict for row in found} == {"-"}
+    assert (found[4].here, found[4].verdict) == ("1e+06, 2.0 orders", "the same direction")
+    # From 1e8 histories on all are the same, and vanilla CFR never is below the others.
+    assert [row.here for row in found[5:7]] == ["not reached", "not reached"]
+    overtaking = {VANILLA: curve("game", VANILLA, 10**6), EXTERNAL: curve("game", EXTERNAL, 10**8)}
+    assert figure1._overtaken(overtaking[VANILLA], overtaking[EXTERNAL]) == math.inf  # equal from 1e8 on
+    low = Curve("game", VANILLA, tuple(tuple(p._replace(nash_conv=p.nash_conv / 2) for p in run[5:]) for run in
+                                       overtaking[VANILLA].runs), 2)  # fmt: skip
+    assert figure1._overtaken(low, overtaking[EXTERNAL]) == 1e8
+    at_5, at_6, at_7, *_ = (row.here for row in found[7:])
+    assert at_5.startswith("external sampling")
+    assert at_6.split(", ")[:2] in (
+        ["external sampling", "outcome sampling"],
+        ["outcome sampling", "external sampling"],
+    )
+    assert at_7.endswith("vanilla CFR")
 
 
 def test_a_size_that_differs_from_the_catalogue_is_told():
     tree = compile_game("one_card_poker(deck_size=5)")
     right = Size("histories", "-", tree.num_nodes, "agrees as printed")
-    assert lanctot2009._size_row("game", right, tree).verdict == "agrees as printed"
+    assert table1._size_row("game", right, tree).verdict == "agrees as printed"
     wrong = Size("histories", "-", tree.num_nodes + 1, "agrees as printed")
-    assert "differs from the" in lanctot2009._size_row("game", wrong, tree).verdict
+    assert "differs from the" in table1._size_row("game", wrong, tree).verdict
     of_players = Size("M", "-", tuple(round(m, 2) for m in tree.statistics().m_values), "exact")
-    assert lanctot2009._size_row("game", of_players, tree).verdict == "exact"
+    assert table1._size_row("game", of_players, tree).verdict == "exact"
 
 
 def test_table_1(command, tmp_path, monkeypatch):
-    monkeypatch.setattr(lanctot2009, "PRINTED_SECONDS", {"one_card_poker": (28.0, 99e-6, 46e-6)})
-    monkeypatch.setattr(lanctot2009, "_SECONDS", {"small": 0.01})
+    monkeypatch.setattr(table1, "PRINTED_SECONDS", {"one_card_poker": (28.0, 99e-6, 46e-6)})
+    monkeypatch.setattr(table1, "_SECONDS", {"small": 0.01})
     out = tmp_path / "lanctot"
     found = command("reproduce", "lanctot2009", "--item=table1", f"--out={out}", "--json", "--quiet")
     assert found.code == 0, found.err
@@ -79,13 +90,14 @@ def test_table_1(command, tmp_path, monkeypatch):
 
 def test_figure_1(command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": (("bid_goofspiel(num_cards=3)",), 2e4, 2)})
+    size = figure1.Size(("bid_goofspiel(num_cards=3)",), 1e5, 2e4, 2, None)
+    monkeypatch.setattr(figure1, "FIGURE", {"small": size})
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--json", "--processes=1"]
     found = command(*arguments)
     assert found.code == 0, found.err
     rows = found.json["items"]["figure1"]
-    assert len(rows) == 6
-    assert all(not row["here"].endswith("inf") for row in rows[:4])  # all are below 0.5 in so small a game
+    assert len(rows) == 4 + 3 + 1
+    assert all(float(row["here"].replace(",", "")) < 1e5 for row in rows[:4])  # all are below 0.5 in so small a game
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
         "figure1.md", "figure1.png", "figure1.svg", "figure1-runs",
     }  # fmt: skip
