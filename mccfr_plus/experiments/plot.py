@@ -100,7 +100,7 @@ def plot_curves(
         note += f"; band: {LOW:.0%} to {HIGH:.0%} of them"
     figure.supxlabel(f"{note}. {source}".strip(), fontsize=7, color="#444444")
     for path in map(Path, paths):
-        _write(figure, path)
+        write_figure(figure, path)
 
 
 def _draw(panel: Any, curve: Curve, number: int, unit: str, measure: str, label: str) -> None:
@@ -126,6 +126,7 @@ def _draw(panel: Any, curve: Curve, number: int, unit: str, measure: str, label:
         )
 
 
-def _write(figure: Any, path: Path) -> None:
+def write_figure(figure: Any, path: Path) -> None:
+    """Writes a figure whole or not at all; the ending says as what."""
     with whole_file(path) as file:
         figure.savefig(file, dpi=150)
