@@ -54,6 +54,7 @@ from mccfr_plus.estimators import (
     BalancedOutcomeSampling,
     Baseline,
     ChanceSampling,
+    Escher,
     Estimator,
     ExternalSampling,
     Full,

@@ -13,6 +13,7 @@ from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.minimizers.base import Rule
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.grown_tree import GrownTree
 from mccfr_plus.workspace import DRAWN_ACTIONS, NO_VISITS, VISITED
@@ -51,8 +52,17 @@ class Combination(NamedTuple):
                 )
             if estimator.kernel is not None:
                 raise ConfigError(f"a baseline with {name}: only the built-in estimators know how to use one.")
+            if estimator.keeps_values:
+                raise ConfigError(
+                    f"a baseline with {name}: it has values of histories already, and no weights to tame."
+                )
             if estimator.updates_all_players:
                 raise ConfigError(f"a baseline with {name}: not with shared=True, where walks belong to no player.")
+        if not estimator.is_unbiased and self.minimizer.rule == Rule.DILATED:
+            raise ConfigError(
+                f"{name} with minimizer={self.minimizer.short_name!r}: it estimates regrets up to a factor per "
+                "information state, and no gradient, which this minimizer needs. Use a regret matcher, such as rm."
+            )
         if self.alternating and estimator.updates_all_players:
             raise ConfigError(
                 f"alternating=True with {name} and shared=True: one walk serves all players, who are updated together; "
@@ -89,9 +99,12 @@ class Combination(NamedTuple):
                 f"threads={threads} with estimator={self.estimator.short_name!r}: it samples nothing, so that all "
                 "threads would compute the same gradient."
             )
-        if self.together and self.baseline is not None:
+        if self.together and (self.baseline is not None or self.estimator.keeps_values):
+            what = (
+                "a baseline" if self.baseline is not None else f"estimator={self.estimator.short_name!r}, whose values"
+            )
             raise ConfigError(
-                f"threads={threads} with a baseline: walks write to it, so that results would depend on which thread "
+                f"threads={threads} with {what}: walks write to it, so that results would depend on which thread "
                 "was faster. Give thread_mode='fast', or one thread."
             )
 

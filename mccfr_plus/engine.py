@@ -13,6 +13,7 @@ from mccfr_plus import loop
 from mccfr_plus.averaging import settled
 from mccfr_plus.combination import Combination
 from mccfr_plus.estimators import Guide, Way
+from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.interrupts import deferred_signals
@@ -63,7 +64,7 @@ class Engine:
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, combination = self.tree, self.combination
         estimator, minimizer = combination.estimator, combination.minimizer
-        with_baseline = combination.baseline is not None
+        with_baseline = combination.baseline is not None or estimator.keeps_values
         self.tables = minimizer.tables(tree)
         if isinstance(tree, GameTree):
             self.strategy = tree.uniform_strategy()
@@ -78,6 +79,9 @@ class Engine:
             )
         self.average = np.zeros(tree.slot_capacity + tree.num_players)
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_baseline else (0, 0))
+        if estimator.keeps_values:  # those of uniform play
+            for player, values in enumerate(self.baselines):
+                refresh_values(tree.arrays, self.strategy, values, player)
         self.sampling = combination.sampling_strategy(tree, strategy_of)
         together = combination.together and combination.threads > 1
         self._shares = new_shares(tree.arrays, combination.threads, self._can_share_out()) if together else None

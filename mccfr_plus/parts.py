@@ -29,6 +29,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "outcome": estimators.OutcomeSampling,
     "balanced": estimators.BalancedOutcomeSampling,
     "average_strategy": estimators.AverageStrategySampling,
+    "escher": estimators.Escher,
 }
 
 MINIMIZERS: dict[str, Callable[..., Minimizer]] = {

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyspiel
 
-from mccfr_plus import compile_game
+from mccfr_plus import compile_game, parts
 from mccfr_plus.tree.layout import alias_table
 
 CHANCE, TERMINAL = -1, -2
@@ -165,6 +165,15 @@ def game(name: str) -> pyspiel.Game:
 @functools.cache
 def root_of(name: str) -> Node:
     return build(game(name).new_initial_state())
+
+
+# The estimators of gradients: all but those whose regrets are right up to a factor per infoset only.
+UNBIASED = tuple(name for name, factory in parts.ESTIMATORS.items() if factory().is_unbiased)
+
+
+def go_together(estimator: str, minimizer: str) -> bool:
+    """Returns whether a solver takes both: FTRL and OMD want gradients."""
+    return estimator in UNBIASED or minimizer not in ("ftrl", "omd")
 
 
 @functools.cache

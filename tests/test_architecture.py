@@ -47,7 +47,7 @@ LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in name
 
 PUBLIC = {
     "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError",
-    "ChanceSampling", "CheckError", "CheckpointError", "ConfigError", "Discounted", "Estimate", "Estimator",
+    "ChanceSampling", "CheckError", "CheckpointError", "ConfigError", "Discounted", "Escher", "Estimate", "Estimator",
     "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError", "GameTree", "GameValue", "HeadToHead", "Hedge",
     "InfoStatePolicy", "KeyedPolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD", "OnlineOutcomeSampling",
     "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage",

@@ -152,6 +152,10 @@ def test_all_combinations_run(game):
         for minimizer in parts.MINIMIZERS:
             for averaging in parts.AVERAGES:
                 for alternating in (True, False):
+                    if not naive.go_together(estimator, minimizer):
+                        with pytest.raises(ConfigError, match="no gradient, which this minimizer needs"):
+                            Solver(tree, estimator, minimizer, averaging)
+                        continue
                     if averaging in refused.get(estimator, ()):
                         with pytest.raises(ConfigError, match=f"averaging='{averaging}'"):
                             Solver(tree, estimator, minimizer, averaging)

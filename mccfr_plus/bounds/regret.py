@@ -184,6 +184,8 @@ def why_no_bound(
     if not tree.perfect_recall:
         return "the game has imperfect recall"
     is_unknown = estimator.kernel is not None or estimator.scheme == Scheme.CUSTOM
+    if not estimator.is_unbiased:
+        return f"{estimator!r} estimates regrets up to a factor per information state, and bounds are about gradients"
     if is_unknown or estimator.updates_all_players or getattr(estimator, "sampling", None) is not None:
         return f"nothing is known here about the range of {estimator!r}'s estimates"
     if minimizer.kernel is not None or minimizer.rule not in _LOCAL_THEOREM:

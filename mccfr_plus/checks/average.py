@@ -55,7 +55,7 @@ def replay(
     Args:
         parameters: The estimator's.
         guide: See `Guide`.
-        baseline: ``[0, 0]`` float64.
+        baseline: ``[num_players, num_nodes]`` float64, the values of histories, or no rows. Modified in place.
         tree: `TreeArrays`.
         strategies: ``[2, num_slots]``.
         weights: ``[2]``.
@@ -223,13 +223,15 @@ class _Replay:
             rng.integers(0, 2**64, size=1, dtype=np.uint64),
             max_visits=int(room),
             once=estimator.draws_once,
+            frames=estimator.keeps_values,
         )
+        values = np.zeros((tree.num_players, tree.num_nodes) if estimator.keeps_values else (0, 0))
         run = _replay_with(self._average)
         arrays = tree.arrays_with_leaves if estimator.needs_leaves else tree.arrays
         before = self._strategies.copy()
         with announce_compilation(run), np.errstate(all="ignore"):
             run(
-                estimator.parameters(), guides.get(estimator.guide, np.zeros(0)), np.zeros((0, 0)), arrays,
+                estimator.parameters(), guides.get(estimator.guide, np.zeros(0)), values, arrays,
                 self._strategies, _WEIGHTS, sums, workspace, int(self._way), self._mode,
                 estimator.walks_all_own, estimator.updates_all_players, self._length, self._sums,
             )  # fmt: skip

@@ -82,6 +82,11 @@ def check_estimator(
     """
     estimator, control = estimator_of(estimator), baseline_of(baseline)
     drivers_of(estimator)  # refuses one without a kernel
+    if not estimator.is_unbiased:
+        raise ConfigError(
+            f"{estimator!r} estimates regrets up to a factor per information state, and no gradient: there is nothing "
+            "to compare it with. Compare regrets."
+        )
     check = _Check(estimator, control, batch, seed)
     chosen = None if games is None else [compile_game(game) for game in games]
     if chosen == []:

@@ -9,6 +9,7 @@
 | `AverageStrategySampling` | one | one | a subset, by the average strategy |
 | `OutcomeSampling` | one | one | one, epsilon-on-policy |
 | `BalancedOutcomeSampling` | one | one | one, from the exploration-balanced strategy |
+| `Escher` | one | one | one, from a fixed strategy; values of histories instead of weights |
 """
 
 from mccfr_plus.estimators.balanced import balanced_strategy
@@ -18,6 +19,7 @@ from mccfr_plus.estimators.schemes import (
     AverageStrategySampling,
     BalancedOutcomeSampling,
     ChanceSampling,
+    Escher,
     ExternalSampling,
     Full,
     OpponentSampling,
@@ -29,6 +31,7 @@ __all__ = [
     "BalancedOutcomeSampling",
     "Baseline",
     "ChanceSampling",
+    "Escher",
     "Estimator",
     "ExternalSampling",
     "Full",

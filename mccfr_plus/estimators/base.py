@@ -25,6 +25,7 @@ class Scheme(IntEnum):
     AVERAGE_STRATEGY = 6
     OUTCOME = 7
     SHARED_OUTCOME = 8
+    ESCHER = 9
 
 
 class Way(IntEnum):
@@ -110,6 +111,20 @@ class Estimator(abc.ABC):
     @property
     def updates_all_players(self) -> bool:
         """Whether one walk estimates all players' gradients; it is called for player 0."""
+        return False
+
+    @property
+    def is_unbiased(self) -> bool:
+        """Whether the mean of what the kernel adds is the gradient.
+
+        If not, the regrets that follow from it are right up to a factor per infoset that never changes, which regret
+        matching and its relatives do not see.
+        """
+        return True
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether the scheme has a table of what every history is worth, in the place of baselines."""
         return False
 
     @property

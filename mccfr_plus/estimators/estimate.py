@@ -1,14 +1,15 @@
-"""The kernels behind the built-in estimators: one that samples, and one that samples with control variates."""
+"""The kernels behind the built-in estimators: one that samples, and one for what keeps values of histories."""
 
 from mccfr_plus._jit import inline_kernel
 from mccfr_plus.estimators.base import Scheme
 from mccfr_plus.estimators.controlled import ONE, controlled_walk
+from mccfr_plus.estimators.escher import escher_walk
 from mccfr_plus.estimators.full import begin_full_walk, full_gradient
 from mccfr_plus.estimators.outcome import outcome_walk, shared_outcome_walk
 from mccfr_plus.estimators.walk import ALL, walk
 from mccfr_plus.workspace import NO_VISITS
 
-_FULL, _FULL_WALK, _CHANCE, _OPPONENT, _EXTERNAL, _AVERAGE_STRATEGY, _OUTCOME, _SHARED_OUTCOME = (
+_FULL, _FULL_WALK, _CHANCE, _OPPONENT, _EXTERNAL, _AVERAGE_STRATEGY, _OUTCOME, _SHARED_OUTCOME, _ESCHER = (
     int(s) for s in list(Scheme)[1:]
 )
 
@@ -40,8 +41,15 @@ def estimate(parameters, guide, tree, strategy, workspace, player, visit_mode):
 
 @inline_kernel
 def estimate_controlled(parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, visit_mode):
-    """Runs a built-in scheme that samples, with control variates. `baseline` and `workspace` are modified in place."""
+    """Runs a built-in scheme with values of histories: ESCHER, or one that samples, with control variates.
+
+    `baseline`, which holds the values, and `workspace` are modified in place.
+    """
     scheme = int(parameters[0])
+    if scheme == _ESCHER:
+        refresh = int(parameters[1])
+        escher_walk(tree, strategy, guide, baseline, workspace, player, refresh, parameters[2], visit_mode)
+        return
     own, epsilon, tau, beta = ALL, 1.0, 0.0, 0.0
     if scheme == _OUTCOME:
         own, epsilon = ONE, parameters[1]

@@ -304,3 +304,74 @@ class BalancedOutcomeSampling(Estimator):
     @property
     def walks_all_own(self) -> bool:
         return False
+
+
+@dataclass(frozen=True)
+class Escher(Estimator):
+    """One history, with values of histories instead of importance weights (McAleer et al. 2023); see `escher`.
+
+    For games with perfect recall whose tree is complete. The players' regrets come out up to a factor per infoset that
+    never changes, so that it goes with regret matching and its relatives, not with `FTRL` and `OMD`.
+
+    Args:
+        values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each walk towards the
+            expected values of their children.
+        refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
+            that these take about as long as the walks between them.
+        rate: How far learned values move, in (0, 1].
+        sampling: From what own actions are drawn in all iterations: ``"uniform"``, or ``"balanced"``, the
+            exploration-balanced strategy of Farina et al. 2020. (One that changes would change the factors.)
+    """
+
+    values: str = "exact"
+    refresh: int | None = None
+    rate: float = 1.0
+    sampling: str = "uniform"
+    scheme: ClassVar[Scheme] = Scheme.ESCHER
+    short_name: ClassVar[str] = "escher"
+    references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
+
+    def __post_init__(self) -> None:
+        if self.values not in ("exact", "learned"):
+            raise ConfigError(f"values={self.values!r}: give exact or learned.")
+        refresh = self.refresh
+        if refresh is not None:
+            if isinstance(refresh, bool) or not isinstance(refresh, int | np.integer) or not 1 <= refresh < 2**53:
+                raise ConfigError(f"refresh={refresh!r}: must be a whole number of iterations, at least 1, or None.")
+            if self.values == "learned":
+                raise ConfigError(f"refresh={refresh!r} with values='learned': those are never computed anew.")
+        allowed = "must be a number above 0 (or values would never move) and at most 1"
+        _check_number("rate", self.rate, _is(self.rate, 0, 1, open_low=True), allowed)
+        if self.sampling not in ("uniform", "balanced"):
+            raise ConfigError(f"sampling={self.sampling!r}: give uniform or balanced.")
+
+    def parameters(self) -> np.ndarray:
+        refresh = -1.0 if self.values == "learned" else float(self.refresh or 0)
+        return np.array([float(self.scheme), refresh, float(self.rate)])
+
+    @property
+    def guide(self) -> Guide:
+        return Guide.NONE if self.sampling == "uniform" else Guide.SAMPLING
+
+    def sampling_strategy(self, tree: GameTree) -> np.ndarray:
+        return balanced_strategy(tree)
+
+    def average(self, num_players: int) -> Way:
+        # An opponent's infoset is visited by its owner's reach times something that never changes.
+        return Way.VISITS if num_players == 2 else Way.OWN_WALK
+
+    @property
+    def is_unbiased(self) -> bool:
+        return False
+
+    @property
+    def keeps_values(self) -> bool:
+        return True
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        return True
+
+    @property
+    def walks_all_own(self) -> bool:
+        return False

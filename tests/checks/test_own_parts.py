@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import naive
 import pytest
 
 from mccfr_plus import CheckError, ConfigError, check_average, check_estimator, check_minimizer, parts
@@ -12,7 +13,7 @@ from mccfr_plus.minimizers import FTRL, OMD, Hedge
 SAMPLES = 3_000
 
 ESTIMATORS = (
-    *((name, {}) for name in parts.ESTIMATORS),
+    *((name, {}) for name in naive.UNBIASED),
     ("full(walk=True)", {}),
     ("full(pruning=True)", {}),
     ("opponent(once=True)", {}),
@@ -24,7 +25,7 @@ ESTIMATORS = (
     ("balanced(epsilon=0.5)", {}),
     ("external", {"batch": 2}),
     ("outcome(shared=True)", {"batch": 2}),
-    *((name, {"baseline": Baseline(0.5)}) for name in parts.ESTIMATORS if name != "full"),
+    *((name, {"baseline": Baseline(0.5)}) for name in naive.UNBIASED if name != "full"),
     ("external(prune_below=-1.0, prune_probability=0.3)", {"baseline": True}),
     ("outcome", {"baseline": True, "batch": 2}),
 )

@@ -11,7 +11,7 @@ from scipy import stats
 import mccfr_plus
 from mccfr_plus import ConfigError, OutcomeSampling, parts
 
-SCHEMES = tuple(parts.ESTIMATORS)
+SCHEMES = naive.UNBIASED
 SAMPLED = tuple(name for name in SCHEMES if name != "full")
 TWIN_GAMES = (
     "kuhn_poker",
