@@ -24,7 +24,7 @@ def test_table_1(command, tmp_path, monkeypatch):
 
 def test_figure_1(command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    size = figure1.Size(("bid_goofspiel(num_cards=3)",), 1e5, 2e4, 2, None)
+    size = figure1.Size(("bid_goofspiel(num_cards=3)",), 1e5, 1e5, 2e4, 2, None)
     monkeypatch.setattr(figure1, "FIGURE", {"small": size})
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--json", "--processes=1"]
     found = command(*arguments)
