@@ -54,6 +54,8 @@ def plot_curves(
     measure: str = "exploitability",
     algorithms: Sequence[str] | None = None,
     labels: Mapping[str, str] | None = None,
+    styles: Mapping[str, tuple[int, int]] | None = None,
+    titles: Mapping[str, str] | None = None,
     source: str = "",
 ) -> None:
     """Draws one panel per game, with mean and band over seeds, and writes it to files.
@@ -65,6 +67,8 @@ def plot_curves(
         measure: exploitability or nash_conv.
         algorithms: In the order of their colours; None: as they come.
         labels: What the legend calls them; None: as they are written.
+        styles: Numbers of colour and of dashes for each; None: a colour each, while there are any.
+        titles: What games are called; None: as they are written.
         source: A line below the picture: where the numbers are from.
 
     Raises:
@@ -88,9 +92,12 @@ def plot_curves(
         for curve in curves:
             if curve.game == game:
                 label = (labels or {}).get(curve.algorithm, curve.algorithm)
-                _draw(panel, curve, algorithms.index(curve.algorithm), unit, measure, label)
+                number = algorithms.index(curve.algorithm)
+                style = styles[curve.algorithm] if styles else (number, number // len(COLOURS))
+                _draw(panel, curve, number, style, unit, measure, label)
         panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=MEASURE_LABELS[measure])
-        panel.set_title(game if len(game) <= 60 else f"{game[:57]}...", fontsize=10)
+        title = (titles or {}).get(game, game)
+        panel.set_title(title if len(title) <= 60 else f"{title[:57]}...", fontsize=10)
         panel.grid(True, which="major", alpha=0.35)
         panel.grid(True, which="minor", alpha=0.12)
         panel.legend(fontsize=8)
@@ -103,16 +110,16 @@ def plot_curves(
         write_figure(figure, path)
 
 
-def _draw(panel: Any, curve: Curve, number: int, unit: str, measure: str, label: str) -> None:
+def _draw(panel: Any, curve: Curve, number: int, style: tuple[int, int], unit: str, measure: str, label: str) -> None:
     x, mean = curve.x(unit), curve.mean(measure)
     low, high = curve.band(measure)
     positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis
-    colour = colour_of(number)
+    colour = colour_of(style[0])
     panel.plot(
         x[positive],
         mean[positive],
         color=colour,
-        linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
+        linestyle=DASHES[style[1] % len(DASHES)],
         marker=MARKERS[number % len(MARKERS)],
         markersize=3.5,
         markevery=max(1, positive.sum() // 12),

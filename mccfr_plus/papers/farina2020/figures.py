@@ -23,6 +23,7 @@ SEEDS = {"figure3": {"small": 5, "paper": 50}, "figure4": {"small": 3, "paper": 
 
 TRAVERSALS = 50  # of the whole tree, whose histories a run touches
 STEP_SIZES = (0.1, 1.0, 10.0, 100.0)
+_BLACK = 6  # of the colours of `experiments.plot`
 ESTIMATORS = {"figure3": ("external", "alternating=False"), "figure4": ("balanced", "alternating=False,batch=100")}
 
 
@@ -38,9 +39,12 @@ def balanced(setting: Setting) -> Result:
 
 def _figure(setting: Setting, name: str) -> Result:
     estimator, options = ESTIMATORS[name]
-    labels = {f"{estimator}/rm[{options}]": "MCCFR"}
-    for rule in ("ftrl", "omd"):
-        labels |= {f"{estimator}/{rule}(eta={eta})[{options}]": f"{rule.upper()}, eta {eta:g}" for eta in STEP_SIZES}
+    mccfr = f"{estimator}/rm[{options}]"
+    labels, styles = {mccfr: "MCCFR"}, {mccfr: (_BLACK, 0)}
+    for dashes, rule in enumerate(("ftrl", "omd")):
+        for colour, eta in enumerate(STEP_SIZES):
+            text = f"{estimator}/{rule}(eta={eta})[{options}]"
+            labels[text], styles[text] = f"{rule.upper()}, eta {eta:g}", (colour, dashes)
     seeds = tuple(range(1, SEEDS[name][setting.scale] + 1))
     comparisons = {}
     for game in GAMES[setting.scale]:
@@ -55,6 +59,8 @@ def _figure(setting: Setting, name: str) -> Result:
         measure="nash_conv",
         algorithms=tuple(labels),
         labels=labels,
+        styles=styles,
+        titles=NAMES,
         source="Saddle-point gap = NashConv.",
     )
     rows, better = [], []
