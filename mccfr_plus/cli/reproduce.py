@@ -57,7 +57,14 @@ class ReproduceCommand(Command):
             )
             if not values.quiet:
                 print(f"{name} {item.name}: {item.title}", file=sys.stderr)
-            result = item.compute(setting)
+            try:
+                result = item.compute(setting)
+            except KeyboardInterrupt:
+                if not values.quiet:
+                    print(
+                        "stopped: what was recorded is kept, and the same command goes on from there", file=sys.stderr
+                    )
+                raise
             page = write_result(paper, item, setting, result)
             print(f"{paper.citation}, {item.title}")
             rows = [[row.what, row.paper, row.here, row.verdict] for row in result.rows]

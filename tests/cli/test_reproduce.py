@@ -2,7 +2,9 @@
 
 import pytest
 
-from mccfr_plus.papers import PAPERS
+from mccfr_plus.cli.main import INTERRUPTED
+from mccfr_plus.experiments.workers import DONE
+from mccfr_plus.papers import PAPERS, figure
 from mccfr_plus.papers.lanctot2009 import figure1, table1
 
 
@@ -38,6 +40,33 @@ def test_figure_1(command, tmp_path, monkeypatch):
     assert "figure1.png" in (tmp_path / "out" / "figure1.md").read_text(encoding="utf-8")
     again = command(*arguments, "--quiet")  # nothing is run again
     assert again.json["items"]["figure1"] == rows
+
+
+def test_a_figure_that_is_interrupted_goes_on(command, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    size = figure1.Size(("bid_goofspiel(num_cards=3)",), 2e4, 2e4, 2e4, 1, 3)
+    monkeypatch.setattr(figure1, "FIGURE", {"small": size})
+    arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--processes=1"]
+    run_all, ended = figure.run_all, []
+
+    def interrupted(*given):
+        for news in run_all(*given):
+            yield news
+            ended.append(news.outcome)
+            if ended.count(DONE) == 2:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(figure, "run_all", interrupted)
+        found = command(*arguments)
+    assert found.code == INTERRUPTED
+    assert "what was recorded is kept" in found.err
+    assert not (tmp_path / "out" / "figure1.md").exists()
+    records = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.jsonl")}
+    assert len(records) >= 2
+    assert command(*arguments, "--quiet").code == 0
+    assert (tmp_path / "out" / "figure1.md").exists()
+    assert {path: path.read_bytes() for path in records} == records  # nothing is run again
 
 
 def test_help_lists_all_papers_and_items(command):
