@@ -1,4 +1,4 @@
-"""Where runs end against a parameter: a picture of final values with bands over seeds, both axes logarithmic."""
+"""Where runs end against a parameter: a picture of final values with bands over seeds, on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ class Line(NamedTuple):
 
 
 def plot_parameter(
-    lines: Sequence[Line], paths: Sequence[str | os.PathLike], *, title: str, xlabel: str, ylabel: str, source: str = ""
+    lines: Sequence[Line],
+    paths: Sequence[str | os.PathLike],
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    xscale: str = "log",
+    source: str = "",
 ) -> None:
     """Draws lines of means with bands over seeds, and writes the picture to files.
 
@@ -33,6 +40,7 @@ def plot_parameter(
         title: Above the picture.
         xlabel: The parameter.
         ylabel: What is measured, with its unit.
+        xscale: Of the parameter's axis: log or linear.
         source: A line below the picture: where the numbers are from.
 
     Raises:
@@ -59,7 +67,7 @@ def plot_parameter(
             label=line.label,
         )
         panel.fill_between(line.x, low, high, color=colour, alpha=0.18, linewidth=0)
-    panel.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    panel.set(xscale=xscale, yscale="log", xlabel=xlabel, ylabel=ylabel)
     panel.set_title(title, fontsize=10)
     panel.grid(True, which="major", alpha=0.35)
     panel.grid(True, which="minor", alpha=0.12)

@@ -18,8 +18,8 @@ BLUFF_2_1 = {"small": ("bluff(dice1=2,dice2=1,faces=4)", 2e8, 3), "paper": ("blu
 def holdem(setting: Setting) -> Result:
     """Returns figure 2a."""
     note = (
-        "The paper's stacks are of up to 36 big blinds' halves: 5e9 histories, whose tree does not fit into the memory "
-        "of a common machine. Here they are smaller, and the buckets of cards are ours (`docs/games.md`)."
+        "The paper's stacks go up to 36 chips: 5e9 histories, whose tree does not fit into the memory of a common "
+        "machine. Here they are smaller, and the buckets of cards are ours (`docs/games.md`)."
     )
     return _figure(setting, "figure2a", *HOLDEM[setting.scale], note)
 

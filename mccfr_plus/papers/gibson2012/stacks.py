@@ -37,6 +37,7 @@ def compute(setting: Setting) -> Result:
         title=f"2-NL Hold'em after {nodes:.0e} histories",
         xlabel="stacks (chips; blinds 1 and 2)",
         ylabel=EXPLOITABILITY,
+        xscale="linear",
     )
     rows = []
     for game, stack in games.items():
