@@ -80,8 +80,8 @@ count histories: theirs are those that our solver with the same scheme has touch
         about = about_here(self.line)
         failures: dict[int, str] = {}
         try:
-            with directory, View(comparison, quiet=values.quiet) as view:
-                for news in run_all(directory, about, values.processes):
+            with directory, View([directory], quiet=values.quiet) as view:
+                for news in run_all([directory], about, values.processes):
                     view.show(news)
                     if news.outcome not in (None, DONE, STOPPED):
                         failures[news.number] = f"{view.name_of(news.number)}: {news.outcome}"

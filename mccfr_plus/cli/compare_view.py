@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from mccfr_plus.experiments.comparison import Comparison
-from mccfr_plus.experiments.workers import DONE, STOPPED, News
+from mccfr_plus.experiments.comparison import Directory
+from mccfr_plus.experiments.workers import DONE, STOPPED, News, in_order
 
 _OVERALL = "{desc} {percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} gone, {remaining} left"
 _ONE = "{desc} {percentage:3.0f}%|{bar:20}|"
@@ -17,12 +18,13 @@ class View:
     """Progress bars on a terminal, otherwise a line for each run that has ended.
 
     Args:
-        comparison: What is run.
+        directories: The comparisons that are run.
         quiet: Show nothing.
     """
 
-    def __init__(self, comparison: Comparison, *, quiet: bool):
-        self._names = [f"{game}  {algorithm}  seed {seed}" for game, algorithm, seed in comparison.runs()]
+    def __init__(self, directories: Sequence[Directory], *, quiet: bool):
+        runs = [key for _, key in in_order(directories)]
+        self._names = [f"{game}  {algorithm}  seed {seed}" for game, algorithm, seed in runs]
         self._quiet = quiet
         self._is_terminal = not quiet and sys.stderr.isatty()
         self._progress = [0.0] * len(self._names)

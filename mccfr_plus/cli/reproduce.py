@@ -53,7 +53,7 @@ class ReproduceCommand(Command):
         found = {}
         for item in items:
             setting = Setting(
-                values.scale, folder, about, values.processes, lambda comparison: View(comparison, quiet=values.quiet)
+                values.scale, folder, about, values.processes, lambda directories: View(directories, quiet=values.quiet)
             )
             if not values.quiet:
                 print(f"{name} {item.name}: {item.title}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Runs a comparison's runs in processes, as many at a time as there are cores."""
+"""Runs the runs of comparisons in processes, as many at a time as there are cores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from queue import Empty
@@ -30,25 +30,36 @@ _POLL_SECONDS = 0.2
 class News(NamedTuple):
     """What has happened to a run."""
 
-    number: int  # of the run, in the order of `Comparison.runs`
+    number: int  # of the run, in the order of `in_order`
     progress: float  # 0 .. 1
     outcome: str | None  # DONE, STOPPED, what went wrong, or None: it is under way
 
 
-def run_all(directory: Directory, about: dict[str, Any], processes: int | None = None) -> Iterator[News]:
+def in_order(directories: Sequence[Directory]) -> list[tuple[Directory, tuple[str, str, int]]]:
+    """Returns game, algorithm and seed of all runs and where they belong, in the order in which they are begun.
+
+    Runs on one game follow each other, so that a process builds its tree once.
+    """
+    games = list(dict.fromkeys(game for directory in directories for game in directory.comparison.games))
+    runs = [(directory, key) for directory in directories for key in directory.comparison.runs()]
+    return sorted(runs, key=lambda run: games.index(run[1][0]))
+
+
+def run_all(directories: Sequence[Directory], about: dict[str, Any], processes: int | None = None) -> Iterator[News]:
     """Runs everything that is not recorded yet, and yields what happens.
 
     On KeyboardInterrupt all runs write a checkpoint and end; it is raised again then.
 
     Args:
-        directory: Entered.
+        directories: One or more comparisons', entered.
         about: See `about_here`.
         processes: How many at a time; None: as many as there are cores.
 
     Raises:
         RecordError: If a process was killed: the points recorded are kept, and another call goes on.
     """
-    runs = [directory.run_of(*key) for key in directory.comparison.runs()]
+    found = in_order(directories)
+    runs = [directory.run_of(*key) for directory, key in found]
     missing = [number for number, run in enumerate(runs) if not _has_ended(run)]
     yield from (News(number, 1.0, DONE) for number in range(len(runs)) if number not in missing)
     if not missing:
@@ -61,7 +72,7 @@ def run_all(directory: Directory, about: dict[str, Any], processes: int | None =
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(queue, stop))
     with pool:
         futures: dict[Future, int] = {
-            pool.submit(_work, number, runs[number], directory, about): number for number in missing
+            pool.submit(_work, number, runs[number], found[number][0], about): number for number in missing
         }
         waiting = set(futures)
         try:
@@ -132,7 +143,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=1)  # trees may take gigabytes, and runs on one game follow each other
 def _tree(game: str) -> GameTree:
     return compile_game(game)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from mccfr_plus.errors import RecordError
@@ -13,7 +14,7 @@ from mccfr_plus.papers.item import Setting
 
 
 def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparison]) -> list[Curve]:
-    """Runs what is not recorded yet of a figure's comparisons, one after the other, and returns all curves.
+    """Runs what is not recorded yet of a figure's comparisons, and returns all curves.
 
     Args:
         setting: How.
@@ -27,15 +28,16 @@ def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparis
     matplotlib()
     folder = setting.folder / f"{figure}-runs"
     folder.mkdir(exist_ok=True)
-    curves: list[Curve] = []
-    for label, comparison in comparisons.items():
-        problems = []
-        with Directory(folder / label, comparison) as directory, setting.watch(comparison) as view:
-            for news in run_all(directory, setting.about, setting.processes):
-                view.show(news)
-                if news.outcome not in (None, DONE, STOPPED):
-                    problems.append(news.outcome)
-        if problems:
-            raise RecordError(f"{len(problems)} runs of {figure} failed, such as: {problems[0]}")
-        curves += curves_of(folder / label)[1]
-    return curves
+    problems = []
+    with contextlib.ExitStack() as stack:
+        directories = [
+            stack.enter_context(Directory(folder / label, comparison)) for label, comparison in comparisons.items()
+        ]
+        view = stack.enter_context(setting.watch(directories))
+        for news in run_all(directories, setting.about, setting.processes):
+            view.show(news)
+            if news.outcome not in (None, DONE, STOPPED):
+                problems.append(news.outcome)
+    if problems:
+        raise RecordError(f"{len(problems)} runs of {figure} failed, such as: {problems[0]}")
+    return [curve for directory in directories for curve in curves_of(directory.path)[1]]

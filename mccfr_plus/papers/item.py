@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.experiments.comparison import Comparison
+from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.page import write_page
 from mccfr_plus.experiments.workers import News
 
@@ -51,14 +51,14 @@ class Setting:
         folder: Where its records and pictures go; it is there.
         about: For records; see `about_here`.
         processes: Runs at a time; None: one per core.
-        watch: Given a comparison, returns what shows it while it runs.
+        watch: Given comparisons, returns what shows them while they run.
     """
 
     scale: str
     folder: Path
     about: dict[str, Any]
     processes: int | None
-    watch: Callable[[Comparison], AbstractContextManager[Shows]]
+    watch: Callable[[Sequence[Directory]], AbstractContextManager[Shows]]
 
 
 @dataclass(frozen=True)

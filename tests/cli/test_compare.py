@@ -28,7 +28,7 @@ def test_a_comparison(command, tmp_path):
     arguments = ["compare", *GAMES, "--algorithms=external[batch=2],cfr+,openspiel:external"]
     found = command(*arguments, *SHORT, f"--out={path}", "--json")
     assert found.code == 0, found.err
-    assert len(found.err.splitlines()) == 10  # two games, two seeds of what is random
+    assert found.err.count("  done\n") == 10  # two games, two seeds of what is random
     rows = found.json["rows"]
     assert [(row["game"], row["algorithm"]) for row in rows] == [
         (game, algorithm) for game in GAMES for algorithm in ("external[batch=2]", "cfr+", "openspiel:external")
