@@ -32,7 +32,7 @@ def test_figure_1(command, tmp_path, monkeypatch):
     found = command(*arguments)
     assert found.code == 0, found.err
     rows = found.json["items"]["figure1"]
-    assert len(rows) == 4 + 3 + 1
+    assert len(rows) == 2 * (4 + 1) + 2 + 1
     assert all(float(row["here"].replace(",", "")) < 1e5 for row in rows[:4])  # all are below 0.5 in so small a game
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
         "figure1.md", "figure1.png", "figure1.svg", "figure1-runs",
