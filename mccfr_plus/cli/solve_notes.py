@@ -12,6 +12,7 @@ estimators: what part of the tree a walk visits
   outcome           one single play; epsilon, its exploration; shared=True: one play for all players
   balanced          one single play, own actions from the exploration-balanced strategy; epsilon
   average_strategy  as external, but a subset of own actions, by the average strategy; epsilon, tau, beta
+  escher            one play, values of histories in place of weights; values, refresh, sampling; not with ftrl, omd
   With opponent, external and average_strategy, once=True draws one action per information set, not per node.
 minimizers: how regrets become the next strategy
   rm            regret matching (CFR)

@@ -29,8 +29,8 @@ CURVES = [curve(game, algorithm, value=1.0 + i) for game in GAMES for i, algorit
 
 def drawn(monkeypatch, tmp_path, *arguments, **options):
     """Returns the figure that is written."""
-    figures, real = [], plot._write
-    monkeypatch.setattr(plot, "_write", lambda figure, path: (figures.append(figure), real(figure, path)))
+    figures, real = [], plot.write_figure
+    monkeypatch.setattr(plot, "write_figure", lambda figure, path: (figures.append(figure), real(figure, path)))
     plot.plot_curves(*arguments, [tmp_path / "a.png", tmp_path / "a.svg"], **options)
     return figures[0]
 
