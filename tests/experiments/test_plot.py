@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from mccfr_plus.errors import ConfigError, RecordError
-from mccfr_plus.experiments import plot
+from mccfr_plus.experiments import parameter_plot, plot
 from mccfr_plus.experiments.curves import Curve
+from mccfr_plus.experiments.parameter_plot import Line
 from mccfr_plus.experiments.record import Point
 
 pytest.importorskip("matplotlib")
@@ -90,3 +91,38 @@ def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[plot\]'"):
         plot.matplotlib()
+
+
+def test_labels_titles_and_styles(monkeypatch, tmp_path):
+    styles = {"external": (6, 0), "outcome": (1, 0), "cfr+": (1, 1)}
+    labels = {"external": "MCCFR"}
+    one_game = [curve for curve in CURVES if curve.game == "leduc_poker"]
+    (panel,) = drawn(
+        monkeypatch, tmp_path, one_game, labels=labels, styles=styles, titles={"leduc_poker": "Leduc"}
+    ).axes
+    assert panel.get_title() == "Leduc"
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["MCCFR", "outcome", "cfr+"]
+    drawn_as = [(line.get_color(), line.get_linestyle()) for line in panel.lines]
+    assert drawn_as == [(plot.COLOURS[6], "-"), (plot.COLOURS[1], "-"), (plot.COLOURS[1], "--")]
+
+
+def test_a_parameter_against_final_values(monkeypatch, tmp_path):
+    figures, real = [], plot.write_figure
+    monkeypatch.setattr(
+        parameter_plot, "write_figure", lambda figure, path: (figures.append(figure), real(figure, path))
+    )
+    lines = [
+        Line("one", (1.0, 10.0), [np.array([1.0, 3.0]), np.array([2.0, 2.0])]),
+        Line("two", (1.0, 10.0), [np.array([5.0, 5.0]), np.array([6.0, 8.0])]),
+    ]
+    words = {"title": "Title", "xlabel": "tau", "ylabel": "chips"}
+    parameter_plot.plot_parameter(lines, [tmp_path / "a.png"], **words, xscale="linear")
+    (panel,) = figures[0].axes
+    assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
+    assert (panel.get_title(), panel.get_xlabel(), panel.get_ylabel()) == ("Title", "tau", "chips")
+    assert [line.get_ydata().tolist() for line in panel.lines] == [[2.0, 2.0], [5.0, 7.0]]
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["one", "two"]
+    assert len(panel.collections) == 2
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ConfigError, match="nothing to draw"):
+        parameter_plot.plot_parameter([], [tmp_path / "b.png"], **words)
