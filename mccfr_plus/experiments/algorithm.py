@@ -15,6 +15,7 @@ from typing import Any
 from mccfr_plus import parts
 from mccfr_plus.combination import Combination
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.experiments.points import EXACT_COST, WALK_COST
 
 OURS, CPP, PYTHON = "mccfr_plus", "openspiel", "openspiel_python"
 
@@ -78,6 +79,12 @@ class Algorithm:
             return True
         average = parts.average_of(self.averaging, parts.minimizer_of(self.minimizer))
         return average.method in ("stochastic", "sampled")
+
+    @property
+    def evaluation_cost(self) -> float:
+        """What an exact evaluation costs per history and player, in visits of this algorithm."""
+        walks = parts.estimator_of(self.estimator) != parts.estimator_of("full")
+        return WALK_COST if walks or self.library != OURS else EXACT_COST
 
 
 def algorithm_of(text: str) -> Algorithm:

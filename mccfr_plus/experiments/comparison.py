@@ -81,7 +81,10 @@ class Comparison:
 
     def points_of(self, tree: GameTree) -> tuple[float, ...]:
         """Returns where runs on a game are measured."""
-        count = affordable_points(tree, self.limit) if self.points is None else self.points
+        count = self.points
+        if count is None:
+            cost = max(algorithm_of(algorithm).evaluation_cost for algorithm in self.algorithms)
+            count = affordable_points(tree, self.limit, cost)
         return measuring_points(self.limit, count)
 
     def runs(self) -> list[tuple[str, str, int]]:

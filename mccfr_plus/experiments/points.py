@@ -10,12 +10,12 @@ from mccfr_plus.tree.game_tree import GameTree
 
 UNITS = ("nodes", "iterations", "seconds")
 
-LEAST, MOST = 12, 60  # points of a run
+LEAST, MOST = 8, 60  # points of a run
 _DECADES = 4.0  # that the points go over, at the most
-_SHARE = 0.03  # of a run's work that evaluations may take
-# What an evaluation costs per history and player, in visits of a sampled walk: on the safe side, as runs on Leduc poker
-# and Liar's dice spent 0.2 to 0.8 % on evaluations and records (docs/compare.md).
-_EVALUATION_COST = 0.5
+_SHARE = 0.04  # of a run's work that evaluations may take
+# What an evaluation costs per history and player, in visits of the run: an exact one reads about what an iteration of
+# vanilla CFR reads, and walks, with or without sampling, take much longer per visit (benchmarks/evaluation_cost.py).
+EXACT_COST, WALK_COST = 2.0, 0.3
 
 
 class Limit(NamedTuple):
@@ -77,9 +77,16 @@ def measuring_points(limit: Limit, count: int) -> tuple[float, ...]:
     return (*sorted({number if is_time else float(round(number)) for number in numbers} - {limit.total}), limit.total)
 
 
-def affordable_points(tree: GameTree, limit: Limit) -> int:
-    """Returns how many evaluations take a small share of a run, from 12 to 60; 25 for limits that are not in nodes."""
+def affordable_points(tree: GameTree, limit: Limit, cost: float) -> int:
+    """Returns how many evaluations take a small share of a run, from 8 to 60; 25 for limits that are not in nodes.
+
+    Args:
+        tree: The game.
+        limit: How long the run is.
+        cost: What an evaluation costs per history and player, in visits of the run; the larger one of all runs that
+            are measured at the same points.
+    """
     if limit.unit != "nodes":
         return 25
-    cost = _EVALUATION_COST * tree.num_nodes * tree.num_players
-    return int(min(max(_SHARE * limit.total / cost, LEAST), MOST))
+    evaluation = cost * tree.num_nodes * tree.num_players
+    return int(min(max(_SHARE * limit.total / evaluation, LEAST), MOST))

@@ -26,7 +26,8 @@ def test_table_1(command, tmp_path, monkeypatch):
 
 def test_figure_1(command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    size = figure1.Size(("bid_goofspiel(num_cards=3)",), 1e5, 1e5, 2e4, 2, None)
+    lengths = {name: figure1.Length(1e5 if name.startswith("full") else 2e4) for name in figure1.ALGORITHMS}
+    size = figure1.Size(("bid_goofspiel(num_cards=3)",), lengths, 2)
     monkeypatch.setattr(figure1, "FIGURE", {"small": size})
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--json", "--processes=1"]
     found = command(*arguments)
@@ -44,7 +45,8 @@ def test_figure_1(command, tmp_path, monkeypatch):
 
 def test_a_figure_that_is_interrupted_goes_on(command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    size = figure1.Size(("bid_goofspiel(num_cards=3)",), 2e4, 2e4, 2e4, 1, 3)
+    lengths = dict.fromkeys(figure1.ALGORITHMS, figure1.Length(2e4, 3))
+    size = figure1.Size(("bid_goofspiel(num_cards=3)",), lengths, 1)
     monkeypatch.setattr(figure1, "FIGURE", {"small": size})
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--processes=1"]
     run_all, ended = figure.run_all, []

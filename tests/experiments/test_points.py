@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, compile_game
-from mccfr_plus.experiments.points import LEAST, MOST, Limit, affordable_points, limit_of, measuring_points
+from mccfr_plus.experiments.comparison import Comparison
+from mccfr_plus.experiments.points import (
+    EXACT_COST,
+    LEAST,
+    MOST,
+    WALK_COST,
+    Limit,
+    affordable_points,
+    limit_of,
+    measuring_points,
+)
 
 
 def test_points_are_evenly_spaced_on_a_logarithmic_axis():
@@ -52,9 +62,28 @@ def test_no_points():
 
 def test_how_many_points_are_affordable():
     tree = compile_game("leduc_poker")
-    assert affordable_points(tree, Limit("nodes", 1e4)) == LEAST
-    assert affordable_points(tree, Limit("nodes", 1e12)) == MOST
-    assert affordable_points(tree, Limit("seconds", 1e12)) == 25
+    assert affordable_points(tree, Limit("nodes", 1e4), 0.3) == LEAST
+    assert affordable_points(tree, Limit("nodes", 1e12), 0.3) == MOST
+    assert affordable_points(tree, Limit("seconds", 1e12), 0.3) == 25
+    # Ten evaluations at 2 visits for each of two players' 9,457 histories, in 4 % of the run.
+    assert affordable_points(tree, Limit("nodes", 10 * 2 * 2 * 9457 / 0.04 + 1), 2.0) == 10
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "is_exact"),
+    [
+        (("full",), True),
+        (("external", "cfr+"), True),
+        (("full(pruning=True)",), False),
+        (("external", "outcome(epsilon=0.3)"), False),
+        (("openspiel:cfr",), False),  # which walks the tree
+    ],
+)
+def test_a_comparison_has_the_points_that_its_cheapest_iterations_afford(algorithms, is_exact):
+    tree, limit = compile_game("leduc_poker"), Limit("nodes", 1e7)
+    points = Comparison(("leduc_poker",), algorithms, (1,), limit).points_of(tree)
+    assert len(points) == affordable_points(tree, limit, EXACT_COST if is_exact else WALK_COST)
+    assert affordable_points(tree, limit, EXACT_COST) < affordable_points(tree, limit, WALK_COST)
 
 
 @pytest.mark.parametrize("per_iteration", [lambda rng: 1, lambda rng: 3000, lambda rng: rng.integers(2, 30)])
