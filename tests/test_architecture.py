@@ -38,6 +38,7 @@ LAYERS = [
     {"approximate", "engine", "pacing"},
     {"solver", "online"},
     {"drop_in", "benchmark", "bounds", "checks", "citations", "zero_sum_value"},
+    {"neural"},
     {"experiments"},
     {"papers"},
     {"cli"},
