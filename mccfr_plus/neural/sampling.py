@@ -7,16 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus._jit import announce_compilation, kernel
-from mccfr_plus.averaging import accumulate
 from mccfr_plus.borrowed import borrow
-from mccfr_plus.estimators.base import Way
 from mccfr_plus.estimators.walk import ALL, walk
 from mccfr_plus.loop import max_visits
 from mccfr_plus.minimizers.regret_matching import expected_value
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, at, begin_gradient, begin_walk, new_workspace
+from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, at, begin_gradient, begin_walk, new_workspace, refresh_reach
 
-_EXACT = int(Way.EXACT)
 _MIN_SAMPLES = 1 << 14  # of a buffer: enough to make a call from Python cheap, few enough to stay in the cache
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
@@ -138,9 +135,16 @@ def record_walks(tree, strategy, workspace, player, walks, most, infoset_of_slot
 
 @kernel
 def add_player(tree, strategy, average, workspace, player, weight):
-    """Adds a player's strategy to the sums of the average, exactly. `average` and `workspace` are modified in place."""
+    """Adds a player's strategy to the sums of the average; see `Sampler.add_to_average`.
+
+    `average` and `workspace` are modified in place. `averaging.accumulate` has this as one of its ways, and takes
+    several times as long to compile.
+    """
     workspace.reach_valid[player] = 0
-    accumulate(_EXACT, tree, strategy, average, workspace, player, weight, True)
+    refresh_reach(tree, strategy, workspace, player)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        average[slot] += weight * workspace.reach[slot]
+    average[tree.slot_range[-1] + player] += weight
 
 
 @kernel
