@@ -33,7 +33,7 @@ def copy_of(solver):
 
 
 class ExactFit:
-    """A linear model of one-hot features, fitted by least squares to all of a memory: a learner without error."""
+    """A linear model of one-hot features, fitted to all of a memory by its normal equations: a learner without error."""
 
     def __init__(self, learner, mask):
         self.mask, self.rngs, self.losses = mask, learner._rngs, []
@@ -49,9 +49,10 @@ class ExactFit:
             rows, targets, weights = next(memory.batches(1 << 30, iteration, self.rngs))
         features = np.eye(len(self.mask))[rows]
         for action in range(self.mask.shape[1]):
-            root = np.sqrt(weights[:, action].astype(np.float64))
-            system = features * root[:, None]
-            self.answers[:, action] = np.linalg.lstsq(system, targets[:, action] * root, rcond=None)[0]
+            weight = weights[:, action].astype(np.float64)
+            normal, right = features.T @ (features * weight[:, None]), features.T @ (weight * targets[:, action])
+            seen = np.flatnonzero(normal.diagonal())
+            self.answers[seen, action] = np.linalg.solve(normal[np.ix_(seen, seen)], right[seen])
 
     def predict(self):
         return self.answers
