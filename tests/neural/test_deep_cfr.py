@@ -33,7 +33,7 @@ def copy_of(solver):
 
 
 class ExactFit:
-    """A linear model of one-hot features, fitted to all of a memory by its normal equations: a learner without error."""
+    """A linear model of one-hot features, fitted to all of a memory by its normal equations: without error."""
 
     def __init__(self, learner, mask):
         self.mask, self.rngs, self.losses = mask, learner._rngs, []
