@@ -7,6 +7,7 @@ masked and renormalized before it is measured. With --defaults, ours with its ow
 Needs: pip install 'mccfr_plus[neural]' dm-tree
 """
 
+import ast
 import contextlib
 import time
 
@@ -34,7 +35,7 @@ flags.DEFINE_float("learning_rate", 1e-3, "Of Adam")
 flags.DEFINE_integer("memory", 1_000_000, "Samples that a reservoir keeps")
 flags.DEFINE_integer("seeds", 1, "How many runs")
 flags.DEFINE_integer("first_seed", 0, "Seed of the first run; the others count on")
-flags.DEFINE_bool("peer", True, "Run OpenSpiel's too; 8 seconds per iteration on Leduc poker")
+flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_bool("defaults", False, "Run ours alone, with its defaults or with what --set says")
 flags.DEFINE_list("set", [], "Fields of DeepCFRConfig for --defaults, as in --set=memory='reservoir',traversals=1000")
 flags.DEFINE_float("seconds", 60.0, "For how many CPU seconds --defaults runs")
@@ -131,7 +132,7 @@ def side_by_side(tree, seed):
 def alone(tree, seed):
     """Prints exploitability of our defaults against CPU seconds."""
     fields = dict(pair.split("=", 1) for pair in FLAGS.set)
-    config = DeepCFRConfig(**{name: eval(value, {}) for name, value in fields.items()})  # the user's own command line
+    config = DeepCFRConfig(**{name: ast.literal_eval(value) for name, value in fields.items()})
     solver = DeepCFR(tree, config, seed=seed)
     solver._prepare()
     spent, due = [0.0], 1.0
