@@ -26,8 +26,9 @@ setup(
         "tqdm>=4.60",
     ],
     extras_require={
-        "test": ["pytest>=8", "hypothesis>=6", "ruff>=0.9", "mypy>=1.10", *PLOT],
+        "test": ["pytest>=8", "hypothesis>=6", "ruff>=0.9", "mypy>=1.10", "torch==2.13.0", *PLOT],
         "plot": PLOT,
+        "neural": ["torch>=2.0"],
     },
     entry_points={"console_scripts": ["mccfr-plus=mccfr_plus.cli.main:main"]},
     classifiers=[

@@ -69,12 +69,12 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     engine.begin_loading()
     checkpoint_file.read_into(path, places)
     engine.end_loading(sizes, places)
-    if header["package"] != _package_version():
+    if header["package"] != package_version():
         logger.warning(
             "%s was written by mccfr_plus %s, and this is %s: the run goes on, perhaps with other roundings or draws.",
             path,
             header["package"],
-            _package_version(),
+            package_version(),
         )
     return header
 
@@ -86,6 +86,9 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
         CheckpointError: If the file cannot be read.
     """
     header = checkpoint_file.read_header(path)
+    if "algorithm" in header:
+        name = header["algorithm"]
+        raise CheckpointError(f"{path} holds a run of {name}: load it with mccfr_plus.neural.{name}.load.")
     missing = (set(_COMMON) | _TOLD) - set(header)
     if missing:
         raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
@@ -107,7 +110,7 @@ def header_of(solver: Any) -> dict[str, Any]:
     """Returns what a checkpoint says about a solver, in JSON's types."""
     sizes = solver._engine.sizes()
     return {
-        "package": _package_version(),
+        "package": package_version(),
         **_common(solver),
         "iterations": solver.iterations,
         "nodes_touched": solver.nodes_touched,
@@ -170,7 +173,7 @@ def _common(solver: Any) -> dict[str, Any]:
     sampling, tree = solver._engine.sampling, solver.tree
     return {
         "game": str(solver.tree.game),
-        "tree": "grown" if isinstance(tree, GrownTree) else _digest_of_tree(tree),
+        "tree": "grown" if isinstance(tree, GrownTree) else digest_of_tree(tree),
         "estimator": describe(solver.estimator, "estimator"),
         "minimizer": describe(solver.minimizer, "minimizer"),
         "averaging": describe(solver.averaging, "averaging"),
@@ -184,7 +187,7 @@ def _common(solver: Any) -> dict[str, Any]:
     }
 
 
-def _digest_of_tree(tree: GameTree) -> str:
+def digest_of_tree(tree: GameTree) -> str:
     """Returns a digest of the arrays that the solver's ones are indexed by.
 
     `GameTree.fingerprint` would write the texts of all information states, for minutes where there are millions, and
@@ -203,7 +206,8 @@ def _digest(arrays: Iterable[np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _package_version() -> str:
+def package_version() -> str:
+    """Returns the version of this package, as checkpoints note it."""
     try:
         return metadata.version("mccfr_plus")
     except metadata.PackageNotFoundError:  # run from a source tree that is not installed

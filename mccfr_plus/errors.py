@@ -35,3 +35,7 @@ class CheckpointError(MccfrPlusError, ValueError):
 
 class RecordError(MccfrPlusError, ValueError):
     """A record of a run, or a directory of them, that cannot be written or read, or is of something else."""
+
+
+class TrainingError(MccfrPlusError, ArithmeticError):
+    """A network that diverged: which one, when, and what to change. The solver is as it was before that iteration."""

@@ -1,4 +1,4 @@
-"""When a run looks up from its work: the length of chunks, and evaluations at a bounded share of its time."""
+"""How long a run goes on and when it looks up from its work: chunks, and evaluations at a bounded share of its time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import math
 import time
 from typing import Any
 
+import numpy as np
+
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.evaluate import Evaluation
 
 CHUNK_SECONDS = 0.2  # a kernel runs about this long before progress, Ctrl-C and callbacks get their turn
@@ -49,3 +52,19 @@ def next_chunk(chunk: int, seconds: float, wanted: float) -> int:
     """Returns how many iterations take about the wanted time, given what the last chunk took."""
     estimate = chunk * wanted / max(seconds, 1e-7)
     return max(1, int(min(estimate, chunk * 8, 1 << 40)))
+
+
+def check_limits(
+    iterations: int | None, seconds: float | None, until: float | None, evaluate_every: float | None
+) -> None:
+    """Raises ConfigError if a run has no limit, or one that makes no sense; see `Solver.run`."""
+    if iterations is None and seconds is None and until is None:
+        raise ConfigError("give a limit: run(iterations), run(seconds=...) or run(until=exploitability).")
+    whole = isinstance(iterations, int | np.integer) and not isinstance(iterations, bool)
+    if iterations is not None and (not whole or iterations < 1):
+        raise ConfigError(f"iterations={iterations!r}: must be a whole number, at least 1.")
+    for name, value in (("seconds", seconds), ("until", until)):
+        if value is not None and not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
+            raise ConfigError(f"{name}={value!r}: must be a positive number.")
+    if evaluate_every is not None and not (isinstance(evaluate_every, int | float) and evaluate_every >= 0):
+        raise ConfigError(f"evaluate_every={evaluate_every!r}: must be a number of seconds, 0 or more.")

@@ -25,7 +25,7 @@ from mccfr_plus.estimators import Baseline, Estimator, Way
 from mccfr_plus.evaluation.evaluate import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.keyed_policy import KeyedPolicy
 from mccfr_plus.minimizers import Minimizer, RegretMatching
-from mccfr_plus.pacing import CHUNK_SECONDS, EvaluationClock, next_chunk
+from mccfr_plus.pacing import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.rng import new_states
 from mccfr_plus.tree.game_tree import GameTree, compile_game
@@ -202,7 +202,7 @@ class Solver:
             CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
                 another game, other parts or more iterations; after it if the last one could not be written.
         """
-        self._check_limits(iterations, seconds, until, evaluate_every)
+        check_limits(iterations, seconds, until, evaluate_every)
         if until is not None or evaluate_every is not None:
             self._compiled().require_perfect_recall("an exploitability")
         self._engine.stopped = None
@@ -258,21 +258,6 @@ class Solver:
                 left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
                 wanted = min(CHUNK_SECONDS, max(left, 0.0), clock.due_in(), keeper.due_in())
                 chunk = next_chunk(chunk, now - chunk_begin, wanted)
-
-    @staticmethod
-    def _check_limits(
-        iterations: int | None, seconds: float | None, until: float | None, evaluate_every: float | None
-    ) -> None:
-        if iterations is None and seconds is None and until is None:
-            raise ConfigError("give a limit: run(iterations), run(seconds=...) or run(until=exploitability).")
-        whole = isinstance(iterations, int | np.integer) and not isinstance(iterations, bool)
-        if iterations is not None and (not whole or iterations < 1):
-            raise ConfigError(f"iterations={iterations!r}: must be a whole number, at least 1.")
-        for name, value in (("seconds", seconds), ("until", until)):
-            if value is not None and not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
-                raise ConfigError(f"{name}={value!r}: must be a positive number.")
-        if evaluate_every is not None and not (isinstance(evaluate_every, int | float) and evaluate_every >= 0):
-            raise ConfigError(f"evaluate_every={evaluate_every!r}: must be a number of seconds, 0 or more.")
 
     # --- asking ---
 

@@ -38,6 +38,7 @@ LAYERS = [
     {"approximate", "engine", "pacing"},
     {"solver", "online"},
     {"drop_in", "benchmark", "bounds", "checks", "citations", "zero_sum_value"},
+    {"neural"},
     {"experiments"},
     {"papers"},
     {"cli"},
@@ -146,12 +147,34 @@ def test_only_one_module_owns_the_compilers_options():
             assert "njit" not in path.read_text().replace("numba.njit`", ""), path
 
 
+def needs_torch():
+    """Returns the modules that import torch, also by way of others."""
+    found = {"neural.backend"}
+    uses = {".".join(path.relative_to(ROOT).with_suffix("").parts): set(imports_of(path)) for path in modules()}
+    while more := {name for name, used in uses.items() if used & found and name != "neural.__init__"} - found:
+        found |= more
+    return found
+
+
+def test_sampling_memories_and_features_do_without_torch():
+    own = {path.stem for path in (ROOT / "neural").glob("*.py")}
+    free = own - {name.removeprefix("neural.") for name in needs_torch()}
+    assert free == {"__init__", "config", "features", "history", "memory", "sampling"}
+    for path in modules():
+        if path.stem != "backend":
+            assert "import torch" not in path.read_text().replace("import torch_", "").replace(
+                "backend import torch", ""
+            )
+
+
 def test_importing_has_no_side_effects():
     names = [
         ".".join(("mccfr_plus", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
         for path in modules()
         if path.stem != "__main__" and "cli" not in path.relative_to(ROOT).parts
     ]
+    without = needs_torch()
+    names = [name for name in names if name.removeprefix("mccfr_plus.") not in without]
     code = f"""
 import importlib, json, random, sys
 import numpy as np

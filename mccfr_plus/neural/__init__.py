@@ -1,0 +1,41 @@
+"""Regret minimization with networks in place of tables. Needs the extra: ``pip install 'mccfr_plus[neural]'`` (torch).
+
+    strategy table --sampling kernel--> samples --memory--> batches --training--> network --one forward pass--.
+      [num_slots]     (the walk of       (infoset,           (weighted                                         |
+           ^          the estimators)    regrets)            targets)                                          |
+           '--------------------------------- regret matching at all infosets ---------------------------------'
+
+For a game whose tree is compiled the strategy stays a table, which one forward pass over all information sets fills
+once per update: walks read it at the speed of the tabular solvers, and the average strategy is exact.
+
+`config`, `features`, `sampling` and `memory` do without torch; the names that need it are imported when first asked
+for, and say what to install if it is not there.
+
+Example:
+    >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
+    >>> solver = DeepCFR("kuhn_poker", DeepCFRConfig(traversals=200, hidden_layers=(32,)), seed=1)
+    >>> solver.run(30).exploitability() < 0.1
+    True
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from mccfr_plus.errors import TrainingError
+from mccfr_plus.neural.config import DeepCFRConfig
+from mccfr_plus.neural.history import Point
+
+if TYPE_CHECKING:
+    from mccfr_plus.neural.deep_cfr import DeepCFR
+    from mccfr_plus.neural.runner import NeuralProgress
+
+_NEEDS_TORCH = {"DeepCFR": "mccfr_plus.neural.deep_cfr", "NeuralProgress": "mccfr_plus.neural.runner"}
+
+__all__ = ["DeepCFR", "DeepCFRConfig", "NeuralProgress", "Point", "TrainingError"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NEEDS_TORCH:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_NEEDS_TORCH[name]), name)

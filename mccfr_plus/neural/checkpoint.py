@@ -1,0 +1,141 @@
+"""The state of a neural solver as a header and named arrays, and back. The file is that of `checkpoint_file`."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from mccfr_plus import checkpoint_file
+from mccfr_plus.checkpoint import digest_of_tree, package_version
+from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.neural.backend import torch
+
+logger = logging.getLogger("mccfr_plus")
+
+_KEYS = {
+    "algorithm",
+    "game",
+    "tree",
+    "config",
+    "versions",
+    "seed",
+    "iterations",
+    "nodes_touched",
+    "seconds",
+    "history",
+    "memory_sizes",
+}
+
+
+def save(solver: Any, path: str | os.PathLike) -> None:
+    """Writes a solver's state; see `NeuralSolver.save`."""
+    header = {
+        **_common(solver),
+        "versions": _versions(),
+        "seed": solver.seed,
+        "iterations": solver.iterations,
+        "nodes_touched": solver.nodes_touched,
+        "seconds": solver.seconds,
+        "history": [list(point) for point in solver.history],
+        "memory_sizes": solver.memory_sizes(),
+    }
+    checkpoint_file.write(path, header, solver.state())
+
+
+def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
+    """Fills a solver's arrays with those of a checkpoint and returns its header. Nothing changes if they do not fit.
+
+    Raises:
+        CheckpointError: See `NeuralSolver.restore`.
+    """
+    header = read_header(path, type(solver).__name__)
+    _complain_if_different(path, header, solver)
+    sizes = solver.memory_sizes()
+    solver.resize_memories(_sizes_of(path, header, sizes))
+    try:
+        checkpoint_file.check(path, solver.state())
+    except BaseException:
+        solver.resize_memories(sizes)
+        raise
+    checkpoint_file.read_into(path, solver.state())
+    if header["versions"] != _versions():
+        logger.warning(
+            "%s was written with %s, and these are %s: the run goes on, perhaps with other roundings.",
+            path,
+            _shown(header["versions"]),
+            _shown(_versions()),
+        )
+    return header
+
+
+def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
+    """Returns the header of a checkpoint of an algorithm.
+
+    Raises:
+        CheckpointError: If the file cannot be read or is of another algorithm.
+    """
+    header = checkpoint_file.read_header(path)
+    if "algorithm" not in header:
+        raise CheckpointError(f"{path} holds a tabular solver: load it with mccfr_plus.Solver.from_checkpoint.")
+    if header["algorithm"] != algorithm:
+        name = header["algorithm"]
+        raise CheckpointError(f"{path} holds a run of {name}, not of {algorithm}: load it with {name}.load.")
+    missing = _KEYS - set(header)
+    if missing:
+        raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
+    return header
+
+
+def config_of(path: str | os.PathLike, header: dict[str, Any], kind: type) -> Any:
+    """Returns the config of a checkpoint.
+
+    Raises:
+        CheckpointError: If this version has no such config.
+    """
+    try:
+        return kind(**header["config"])
+    except (TypeError, ConfigError) as error:
+        raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
+
+
+def _sizes_of(path: str | os.PathLike, header: dict[str, Any], own: dict[str, int]) -> dict[str, int]:
+    sizes = header["memory_sizes"]
+    is_right = isinstance(sizes, dict) and set(sizes) == set(own)
+    if not is_right or any(not isinstance(size, int) or size < 0 for size in sizes.values()):
+        raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
+    return sizes
+
+
+def _complain_if_different(path: str | os.PathLike, header: dict[str, Any], solver: Any) -> None:
+    own = _common(solver)
+    for key, what in (("game", "game"), ("tree", "tree, that is rules, payoffs or the order of nodes,")):
+        if header[key] != own[key]:
+            raise CheckpointError(
+                f"{path} belongs to another run: its {what} is {header[key]}, and the solver's is {own[key]}. Make the "
+                "solver with what the checkpoint was made with, or give another file."
+            )
+    for name in sorted(set(own["config"]) | set(header["config"])):
+        theirs, ours = header["config"].get(name, "missing"), own["config"].get(name, "missing")
+        if theirs != ours:
+            raise CheckpointError(
+                f"{path} belongs to another run: its config has {name}={theirs!r}, and the solver's {name}={ours!r}. "
+                f"Use {header['algorithm']}.load, which takes the config from the file, or give another file."
+            )
+
+
+def _common(solver: Any) -> dict[str, Any]:
+    return {
+        "algorithm": type(solver).__name__,
+        "game": str(solver.tree.game),
+        "tree": digest_of_tree(solver.tree),
+        "config": solver.config.as_dict(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {"mccfr_plus": package_version(), "torch": torch.__version__}
+
+
+def _shown(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -1,0 +1,180 @@
+"""Sampled regrets for memories: the walk of the estimators, whose values are recorded and not summed in a table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus._jit import announce_compilation, kernel
+from mccfr_plus.borrowed import borrow
+from mccfr_plus.estimators.walk import ALL, walk
+from mccfr_plus.loop import max_visits
+from mccfr_plus.minimizers.regret_matching import expected_value
+from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, at, begin_gradient, begin_walk, new_workspace, refresh_reach
+
+_MIN_SAMPLES = 1 << 14  # of a buffer: enough to make a call from Python cheap, few enough to stay in the cache
+_SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
+
+
+class Samples(NamedTuple):
+    """Regrets sampled at information sets of one player, in the order in which walks came back from them."""
+
+    rows: np.ndarray  # [num_samples] int32: the player's information sets, as rows of `Features`
+    regrets: (
+        np.ndarray
+    )  # [num_samples, max_actions] float64, in the order of slots; what is beyond a row's means nothing
+
+
+class Sampler:
+    """External sampling on a compiled tree (Brown et al. 2019, algorithm 2), and the exact average of what is played.
+
+    Args:
+        tree: The game. Of perfect recall.
+        rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
+    """
+
+    def __init__(self, tree: GameTree, rng: np.ndarray):
+        self._tree = tree
+        self._workspace = new_workspace(tree.arrays, tree.shape, rng)
+        nodes, counts = tree.arrays.nodes, tree.arrays.infosets["num_actions"]
+        self._most_per_walk = [int(max_visits(nodes, p, True, False, True)) for p in range(tree.num_players)]
+        size = max(_MIN_SAMPLES, *self._most_per_walk)
+        self._buffer = Samples(np.zeros(size, np.int32), np.zeros((size, int(counts.max(initial=1)))))
+
+    @property
+    def nodes_touched(self) -> int:
+        """Histories visited so far."""
+        return int(self._workspace.counts[NODES_TOUCHED])
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns the arrays that carry from one call to the next, by name: views."""
+        return {"rng": self._workspace.rng, "nodes": self._workspace.counts[NODES_TOUCHED : NODES_TOUCHED + 1]}
+
+    def prepare(self) -> None:
+        """Compiles the kernels, if that is to be done."""
+        strategy = self._tree.uniform_strategy()
+        with announce_compilation(record_walks):
+            self.sample(strategy, 0, 0)
+            self.add_to_average(strategy, np.zeros(len(strategy) + self._tree.num_players), 0, 0.0)
+
+    def sample(self, strategy: np.ndarray, player: int, walks: int) -> tuple[int, Samples]:
+        """Runs walks for a player, as many as the buffer has room for.
+
+        Args:
+            strategy: ``[num_slots]`` float64, what everybody plays.
+            player: The player whose regrets are sampled.
+            walks: How many are wanted.
+
+        Returns:
+            How many walks were made, at least one if any are wanted, and what they sampled: views, which the next call
+            overwrites.
+        """
+        rows, regrets = self._buffer
+        most = self._most_per_walk[player]
+        infosets = self._tree.infoset_of_slot
+        done, count = record_walks(
+            self._tree.arrays, strategy, self._workspace, player, walks, most, infosets, rows, regrets
+        )
+        return int(done), Samples(rows[:count], regrets[:count])
+
+    def add_to_average(self, strategy: np.ndarray, average: np.ndarray, player: int, weight: float) -> None:
+        """Adds weight x own reach x strategy at all of a player's slots to ``average``, modified in place.
+
+        Args:
+            strategy: ``[num_slots]`` float64.
+            average: ``[num_slots + num_players]`` float64; the last entries sum the weights.
+            player: The player.
+            weight: Of this strategy.
+        """
+        add_player(self._tree.arrays, strategy, average, self._workspace, player, float(weight))
+
+
+@kernel
+def record_walks(tree, strategy, workspace, player, walks, most, infoset_of_slot, rows, regrets):
+    """Makes external-sampling walks and records the sampled regrets of every infoset that they touch.
+
+    At a touched infoset the gradient holds the sampled values v(a) of its actions once what is below has been passed
+    up, and the regrets are v(a) - sum_b strategy(b) v(b) (Brown et al. 2019, algorithm 2, line 9).
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``.
+        workspace: `Workspace`. Modified in place.
+        player: For whom.
+        walks: How many.
+        most: The largest number of infosets that a walk touches: with less room than that no walk is begun.
+        infoset_of_slot: ``[num_slots]`` int32.
+        rows: ``[capacity]`` int32. Modified in place.
+        regrets: ``[capacity, max_actions]`` float64. Modified in place.
+
+    Returns:
+        How many walks were made, and how many samples there are.
+    """
+    tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
+    gradient, touched = workspace.gradient, workspace.touched
+    begin = tree.infoset_range[player]
+    done, count = 0, 0
+    while done < walks and count + most <= len(rows):
+        begin_gradient(tree, workspace, player)
+        begin_walk(workspace)
+        walk(tree, strategy, strategy, workspace, player, False, False, False, ALL, 1.0, 0.0, 0.0, NO_VISITS)
+        for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):  # children before parents
+            infoset = touched[at(position)]
+            first, width = infoset["first_slot"], infoset["num_actions"]
+            value = expected_value(gradient, strategy, first, first + width)
+            rows[count] = infoset_of_slot[first] - begin
+            for action in range(width):
+                regrets[count, action] = gradient[at(first + action)] - value
+            count += 1
+            gradient[at(infoset["parent_slot"])] += value
+        done += 1
+    return done, count
+
+
+@kernel
+def add_player(tree, strategy, average, workspace, player, weight):
+    """Adds a player's strategy to the sums of the average; see `Sampler.add_to_average`.
+
+    `average` and `workspace` are modified in place. `averaging.accumulate` has this as one of its ways, and takes
+    several times as long to compile.
+    """
+    workspace.reach_valid[player] = 0
+    refresh_reach(tree, strategy, workspace, player)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        average[slot] += weight * workspace.reach[slot]
+    average[tree.slot_range[-1] + player] += weight
+
+
+@kernel
+def match_advantages(advantages, actions, infosets, begin, argmax, strategy):
+    """Fills a player's part of the strategy table by regret matching on predicted advantages.
+
+    Where no advantage is positive, the action of the largest one is played (Brown et al. 2019, section 5.2), or all
+    alike.
+
+    Args:
+        advantages: ``[num_rows, num_actions]`` float, by OpenSpiel's actions; illegal ones are not looked at.
+        actions: See `Features`.
+        infosets: ``[num_infosets]`` INFOSET.
+        begin: The player's first infoset.
+        argmax: Whether the largest advantage is played where none is positive.
+        strategy: ``[num_slots]`` float64. Modified in place at the player's slots.
+    """
+    for row in range(len(advantages)):
+        first, width = infosets[begin + row]["first_slot"], infosets[begin + row]["num_actions"]
+        total, best = 0.0, 0
+        for index in range(width):
+            advantage = advantages[row, actions[row, index]]
+            total += max(np.float64(advantage), 0.0)
+            if advantage > advantages[row, actions[row, best]]:
+                best = index
+        scale = 1.0 / total if total > _SMALLEST_TOTAL else 0.0
+        for index in range(width):
+            if scale > 0.0:
+                strategy[first + index] = max(np.float64(advantages[row, actions[row, index]]), 0.0) * scale
+            elif argmax:
+                strategy[first + index] = 1.0 if index == best else 0.0
+            else:
+                strategy[first + index] = 1.0 / width

@@ -1,0 +1,61 @@
+"""Features: the tensors and legal actions that OpenSpiel gives, information set by information set."""
+
+import logging
+import types
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_plus
+from mccfr_plus.errors import GameError
+from mccfr_plus.neural.features import check_has_tensors, features_of
+
+GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
+
+
+def states_of(state):
+    """Yields all decision nodes of a game."""
+    if state.is_terminal():
+        return
+    if not state.is_chance_node():
+        yield state
+    for action in state.legal_actions():
+        yield from states_of(state.child(action))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_state_has_its_row(game):
+    tree = mccfr_plus.compile_game(game)
+    features = features_of(tree)
+    for state in states_of(tree.game.new_initial_state()):
+        player = state.current_player()
+        infoset = tree.infoset(state.information_state_string(player), player)
+        row = infoset - int(tree.arrays.infoset_range[player])
+        mine = features[player]
+        np.testing.assert_array_equal(mine.tensors[row], np.array(state.information_state_tensor(player), np.float32))
+        assert mine.actions[row, : mine.counts[row]].tolist() == state.legal_actions() == tree.legal_actions(infoset)
+        mask = mine.mask(tree.game.num_distinct_actions())[row]
+        assert mask.astype(int).tolist() == state.legal_actions_mask(player)
+
+
+def test_game_without_tensors():
+    with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*a solver sees.*mccfr_plus\.Solver"):
+        check_has_tensors(pyspiel.load_game("nim"), "a solver")
+    with pytest.raises(GameError, match="latent_ttt provides no information_state_tensor"):
+        features_of(types.SimpleNamespace(game=mccfr_plus.load_game("latent_ttt")), "a network")
+
+
+def test_information_sets_with_one_tensor_are_told(caplog, monkeypatch):
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    real = features_of(tree)[0].tensors
+    assert len(np.unique(real, axis=0)) == 6
+
+    class Blind:
+        def information_state_tensor(self, player):
+            return np.zeros(11)
+
+    monkeypatch.setattr("mccfr_plus.neural.features.representative_states", lambda tree: [Blind()] * tree.num_infosets)
+    with caplog.at_level(logging.WARNING, "mccfr_plus"):
+        features_of(tree)
+    assert "the 6 information sets of player 1 have 1 different tensors" in caplog.text

@@ -1,0 +1,166 @@
+"""Memories: pairs stay pairs, weights are each sample's own, a reservoir is uniform, and all can go back."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mccfr_plus.neural.features import Features
+from mccfr_plus.neural.memory import Aggregated, Reservoir, Ring
+from mccfr_plus.neural.sampling import Samples
+from mccfr_plus.rng import new_state
+
+NUM_ACTIONS = 4
+KINDS = ["aggregated", "reservoir", "ring"]
+
+
+def memory_of(kind, features, capacity=64, power=1.0, unit=1.0, seed=1):
+    if kind == "aggregated":
+        return Aggregated(features, NUM_ACTIONS, power=power, unit=unit)
+    if kind == "ring":
+        return Ring(features, NUM_ACTIONS, capacity, power=power, unit=unit)
+    return Reservoir(features, NUM_ACTIONS, capacity, new_state(seed), power=power, unit=unit)
+
+
+def samples_of(rows, rng, features):
+    """Returns samples that tell where they come from: action a of row r has value 10 r + a + noise below 0.5."""
+    rows = np.asarray(rows, np.int32)
+    values = 10.0 * rows[:, None] + features.actions[rows] + rng.uniform(0.0, 0.49, (len(rows), 3))
+    return Samples(rows, values)
+
+
+def state_of(memory):
+    return {name: array.copy() for name, array in memory.state().items()}
+
+
+def assert_same(left, right):
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [2, 16, 1000])  # drawn, drawn, all
+def test_pairs_survive(kind, size, three_rows):
+    rng = np.random.default_rng(1)
+    memory = memory_of(kind, three_rows)
+    for iteration in range(1, 6):
+        memory.add(samples_of(rng.integers(0, 3, 40), rng, three_rows), iteration)
+    entries = len(memory)
+    assert entries == (3 if kind == "aggregated" else 64)
+    for batch in itertools.islice(memory.batches(size, 5, new_state(2)), 20):
+        assert len(batch.rows) == min(size, entries)
+        for row, targets, weights in zip(*batch, strict=True):
+            legal = three_rows.actions[row, : three_rows.counts[row]]
+            assert (np.floor(targets[legal]) == 10 * row + legal).all()
+            illegal = np.setdiff1d(np.arange(NUM_ACTIONS), legal)
+            assert not targets[illegal].any()
+            assert not weights[illegal].any()
+            assert (weights[legal] > 0).all()
+            assert np.ptp(weights[legal]) == 0
+
+
+@pytest.mark.parametrize("kind", ["reservoir", "ring"])
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+def test_every_sample_has_the_weight_of_its_iteration(kind, power, three_rows):
+    memory = memory_of(kind, three_rows, power=power)
+    for iteration in (1, 2, 4):
+        memory.add(Samples(np.zeros(3, np.int32), np.full((3, 3), float(iteration))), iteration)
+    batch = next(memory.batches(100, 4, new_state(1)))
+    iterations = batch.targets[:, 1]
+    weight = np.arange(1, 5) ** power
+    np.testing.assert_allclose(batch.weights[:, 1], iterations**power / weight.mean(), rtol=1e-6)
+    assert sorted(iterations.tolist()) == [1, 1, 1, 2, 2, 2, 4, 4, 4]
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_sums_give_the_gradient_of_all_samples(power, three_rows):
+    """sum_k w_k (f - y_k) over samples is W (f - Y) over information sets, for any f."""
+    rng = np.random.default_rng(1)
+    every, sums = memory_of("ring", three_rows, 1000, power), memory_of("aggregated", three_rows, power=power)
+    for iteration in range(1, 8):
+        samples = samples_of(rng.integers(0, 3, 20), rng, three_rows)
+        every.add(samples, iteration)
+        sums.add(samples, iteration)
+    slopes = []
+    prediction = rng.normal(size=(3, NUM_ACTIONS))
+    for memory in (every, sums):
+        batch = next(memory.batches(1000, 7, new_state(1)))
+        slope = np.zeros((3, NUM_ACTIONS))
+        np.add.at(slope, batch.rows, batch.weights * (prediction[batch.rows] - batch.targets))
+        slopes.append(slope / batch.weights.max(1).sum())
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-4, atol=1e-5)
+    assert np.abs(slopes[0]).max() > 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unit_divides_targets(kind, three_rows):
+    memory = memory_of(kind, three_rows, unit=4.0)
+    memory.add(Samples(np.array([2], np.int32), np.array([[8.0, 99.0, 99.0]])), 1)
+    assert next(memory.batches(5, 1, new_state(1))).targets.tolist() == [[0.0, 0.0, 2.0, 0.0]]
+
+
+def test_reservoir_is_uniform():
+    """Chi-squared of how often each of 60 samples is among the 15 kept, in 4,000 runs; fails by chance once in 1e6."""
+    count, capacity, runs = 60, 15, 4000
+    features = Features(np.zeros((count, 1), np.float32), np.zeros((count, 1), np.int32), np.ones(count, np.int32))
+    kept = np.zeros(count)
+    for run in range(runs):
+        memory = Reservoir(features, 1, capacity, new_state(run))
+        for part in np.split(np.arange(count, dtype=np.int32), [1, 4, 20, 21, 50]):
+            memory.add(Samples(part, np.zeros((len(part), 1))), 1)
+        rows = memory.state()["rows"]
+        assert len(np.unique(rows)) == len(rows) == capacity  # without replacement
+        kept[rows] += 1
+    share = capacity / count
+    # The counts' covariance is runs * share * (1 - share) * count / (count - 1) * (identity - 1 / count).
+    statistic = ((kept - runs * share) ** 2).sum() / (runs * share * (1 - share)) * (count - 1) / count
+    freedom, z = count - 1, 4.753  # Wilson, Hilferty 1931: the quantile of chi-squared at 1 - 1e-6
+    assert statistic < freedom * (1 - 2 / (9 * freedom) + z * np.sqrt(2 / (9 * freedom))) ** 3
+    assert statistic > freedom * (1 - 2 / (9 * freedom) - z * np.sqrt(2 / (9 * freedom))) ** 3
+
+
+def test_batches_are_drawn_uniformly(three_rows):
+    memory = memory_of("ring", three_rows, capacity=50)
+    memory.add(Samples(np.zeros(50, np.int32), np.repeat(np.arange(50.0)[:, None], 3, 1)), 1)
+    drawn = np.concatenate([b.targets[:, 1] for b in itertools.islice(memory.batches(40, 1, new_state(1)), 1000)])
+    counts = np.bincount(drawn.astype(int), minlength=50)
+    expected = 40 * 1000 / 50
+    assert ((counts - expected) ** 2 / expected).sum() < 49 * (1 - 2 / 441 + 4.753 * np.sqrt(2 / 441)) ** 3
+
+
+def test_ring_keeps_the_latest(three_rows):
+    memory = memory_of("ring", three_rows, capacity=8)
+    for start in range(0, 20, 5):
+        memory.add(Samples(np.zeros(5, np.int32), np.repeat(np.arange(start, start + 5.0)[:, None], 3, 1)), 1)
+    assert sorted(memory.state()["values"][:, 0].tolist()) == list(range(12, 20))
+    memory.add(Samples(np.zeros(30, np.int32), np.repeat(np.arange(30.0)[:, None], 3, 1)), 1)  # more than it holds
+    assert sorted(memory.state()["values"][:, 0].tolist()) == list(range(22, 30))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_smaller_than_a_batch_gives_all_it_has(kind, three_rows):
+    memory = memory_of(kind, three_rows)
+    assert list(memory.batches(10, 1, new_state(1))) == []  # none, rather than rows that were never written
+    memory.add(Samples(np.array([1, 2], np.int32), np.ones((2, 3))), 1)
+    batches = list(itertools.islice(memory.batches(10, 1, new_state(1)), 3))
+    assert batches[0].rows.tolist() == [1, 2]
+    assert batches[0] is batches[2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("before", [0, 10, 200])
+def test_rollback(kind, before, three_rows):
+    rng = np.random.default_rng(1)
+    memory = memory_of(kind, three_rows)
+    memory.add(samples_of(rng.integers(0, 3, before), rng, three_rows), 1)
+    memory.begin()
+    kept = state_of(memory)
+    for iteration in (2, 3):
+        memory.add(samples_of(rng.integers(0, 3, 70), rng, three_rows), iteration)
+    changed = state_of(memory)
+    assert any(not np.array_equal(changed[name], kept[name]) for name in kept)
+    memory.rollback()
+    assert_same(state_of(memory), kept)
+    memory.rollback()
+    assert_same(state_of(memory), kept)

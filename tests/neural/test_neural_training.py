@@ -1,0 +1,158 @@
+"""Training: Adam as torch has it, pairs of inputs and targets, losses that fall, divergence that is told."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
+from mccfr_plus.neural.backend import check_version, torch_threads  # noqa: E402
+from mccfr_plus.neural.config import DeepCFRConfig  # noqa: E402
+from mccfr_plus.neural.memory import Aggregated, Ring  # noqa: E402
+from mccfr_plus.neural.sampling import Samples  # noqa: E402
+from mccfr_plus.neural.training import Learner  # noqa: E402
+
+CONFIG = DeepCFRConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
+
+
+def learner_of(features, config=CONFIG, seed=1):
+    return Learner(features.tensors, 4, config, np.array([seed, seed + 1], np.uint64), "advantage loss of player 7")
+
+
+@pytest.fixture
+def memory(three_rows):
+    memory = Aggregated(three_rows, 4)
+    memory.add(Samples(np.array([0, 1, 2], np.int32), np.array([[1.0, -1, 0], [0.5, 0, -0.5], [2, 0, 0]])), 1)
+    return memory
+
+
+def test_steps_are_those_of_adam(three_rows, memory):
+    """Kingma, Ba 2015, algorithm 1, line by line in double precision."""
+    learner = learner_of(three_rows)
+    batch = next(memory.batches(10, 1, np.zeros(1, np.uint64)))
+    twin = learner.network.parameters.numpy().astype(np.float64)
+    first, second = np.zeros_like(twin), np.zeros_like(twin)
+    for step in range(1, 131):
+        learner.network.loss_gradient(learner._inputs[batch.rows], *map(torch.from_numpy, batch[1:]))
+        gradient = learner.network.gradient.numpy().astype(np.float64)
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        twin -= 1e-3 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        learner._step()
+        np.testing.assert_allclose(learner.network.parameters, twin, rtol=1e-4, atol=1e-5)
+
+
+def test_the_network_is_trained(three_rows, memory):
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=2000, learning_rate=1e-2))
+    before = learner.network.parameters.clone()
+    learner.fit(memory, 1)
+    assert (learner.network.parameters != before).float().mean() > 0.5  # units that have died do not move
+    assert learner.losses[-1] < 1e-4 * learner.losses[0]
+    mask = three_rows.mask(4)
+    batch = next(memory.batches(10, 1, np.zeros(1, np.uint64)))
+    np.testing.assert_allclose(learner.predict()[mask], batch.targets[mask], atol=0.02)
+
+
+@pytest.mark.parametrize("batch_size", [4, 64])
+def test_inputs_go_with_their_targets(three_rows, batch_size, monkeypatch):
+    memory = Ring(three_rows, 4, 32)
+    rows = np.random.default_rng(1).integers(0, 3, 32).astype(np.int32)
+    memory.add(Samples(rows, np.repeat(10.0 * rows[:, None] + 1.0, 3, 1)), 1)
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, batch_size=batch_size))
+    seen = []
+
+    def look(inputs, targets, weights):
+        np.testing.assert_array_equal(targets.numpy().max(1), 10 * inputs.numpy()[:, 0] + 1)
+        seen.append(len(inputs))
+        return 0.0
+
+    monkeypatch.setattr(learner.network, "loss_gradient", look)
+    learner.fit(memory, 1)
+    assert seen == [min(batch_size, 32)] * 30
+
+
+def test_warm_start_goes_on_and_a_fresh_start_does_not(three_rows, memory):
+    warm = learner_of(three_rows)
+    warm.fit(memory, 1)
+    moved = warm.network.parameters.clone()
+    warm.fit(memory, 2)
+    assert warm.losses[0] < 1.01 * learner_of(three_rows).network.loss_gradient(
+        warm._inputs, *map(torch.from_numpy, next(memory.batches(9, 1, np.zeros(1, np.uint64)))[1:])
+    )
+    assert int(warm.state()["steps"][0]) == 60
+    fresh = learner_of(three_rows, dataclasses.replace(CONFIG, warm_start=False))
+    fresh.fit(memory, 1)
+    first = fresh.losses[0]
+    fresh.fit(memory, 2)
+    assert int(fresh.state()["steps"][0]) == 30
+    assert fresh.losses[0] != first  # other initial parameters
+    assert fresh.losses[0] > warm.losses[-1]
+    assert not torch.equal(moved, warm.network.parameters)
+
+
+def test_gradients_are_clipped(three_rows, memory):
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, gradient_clip=1e-3))
+    learner.network.gradient[:] = 1.0
+    learner._step()
+    assert float(learner.network.gradient.norm()) == pytest.approx(1e-3, rel=1e-5)
+    learner.network.gradient[:] = 0.0
+    learner.network.gradient[0] = 1e-4
+    learner._step()
+    assert float(learner.network.gradient.norm()) == pytest.approx(1e-4, rel=1e-5)
+
+
+def test_moments_do_not_become_denormal_numbers(three_rows):
+    learner = learner_of(three_rows)
+    learner.network.gradient[:] = 1e-3
+    learner._step()
+    learner.network.gradient[:] = 0.0
+    for _ in range(2000):  # 0.9^2000 is 1e-92
+        learner._step()
+        assert not ((learner._mean != 0) & (learner._mean.abs() < 1.2e-38)).any()
+
+
+def test_empty_memory_trains_nothing(three_rows):
+    learner = learner_of(three_rows)
+    before = learner.network.parameters.clone()
+    learner.fit(Aggregated(three_rows, 4), 1)
+    assert learner.losses == []
+    assert torch.equal(before, learner.network.parameters)
+
+
+def test_divergence_says_which_loss(three_rows, memory):
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, learning_rate=1e30))
+    with pytest.raises(
+        TrainingError, match=r"iteration 3: the advantage loss of player 7 is (inf|nan) at training step"
+    ):
+        learner.fit(memory, 3)
+    with pytest.raises(
+        TrainingError, match=r"after iteration 2. Lower learning_rate \(it is 0.001\), set gradient_clip"
+    ):
+        learner_of(three_rows).check_predictions(np.array([[1.0, math.nan]], np.float32), 3)
+
+
+def test_predictions_are_looked_at_too(three_rows):
+    learner = learner_of(three_rows)
+    learner.check_predictions(np.full((3, 4), 3e38, np.float32), 1)  # their sum is more than a float32 holds
+    with pytest.raises(TrainingError, match="was finite, but its predictions are not"):
+        learner.check_predictions(np.array([[math.inf]], np.float32), 1)
+
+
+def test_global_state_of_torch_and_numpy_is_left_alone(three_rows, memory):
+    numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
+    torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
+    with torch_threads(1):
+        assert torch.get_num_threads() == 1
+        learner_of(three_rows, dataclasses.replace(CONFIG, batch_size=1, warm_start=False)).fit(memory, 1)
+    assert repr(np.random.get_state(legacy=False)) == numpy_before  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), torch_before)
+    assert torch.get_num_threads() == threads
+
+
+def test_old_torch_is_refused():
+    for version in ("2.0.0", "2.13.0+cpu", "2.14.0a0+git1", "3.0"):
+        check_version(version)
+    with pytest.raises(ConfigError, match=r"torch 2.0 or newer, and this is 1.13.1\+cpu: pip install --upgrade 'mccfr"):
+        check_version("1.13.1+cpu")

@@ -1,0 +1,46 @@
+"""Without torch: the package and all that needs no network work, and the rest says what to install."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAD = "import sys; sys.modules['torch'] = None\n"
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", HEAD + code], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from mccfr_plus.neural import DeepCFR",
+        "import mccfr_plus.neural; mccfr_plus.neural.DeepCFR",
+        "import mccfr_plus.neural.training",
+    ],
+)
+def test_says_what_to_install(code):
+    result = run(code)
+    assert result.returncode
+    assert "ConfigError: neural solvers need torch: pip install 'mccfr_plus[neural]'." in result.stderr
+
+
+def test_the_rest_works():
+    result = run(
+        "import mccfr_plus, mccfr_plus.neural\n"
+        "from mccfr_plus.neural import DeepCFRConfig\n"
+        "from mccfr_plus.neural import memory, sampling, features\n"
+        "try:\n    mccfr_plus.neural.nothing\n"
+        "except AttributeError: print(DeepCFRConfig().train_steps > 0)"
+    )
+    assert result.stderr == ""
+    assert result.stdout == "True\n"
+
+
+def test_too_old():
+    code = (
+        "import types; sys.modules['torch'] = types.SimpleNamespace(__version__='1.12.1')\n"
+        "from mccfr_plus.neural import DeepCFR"
+    )
+    assert "need torch 2.0 or newer, and this is 1.12.1: pip install --upgrade" in run(code).stderr
