@@ -20,47 +20,25 @@ ARGMAX = "argmax"
 FALLBACKS = (ARGMAX, UNIFORM)
 
 
-@dataclass(frozen=True)
-class DeepCFRConfig:
-    """Settings of `DeepCFR`. The defaults are for games with up to some thousands of information sets.
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Shape of a network, and how it is trained.
 
     Args:
-        traversals: Walks per player and iteration, each of which gives one sample per own information set on its way.
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
         layer_norm: Whether the last hidden layer is normalized before the output, as in Brown et al. 2019, section 5.1.
         skip: Whether hidden layers of equal width are joined by skip connections, as there.
         learning_rate: Of Adam.
         batch_size: Samples (with aggregated memory: information sets) per training step. While the memory holds no more
             than this, every step takes all of it.
-        train_steps: Steps of Adam per player and iteration.
-        warm_start: Whether training goes on from the last iteration's network and moments, or from fresh ones, as in
-            the paper.
+        train_steps: Steps of Adam per network and iteration.
+        warm_start: Whether training goes on from the last iteration's network and moments, or from fresh ones.
         gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: never.
-        memory: ``"aggregated"``: the weighted mean of all samples ever drawn at an information set, which loses
-            nothing and does not grow, for games that can be enumerated; ``"reservoir"``: a uniform sample of all
-            samples, as in the paper.
-        memory_capacity: Samples per player that a reservoir keeps.
-        weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR, as in the
-            paper); ``"uniform"``: all have the same.
-        fallback: What is played where no advantage is positive: ``"argmax"``, the action of the largest one, as in the
-            paper, or ``"uniform"``, as in tabular CFR.
-        scale_targets: Whether networks learn advantages in units of half the player's payoff range, so that games for
-            chips in thousands train like those for one.
-        threads: How many threads torch may use. At these sizes more than one gains little, and only one promises the
-            same bits after a resume.
 
     Raises:
         ConfigError: If a value is out of range, or two of them do not go together.
-
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
-
-    Example:
-        >>> from mccfr_plus.neural import DeepCFRConfig
-        >>> DeepCFRConfig(traversals=375, memory="reservoir").hidden_layers
-        (128, 128)
     """
 
-    traversals: int = 4000
     hidden_layers: tuple[int, ...] = (128, 128)
     layer_norm: bool = False
     skip: bool = False
@@ -69,6 +47,49 @@ class DeepCFRConfig:
     train_steps: int = 40
     warm_start: bool = True
     gradient_clip: float | None = None
+
+    def __post_init__(self) -> None:
+        check_layers("hidden_layers", self.hidden_layers)
+        object.__setattr__(self, "hidden_layers", tuple(int(width) for width in self.hidden_layers))
+        for name in ("batch_size", "train_steps"):
+            check_whole(name, getattr(self, name))
+        check_positive("learning_rate", self.learning_rate)
+        if self.gradient_clip is not None:
+            check_positive("gradient_clip", self.gradient_clip)
+        for name in ("layer_norm", "skip", "warm_start"):
+            check_flag(name, getattr(self, name))
+        if self.layer_norm and not self.hidden_layers:
+            raise ConfigError("layer_norm=True normalizes the last hidden layer, and hidden_layers=() has none.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the fields in JSON's types; the class called with them is the same config."""
+        return {**asdict(self), "hidden_layers": list(self.hidden_layers)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdvantageConfig(TrainingConfig):
+    """What solvers share that learn a network of advantages (regrets) per player.
+
+    Args:
+        traversals: Walks per player and iteration.
+        memory: ``"aggregated"``: the weighted mean of all samples ever drawn at an information set, which loses
+            nothing and does not grow, for games that can be enumerated; ``"reservoir"``: a uniform sample of all
+            samples, as in the papers.
+        memory_capacity: Samples per player that a reservoir keeps.
+        weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
+            ``"uniform"``: all have the same.
+        fallback: What is played where no advantage is positive: ``"argmax"``, the action of the largest one, or
+            ``"uniform"``, as in tabular CFR.
+        scale_targets: Whether networks learn advantages in units of half the player's payoff range, so that games for
+            chips in thousands train like those for one.
+        threads: How many threads torch may use. At these sizes more than one gains little, and only one promises the
+            same bits after a resume.
+
+    Raises:
+        ConfigError: If a value is out of range, or two of them do not go together.
+    """
+
+    traversals: int = 4000
     memory: str = AGGREGATED
     memory_capacity: int = 1_000_000
     weighting: str = LINEAR
@@ -77,30 +98,45 @@ class DeepCFRConfig:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("traversals", "batch_size", "train_steps", "memory_capacity", "threads"):
+        super().__post_init__()
+        for name in ("traversals", "memory_capacity", "threads"):
             check_whole(name, getattr(self, name))
-        check_layers("hidden_layers", self.hidden_layers)
-        object.__setattr__(self, "hidden_layers", tuple(int(width) for width in self.hidden_layers))
-        check_positive("learning_rate", self.learning_rate)
-        if self.gradient_clip is not None:
-            check_positive("gradient_clip", self.gradient_clip)
-        for name in ("layer_norm", "skip", "warm_start", "scale_targets"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{name}={getattr(self, name)!r}: must be True or False.")
+        check_flag("scale_targets", self.scale_targets)
         check_choice("memory", self.memory, MEMORIES)
         check_choice("weighting", self.weighting, WEIGHTINGS)
         check_choice("fallback", self.fallback, FALLBACKS)
-        if self.layer_norm and not self.hidden_layers:
-            raise ConfigError("layer_norm=True normalizes the last hidden layer, and hidden_layers=() has none.")
         if self.memory == RESERVOIR and self.memory_capacity < self.batch_size:
             raise ConfigError(
                 f"memory_capacity={self.memory_capacity} is smaller than batch_size={self.batch_size}: a batch could "
                 "never be filled. Give a larger memory or a smaller batch."
             )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the fields in JSON's types; ``DeepCFRConfig(**fields)`` is the same config."""
-        return {**asdict(self), "hidden_layers": list(self.hidden_layers)}
+
+@dataclass(frozen=True, kw_only=True)
+class DeepCFRConfig(AdvantageConfig):
+    """Settings of `DeepCFR`. The defaults are for games with up to some thousands of information sets.
+
+    Args:
+        traversals: Walks per player and iteration, each of which gives one sample per own information set on its way.
+        **others: See `AdvantageConfig` and `TrainingConfig`.
+
+    Raises:
+        ConfigError: If a value is out of range, or two of them do not go together.
+
+    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2; there
+    networks are trained from fresh parameters, ``warm_start=False``, on a reservoir.
+
+    Example:
+        >>> from mccfr_plus.neural import DeepCFRConfig
+        >>> DeepCFRConfig(traversals=375, memory="reservoir").hidden_layers
+        (128, 128)
+    """
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raises ConfigError if a value is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name}={value!r}: must be True or False.")
 
 
 def check_whole(name: str, value: Any) -> None:

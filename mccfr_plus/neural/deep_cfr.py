@@ -1,14 +1,6 @@
 """Deep CFR on games that can be enumerated.
 
-For t = 1, 2, ... and each player p in turn (Brown et al. 2019, algorithm 1):
-
-1. p's strategy is added to the average, exactly, with weight t: own reach x strategy at all of p's slots. This takes
-   the place of the paper's strategy memory and strategy network.
-2. ``traversals`` external-sampling walks for p read the strategy table and give regrets (algorithm 2), which go to p's
-   memory with weight t.
-3. p's network is fitted to the memory by weighted least squares.
-4. One forward pass over all of p's information sets gives advantages; regret matching on them fills p's part of the
-   table.
+The walks of `advantage_solver` are those of external sampling (Brown et al. 2019, algorithms 1 and 2).
 
 With aggregated memory and a model that can express any table, fitted exactly, this is linear MCCFR with batches:
 ``Solver(game, "external", "linear", batch=traversals)``, walk for walk.
@@ -16,33 +8,14 @@ With aggregated memory and a model that can express any table, fitted exactly, t
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-import numpy as np
-import pyspiel
-
-from mccfr_plus.neural import config as configs
+from mccfr_plus.neural.advantage_solver import AdvantageSolver
 from mccfr_plus.neural.config import DeepCFRConfig
-from mccfr_plus.neural.features import Features, check_has_tensors, features_of
-from mccfr_plus.neural.memory import Aggregated, Memory, Reservoir
-from mccfr_plus.neural.runner import NeuralSolver, config_or_default
-from mccfr_plus.neural.sampling import Sampler, match_advantages
-from mccfr_plus.neural.training import Learner
-from mccfr_plus.rng import new_states
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree, compile_game
-
-_RNGS_PER_PLAYER = 3  # of the memory, of initial parameters, of batches
+from mccfr_plus.neural.sampling import Samples
 
 
-class _Player(NamedTuple):
-    features: Features
-    memory: Memory
-    learner: Learner
-    memory_rng: np.ndarray
-
-
-class DeepCFR(NeuralSolver):
+class DeepCFR(AdvantageSolver):
     """Deep CFR: external sampling whose regrets a network per player learns, instead of a table.
 
     Args:
@@ -67,100 +40,8 @@ class DeepCFR(NeuralSolver):
         (3, 12)
     """
 
-    config_class: ClassVar[type] = DeepCFRConfig
+    config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
     config: DeepCFRConfig
 
-    def __init__(
-        self,
-        game: pyspiel.Game | str | GameTree,
-        config: DeepCFRConfig | None = None,
-        seed: int | np.random.Generator | None = None,
-    ):
-        config = config_or_default(config, DeepCFRConfig)
-        if not isinstance(game, GameTree):
-            game = load_game(game)
-        check_has_tensors(game.game if isinstance(game, GameTree) else game, "DeepCFR")  # before a long compilation
-        tree = compile_game(game)
-        tree.require_perfect_recall("DeepCFR")
-        super().__init__(tree, config, seed)
-        rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players)
-        self._sampler = Sampler(tree, rngs[:1].copy())
-        self._power = 1.0 if config.weighting == configs.LINEAR else 0.0
-        self._players = [
-            self._new_player(player, features, rngs[1 + _RNGS_PER_PLAYER * player :][:_RNGS_PER_PLAYER].copy())
-            for player, features in enumerate(features_of(tree, "DeepCFR"))
-        ]
-
-    def _new_player(self, player: int, features: Features, rngs: np.ndarray) -> _Player:
-        config, num_actions = self.config, self.tree.game.num_distinct_actions()
-        half_range = float(self.tree.payoff_range[player]) / 2.0
-        unit = half_range if config.scale_targets and half_range > 0.0 else 1.0
-        memory_rng = rngs[:1]
-        memory: Memory
-        if config.memory == configs.AGGREGATED:
-            memory = Aggregated(features, num_actions, power=self._power, unit=unit)
-        else:
-            capacity = config.memory_capacity
-            memory = Reservoir(features, num_actions, capacity, memory_rng, power=self._power, unit=unit)
-        name = f"advantage loss of player {player}"
-        return _Player(features, memory, Learner(features.tensors, num_actions, config, rngs[1:], name), memory_rng)
-
-    # --- what `NeuralSolver` asks for ---
-
-    def _advance(self, iteration: int) -> None:
-        for player in range(self.tree.num_players):
-            weight = float(iteration) ** self._power
-            self._sampler.add_to_average(self._strategy, self._average, player, weight)
-            self._sample(player, iteration)
-            self._learn(player, iteration)
-
-    def _sample(self, player: int, iteration: int) -> None:
-        left = self.config.traversals
-        while left > 0:
-            done, samples = self._sampler.sample(self._strategy, player, left)
-            self._players[player].memory.add(samples, iteration)
-            left -= done
-
-    def _learn(self, player: int, iteration: int) -> None:
-        """Fits the player's network and fills the player's part of the strategy table."""
-        part = self._players[player]
-        learner = part.learner
-        learner.fit(part.memory, iteration)
-        advantages = learner.predict()
-        learner.check_predictions(advantages, iteration)
-        self._match(player, advantages)
-
-    def _match(self, player: int, advantages: np.ndarray) -> None:
-        arrays = self.tree.arrays
-        actions, begin = self._players[player].features.actions, int(arrays.infoset_range[player])
-        is_argmax = self.config.fallback == configs.ARGMAX
-        match_advantages(advantages, actions, arrays.infosets, begin, is_argmax, self._strategy)
-
-    def _prepare(self) -> None:
-        self._sampler.prepare()
-        for player, part in enumerate(self._players):
-            part.memory.prepare()
-            self._match(player, np.zeros((0, self.tree.game.num_distinct_actions()), np.float32))
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {f"sampler/{name}": array for name, array in self._sampler.state().items()}
-        for player, (_, _, learner, memory_rng) in enumerate(self._players):
-            arrays[f"player{player}/memory_rng"] = memory_rng
-            arrays |= {f"player{player}/network/{name}": array for name, array in learner.state().items()}
-        return arrays
-
-    def _memories(self) -> dict[str, Memory]:
-        return {f"player{player}/memory": part.memory for player, part in enumerate(self._players)}
-
-    # --- asking ---
-
-    @property
-    def nodes_touched(self) -> int:
-        """Histories visited so far."""
-        return self._sampler.nodes_touched
-
-    @property
-    def losses(self) -> tuple[float | None, ...]:
-        """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
-        every = [part.learner.losses for part in self._players]
-        return tuple(sum(losses) / len(losses) if losses else None for losses in every)
+    def _walk(self, player: int, walks: int) -> tuple[int, Samples]:
+        return self._sampler.sample(self._strategy, player, walks)

@@ -7,7 +7,7 @@
 | `Ring` | the latest samples | that of the latest samples |
 
 The first holds because sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a part without f, with W = sum_k w_k and Y the weighted
-mean. Samples are rows of `Features`, not tensors: one takes 8 bytes and 4 per action.
+mean. Samples are rows of `Features`, not tensors: one takes 12 bytes and 4 per action.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Aggregated(Memory):
         return int(np.count_nonzero(self.weights))
 
     def add(self, samples: Samples, iteration: int) -> None:
-        weight = float(iteration) ** self._power
-        add_sums(samples.rows, samples.regrets, weight, self._features.counts, self.sums, self.weights)
+        weights = weights_of(samples) * float(iteration) ** self._power
+        add_sums(samples.rows, samples.regrets, weights, self._features.counts, self.sums, self.weights)
 
     def means(self) -> np.ndarray:
         """Returns the weighted mean of each row's samples, ``[num_rows, max_actions]`` float64; 0 without samples."""
@@ -160,12 +160,17 @@ class _Stored(Memory):
         self._rows = np.zeros(capacity, np.int32)
         self._iterations = np.zeros(capacity, np.int32)
         self._values = np.zeros((capacity, features.actions.shape[1]), np.float32)
+        self._weights = np.zeros(capacity, np.float32)  # beside the iteration's
         self._counts = np.zeros(2, np.int64)
         self._counts_before = self._counts.copy()
         self._replaced: list[tuple[np.ndarray, ...]] = []  # places, and what stood there, since `begin`
 
     def __len__(self) -> int:
         return int(self._counts[_SIZE])
+
+    @property
+    def _stored(self) -> tuple[np.ndarray, ...]:
+        return self._rows, self._iterations, self._values, self._weights
 
     @property
     def seen(self) -> int:
@@ -182,8 +187,8 @@ class _Stored(Memory):
         places = self._places(count)
         old = places[(places >= 0) & (places < size)]
         if len(old):
-            self._replaced.append((old, self._rows[old], self._iterations[old], self._values[old]))
-        store(places, samples.rows, samples.regrets, iteration, self._rows, self._iterations, self._values)
+            self._replaced.append((old, *(array[old] for array in self._stored)))
+        store(places, samples.rows, iteration, samples.regrets, weights_of(samples), *self._stored)
         self._counts[_SIZE] = min(size + count, self.capacity)
         self._counts[_SEEN] += count
 
@@ -193,9 +198,10 @@ class _Stored(Memory):
             return
         weight_of = np.arange(max(iteration, 1) + 1, dtype=np.float64) ** self._power
         weight_of /= weight_of[1:].mean()  # by 2 / (t + 1) if linear; Brown et al. 2019, appendix C, take 2 / t
+        scale = float(self._weights[:stored].mean(dtype=np.float64))
 
         def batch_of(positions: np.ndarray) -> Batch:
-            weights = weight_of[self._iterations[positions]]
+            weights = weight_of[self._iterations[positions]] * (self._weights[positions] / scale)
             return self._batch_of(self._rows[positions], self._values[positions], weights)
 
         yield from _drawn(stored, size, rng, batch_of)
@@ -206,6 +212,7 @@ class _Stored(Memory):
             "rows": self._rows[:size],
             "iterations": self._iterations[:size],
             "values": self._values[:size],
+            "weights": self._weights[:size],
             "counts": self._counts,
         }
 
@@ -217,8 +224,9 @@ class _Stored(Memory):
         self._counts_before = self._counts.copy()
 
     def rollback(self) -> None:
-        for places, rows, iterations, values in reversed(self._replaced):
-            self._rows[places], self._iterations[places], self._values[places] = rows, iterations, values
+        for places, *contents in reversed(self._replaced):
+            for array, before in zip(self._stored, contents, strict=True):
+                array[places] = before
         self._replaced = []
         self._counts[:] = self._counts_before
 
@@ -261,6 +269,11 @@ class Ring(_Stored):
         return (self.seen + np.arange(count)) % self.capacity
 
 
+def weights_of(samples: Samples) -> np.ndarray:
+    """Returns the weights of samples, ``[num_samples]`` float64."""
+    return np.ones(len(samples.rows)) if samples.weights is None else samples.weights
+
+
 def _drawn(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.ndarray], Batch]) -> Iterator[Batch]:
     """Yields the batch of all entries again and again, or batches of `size` drawn ones; see `Memory.batches`."""
     if count <= size:
@@ -272,10 +285,10 @@ def _drawn(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.ndarra
 
 
 @kernel
-def add_sums(rows, targets, weight, counts, sums, weights):
+def add_sums(rows, targets, new_weights, counts, sums, weights):
     """Adds weight x targets and the weight itself at each sample's row. `sums` and `weights` are modified in place."""
     for sample in range(len(rows)):
-        row = rows[sample]
+        row, weight = rows[sample], new_weights[sample]
         for action in range(counts[row]):
             sums[row, action] += weight * targets[sample, action]
         weights[row] += weight
@@ -294,13 +307,14 @@ def reservoir_places(seen, capacity, rng, places):
 
 
 @kernel
-def store(places, new_rows, new_values, iteration, rows, iterations, values):
-    """Writes samples to their places, a later one over an earlier one. The last three are modified in place."""
+def store(places, new_rows, iteration, new_values, new_weights, rows, iterations, values, weights):
+    """Writes samples to their places, a later one over an earlier one. The last four are modified in place."""
     for sample in range(len(places)):
         place = places[sample]
         if place >= 0:
             rows[place] = new_rows[sample]
             iterations[place] = iteration
+            weights[place] = new_weights[sample]
             for action in range(values.shape[1]):
                 values[place, action] = new_values[sample, action]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -93,13 +94,27 @@ class MLP:
             targets: ``[n, sizes[-1]]``.
             weights: ``[n, sizes[-1]]``; 0 where the target means nothing.
         """
+
+        def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
+            error = outputs - targets
+            slope = error * weights
+            value = float((error * slope).sum()) / len(inputs)
+            return value, slope.mul_(2.0 / len(inputs))
+
+        return self.differentiate(inputs, loss)
+
+    def differentiate(self, inputs: torch.Tensor, loss: Callable[[torch.Tensor], tuple[float, torch.Tensor]]) -> float:
+        """Returns a loss and writes its gradient to ``gradient``.
+
+        Args:
+            inputs: ``[n, sizes[0]]``.
+            loss: Returns the loss of outputs ``[n, sizes[-1]]`` and its derivative by them, of the same shape.
+        """
         with torch.no_grad():
             trace = self._forward(inputs)
-            error = trace.outputs - targets
-            slope = error * weights
-            loss = float((error * slope).sum()) / len(inputs)
-            self._backward(trace, slope.mul_(2.0 / len(inputs)))
-        return loss
+            value, slope = loss(trace.outputs)
+            self._backward(trace, slope)
+        return value
 
     def _forward(self, inputs: torch.Tensor) -> _Trace:
         hidden, activated, value = [inputs], [], inputs

@@ -15,16 +15,15 @@ from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, at, begin_gradient, begin_walk, new_workspace, refresh_reach
 
 _MIN_SAMPLES = 1 << 14  # of a buffer: enough to make a call from Python cheap, few enough to stay in the cache
-_SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
 
 class Samples(NamedTuple):
     """Regrets sampled at information sets of one player, in the order in which walks came back from them."""
 
     rows: np.ndarray  # [num_samples] int32: the player's information sets, as rows of `Features`
-    regrets: (
-        np.ndarray
-    )  # [num_samples, max_actions] float64, in the order of slots; what is beyond a row's means nothing
+    # [num_samples, max_actions] float64, in the order of slots; what is beyond a row's means nothing.
+    regrets: np.ndarray
+    weights: np.ndarray | None = None  # [num_samples] float64; None: all are 1
 
 
 class Sampler:
@@ -71,7 +70,7 @@ class Sampler:
             How many walks were made, at least one if any are wanted, and what they sampled: views, which the next call
             overwrites.
         """
-        rows, regrets = self._buffer
+        rows, regrets, _ = self._buffer
         most = self._most_per_walk[player]
         infosets = self._tree.infoset_of_slot
         done, count = record_walks(
@@ -145,36 +144,3 @@ def add_player(tree, strategy, average, workspace, player, weight):
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         average[slot] += weight * workspace.reach[slot]
     average[tree.slot_range[-1] + player] += weight
-
-
-@kernel
-def match_advantages(advantages, actions, infosets, begin, argmax, strategy):
-    """Fills a player's part of the strategy table by regret matching on predicted advantages.
-
-    Where no advantage is positive, the action of the largest one is played (Brown et al. 2019, section 5.2), or all
-    alike.
-
-    Args:
-        advantages: ``[num_rows, num_actions]`` float, by OpenSpiel's actions; illegal ones are not looked at.
-        actions: See `Features`.
-        infosets: ``[num_infosets]`` INFOSET.
-        begin: The player's first infoset.
-        argmax: Whether the largest advantage is played where none is positive.
-        strategy: ``[num_slots]`` float64. Modified in place at the player's slots.
-    """
-    for row in range(len(advantages)):
-        first, width = infosets[begin + row]["first_slot"], infosets[begin + row]["num_actions"]
-        total, best = 0.0, 0
-        for index in range(width):
-            advantage = advantages[row, actions[row, index]]
-            total += max(np.float64(advantage), 0.0)
-            if advantage > advantages[row, actions[row, best]]:
-                best = index
-        scale = 1.0 / total if total > _SMALLEST_TOTAL else 0.0
-        for index in range(width):
-            if scale > 0.0:
-                strategy[first + index] = max(np.float64(advantages[row, actions[row, index]]), 0.0) * scale
-            elif argmax:
-                strategy[first + index] = 1.0 if index == best else 0.0
-            else:
-                strategy[first + index] = 1.0 / width

@@ -7,18 +7,12 @@ import math
 import numpy as np
 
 from mccfr_plus.errors import TrainingError
+from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch
-from mccfr_plus.neural.config import DeepCFRConfig
+from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.memory import Batch, Memory
 from mccfr_plus.neural.network import MLP
 from mccfr_plus.rng import next_word
-
-# Kingma, Ba 2015, algorithm 1, with their defaults.
-_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
-
-# Moments of units that have died shrink into denormal numbers, with which a step took 1.4 times as long after 40
-# iterations. Between two looks the first moment shrinks by 1e-3, so that none gets from the threshold to 1e-38.
-_FLUSH_EVERY, _NOTHING = 64, 1e-33
 
 _INITIAL, _BATCHES = 0, 1  # entries of `rngs`
 
@@ -34,16 +28,14 @@ class Learner:
         name: What error messages call the loss.
     """
 
-    def __init__(self, tensors: np.ndarray, num_actions: int, config: DeepCFRConfig, rngs: np.ndarray, name: str):
+    def __init__(self, tensors: np.ndarray, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str):
         self.config = config
         self.name = name
         self._inputs = torch.from_numpy(tensors)
         self._rngs = rngs
         sizes = (tensors.shape[1], *config.hidden_layers, num_actions)
         self.network = MLP(sizes, layer_norm=config.layer_norm, skip=config.skip, rng=self._generator())
-        parameters = self.network.parameters
-        self._mean, self._square = torch.zeros_like(parameters), torch.zeros_like(parameters)  # Adam's two moments
-        self._steps = np.zeros(1, np.int64)  # that the moments have seen
+        self.optimizer = Adam(self.network, config.learning_rate, config.gradient_clip)
         self.losses: list[float] = []  # of the last fit, step by step
 
     def _generator(self) -> np.random.Generator:
@@ -53,18 +45,14 @@ class Learner:
         """Returns the arrays that carry from one fit to the next, by name: views."""
         return {
             "parameters": self.network.parameters.numpy(),
-            "mean": self._mean.numpy(),
-            "square": self._square.numpy(),
-            "steps": self._steps,
+            **self.optimizer.state(),
             "rngs": self._rngs,
         }
 
     def restart(self) -> None:
         """Forgets what was learned: fresh parameters and moments."""
         self.network.initialize(self._generator())
-        self._mean.zero_()
-        self._square.zero_()
-        self._steps[0] = 0
+        self.optimizer.restart()
 
     def fit(self, memory: Memory, iteration: int) -> None:
         """Trains on a memory; if it is empty, nothing happens.
@@ -90,7 +78,7 @@ class Learner:
             loss = self.network.loss_gradient(inputs, targets, weights)
             self._check(loss, f"is {loss} at training step {step + 1} of {config.train_steps}", iteration)
             self.losses.append(loss)
-            self._step()
+            self.optimizer.step()
 
     def predict(self) -> np.ndarray:
         """Returns the network's answers for all information sets, ``[num_rows, num_actions]`` float32."""
@@ -109,22 +97,3 @@ class Learner:
                 f"iteration {iteration - 1}. Lower learning_rate (it is {config.learning_rate:g}){clip}, or look for "
                 "payoffs that are not finite."
             )
-
-    def _step(self) -> None:
-        """Moves the parameters by one step of Adam."""
-        config, gradient = self.config, self.network.gradient
-        with torch.no_grad():
-            if config.gradient_clip is not None:
-                norm = float(gradient.norm())
-                if norm > config.gradient_clip:
-                    gradient.mul_(config.gradient_clip / norm)
-            self._steps[0] += 1
-            steps = int(self._steps[0])
-            self._mean.lerp_(gradient, 1.0 - _BETA_1)
-            self._square.mul_(_BETA_2).addcmul_(gradient, gradient, value=1.0 - _BETA_2)
-            if steps % _FLUSH_EVERY == 0:
-                self._mean.mul_(self._mean.abs() > _NOTHING)
-                self._square.mul_(self._square > _NOTHING)
-            divisor = self._square.sqrt().div_(math.sqrt(1.0 - _BETA_2**steps)).add_(_EPSILON)
-            rate = config.learning_rate / (1.0 - _BETA_1**steps)
-            self.network.parameters.addcdiv_(self._mean, divisor, value=-rate)

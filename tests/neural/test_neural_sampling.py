@@ -6,7 +6,8 @@ import pytest
 import mccfr_plus
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.neural.features import features_of
-from mccfr_plus.neural.sampling import Sampler, match_advantages
+from mccfr_plus.neural.matching import match_advantages
+from mccfr_plus.neural.sampling import Sampler
 from mccfr_plus.rng import new_state
 
 

@@ -40,7 +40,7 @@ def test_steps_are_those_of_adam(three_rows, memory):
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         twin -= 1e-3 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        learner._step()
+        learner.optimizer.step()
         np.testing.assert_allclose(learner.network.parameters, twin, rtol=1e-4, atol=1e-5)
 
 
@@ -95,22 +95,22 @@ def test_warm_start_goes_on_and_a_fresh_start_does_not(three_rows, memory):
 def test_gradients_are_clipped(three_rows, memory):
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, gradient_clip=1e-3))
     learner.network.gradient[:] = 1.0
-    learner._step()
+    learner.optimizer.step()
     assert float(learner.network.gradient.norm()) == pytest.approx(1e-3, rel=1e-5)
     learner.network.gradient[:] = 0.0
     learner.network.gradient[0] = 1e-4
-    learner._step()
+    learner.optimizer.step()
     assert float(learner.network.gradient.norm()) == pytest.approx(1e-4, rel=1e-5)
 
 
 def test_moments_do_not_become_denormal_numbers(three_rows):
     learner = learner_of(three_rows)
     learner.network.gradient[:] = 1e-3
-    learner._step()
+    learner.optimizer.step()
     learner.network.gradient[:] = 0.0
     for _ in range(2000):  # 0.9^2000 is 1e-92
-        learner._step()
-        assert not ((learner._mean != 0) & (learner._mean.abs() < 1.2e-38)).any()
+        learner.optimizer.step()
+        assert not ((learner.optimizer._mean != 0) & (learner.optimizer._mean.abs() < 1.2e-38)).any()
 
 
 def test_empty_memory_trains_nothing(three_rows):
