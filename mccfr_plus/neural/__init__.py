@@ -21,16 +21,36 @@ Example:
 from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.errors import TrainingError
-from mccfr_plus.neural.config import DeepCFRConfig
+from mccfr_plus.neural.config import DeepCFRConfig, TrainingConfig
+from mccfr_plus.neural.dream_config import DREAMConfig
+from mccfr_plus.neural.escher_config import ESCHERConfig
 from mccfr_plus.neural.history import Point
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.deep_cfr import DeepCFR
+    from mccfr_plus.neural.dream import DREAM
+    from mccfr_plus.neural.escher import ESCHER
     from mccfr_plus.neural.runner import NeuralProgress
 
-_NEEDS_TORCH = {"DeepCFR": "mccfr_plus.neural.deep_cfr", "NeuralProgress": "mccfr_plus.neural.runner"}
+_NEEDS_TORCH = {
+    "DREAM": "mccfr_plus.neural.dream",
+    "DeepCFR": "mccfr_plus.neural.deep_cfr",
+    "ESCHER": "mccfr_plus.neural.escher",
+    "NeuralProgress": "mccfr_plus.neural.runner",
+}
 
-__all__ = ["DeepCFR", "DeepCFRConfig", "NeuralProgress", "Point", "TrainingError"]
+__all__ = [
+    "DREAM",
+    "ESCHER",
+    "DREAMConfig",
+    "DeepCFR",
+    "DeepCFRConfig",
+    "ESCHERConfig",
+    "NeuralProgress",
+    "Point",
+    "TrainingConfig",
+    "TrainingError",
+]
 
 
 def __getattr__(name: str) -> Any:

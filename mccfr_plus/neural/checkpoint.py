@@ -87,14 +87,14 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
     return header
 
 
-def config_of(path: str | os.PathLike, header: dict[str, Any], kind: type) -> Any:
+def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any:
     """Returns the config of a checkpoint.
 
     Raises:
         CheckpointError: If this version has no such config.
     """
     try:
-        return kind(**header["config"])
+        return kind.from_dict(header["config"])
     except (TypeError, ConfigError) as error:
         raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -62,8 +63,21 @@ class TrainingConfig:
             raise ConfigError("layer_norm=True normalizes the last hidden layer, and hidden_layers=() has none.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the fields in JSON's types; the class called with them is the same config."""
-        return {**asdict(self), "hidden_layers": list(self.hidden_layers)}
+        """Returns the fields in JSON's types; `from_dict` makes the same config of them."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields["hidden_layers"] = list(self.hidden_layers)
+        return {name: value.as_dict() if isinstance(value, TrainingConfig) else value for name, value in fields.items()}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Returns the config of `as_dict`.
+
+        Raises:
+            TypeError: If there is no such field.
+            ConfigError: If a value is out of range.
+        """
+        nested = {name: TrainingConfig(**value) for name, value in fields.items() if isinstance(value, dict)}
+        return cls(**(fields | nested))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +145,19 @@ class DeepCFRConfig(AdvantageConfig):
         >>> DeepCFRConfig(traversals=375, memory="reservoir").hidden_layers
         (128, 128)
     """
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raises ConfigError if a value is no number above 0 and at most 1."""
+    check_positive(name, value)
+    if value > 1:
+        raise ConfigError(f"{name}={value!r}: must be above 0 and at most 1.")
+
+
+def check_training(name: str, value: Any) -> None:
+    """Raises ConfigError if a value is no config of a network."""
+    if not isinstance(value, TrainingConfig):
+        raise ConfigError(f"{name}={value!r}: give a TrainingConfig.")
 
 
 def check_flag(name: str, value: Any) -> None:

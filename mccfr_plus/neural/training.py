@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 
@@ -10,11 +12,18 @@ from mccfr_plus.errors import TrainingError
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.memory import Batch, Memory
+from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import MLP
 from mccfr_plus.rng import next_word
 
 _INITIAL, _BATCHES = 0, 1  # entries of `rngs`
+
+
+class HasBatches(Protocol):
+    """What a network learns from: a `Memory`, or something simpler."""
+
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
+        """See `Memory.batches`."""
 
 
 class Learner:
@@ -54,7 +63,7 @@ class Learner:
         self.network.initialize(self._generator())
         self.optimizer.restart()
 
-    def fit(self, memory: Memory, iteration: int) -> None:
+    def fit(self, memory: HasBatches, iteration: int) -> None:
         """Trains on a memory; if it is empty, nothing happens.
 
         Args:

@@ -1,0 +1,88 @@
+"""ESCHER on games that can be enumerated: regrets from what histories are worth, without importance weights.
+
+In a player's turn (see `advantage_solver`) what every history is worth under the current strategies is computed or
+learned; then histories are sampled, own actions from a strategy that never changes, and at each own information set on
+the way the regret of an action is what the history after it is worth, less the mean over the strategy. See
+`mccfr_plus.estimators.escher` for why that is right up to a factor, and for the same with a table of regrets.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mccfr_plus.estimators.balanced import balanced_strategy
+from mccfr_plus.neural import escher_config as configs
+from mccfr_plus.neural.advantage_solver import AdvantageSolver
+from mccfr_plus.neural.escher_config import ESCHERConfig
+from mccfr_plus.neural.history_values import NUM_RNGS, ExactValues, StateValues
+from mccfr_plus.neural.path_sampling import PathSampler
+from mccfr_plus.neural.sampling import Samples
+
+
+class ESCHER(AdvantageSolver):
+    """ESCHER: a network of regrets per player, from what histories are worth, which another network learns.
+
+    Args:
+        game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
+            information-state tensors, and of a size that can be compiled.
+        config: An `ESCHERConfig`; None: its defaults.
+        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+
+    Raises:
+        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
+        BudgetError: If it is too large to be compiled, or its histories' tensors are.
+        ConfigError: If the config is none, or the seed is not allowed.
+
+    Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
+    history value function to estimate regret", section 4. Differs from it in that the average strategy is exact, in
+    that values are learned before each player's turn from targets backed up along the sampled histories, and by default
+    in warm starts and aggregated memory.
+
+    Example:
+        >>> from mccfr_plus.neural import ESCHER, ESCHERConfig
+        >>> solver = ESCHER("kuhn_poker", ESCHERConfig(traversals=100, values="exact"), seed=1).run(3)
+        >>> solver.iterations, len(solver.average_policy())
+        (3, 12)
+    """
+
+    config_class: ClassVar[type[ESCHERConfig]] = ESCHERConfig
+    rngs_of_its_own: ClassVar[int] = NUM_RNGS
+    config: ESCHERConfig
+    _sampler: PathSampler
+    values: ExactValues | StateValues
+
+    def __init__(self, game: Any, config: ESCHERConfig | None = None, seed: int | np.random.Generator | None = None):
+        super().__init__(game, config, seed)
+        if self.config.values == configs.EXACT:
+            self.values = ExactValues(self.tree)
+        else:
+            self.values = StateValues(self.tree, self.config.value_training, self._own_rngs, type(self).__name__)
+
+    def _new_sampler(self, rng: np.ndarray) -> PathSampler:
+        is_balanced = self.config.sampling == configs.BALANCED
+        return PathSampler(self.tree, rng, balanced_strategy(self.tree) if is_balanced else np.zeros(0), 1.0)
+
+    def _begin_turn(self, player: int, iteration: int) -> None:
+        if isinstance(self.values, ExactValues):
+            self.values.refresh(self._strategy, player)
+            return
+        self._sampler.forget()
+        for other in range(self.tree.num_players):  # all histories that a turn may ask for are seen now and then
+            left = self.config.value_traversals
+            while left > 0:
+                done, _ = self._sampler.sample_paths(self._strategy, self.values.table, other, left, corrected=False)
+                left -= done
+        self.values.learn(self._strategy, self._sampler.visited, iteration)
+
+    def _walk(self, player: int, walks: int) -> tuple[int, Samples]:
+        return self._sampler.sample_paths(self._strategy, self.values.table, player, walks, corrected=False)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self.values.prepare()
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        own = {} if isinstance(self.values, ExactValues) else self.values.state()
+        return super()._arrays() | {f"values/{name}": array for name, array in own.items()}

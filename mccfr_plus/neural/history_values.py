@@ -1,0 +1,262 @@
+"""What every history is worth to each player under the current strategies: computed, or learned by a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mccfr_plus._jit import announce_compilation, kernel
+from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.histories import histories_of
+from mccfr_plus.neural.memory import Batch, draw_positions
+from mccfr_plus.neural.training import Learner
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.game_tree import GameTree
+
+NUM_RNGS = 2  # of initial parameters, of batches
+
+
+class ExactValues:
+    """Computes values by a pass over the tree.
+
+    Args:
+        tree: The game.
+    """
+
+    def __init__(self, tree: GameTree):
+        self._tree = tree
+        self.table = np.zeros((tree.num_players, tree.num_nodes))
+
+    def prepare(self) -> None:
+        """Compiles the kernels, if that is to be done."""
+        with announce_compilation(refresh_values):
+            self.refresh(self._tree.uniform_strategy(), 0)
+
+    def refresh(self, strategy: np.ndarray, player: int) -> None:
+        """Writes a player's values under a strategy to the table."""
+        refresh_values(self._tree.arrays, strategy, self.table[player], player)
+
+
+class LearnedValues:
+    """A network that learns values from sampled histories. See `StateValues` and `ActionValues`.
+
+    Args:
+        tree: The game.
+        config: Shape of the network and how it is trained.
+        rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches; kept, not copied.
+        what: The solver's name, for error messages.
+
+    Attributes:
+        table: ``[num_players, num_nodes]`` float64, what the network holds every history to be worth; 0 before it was
+            trained.
+    """
+
+    knows_rules = (
+        True  # whether chance's probabilities and payoffs of leaves that nobody visited are taken from the game
+    )
+
+    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, what: str):
+        self._tree = tree
+        self._histories = histories_of(tree, what)
+        self._parents = parents_of(tree.arrays.nodes)
+        self.table = np.zeros((tree.num_players, tree.num_nodes))
+        self._targets = np.zeros_like(self.table)
+        # One output serves both players where payoffs sum to a constant.
+        self._is_shared = tree.num_players == 2 and tree.is_constant_sum
+        self._sum = float(tree.arrays.payoffs[0].sum())
+        ranges = np.asarray(tree.payoff_range, np.float64)
+        self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
+        self.learner = Learner(
+            self._histories.tensors, self._num_heads * self._width, config, rngs, f"loss of the values of {what}"
+        )
+        if self.knows_rules:
+            leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
+            self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
+
+    @property
+    def _num_heads(self) -> int:
+        return 1 if self._is_shared else self._tree.num_players
+
+    @property
+    def _width(self) -> int:
+        """How many numbers a head has."""
+        return 1
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns the arrays that carry from one call to the next, by name: views."""
+        return {"table": self.table} | self.learner.state()
+
+    def prepare(self) -> None:
+        """Compiles the kernels, if that is to be done."""
+        with announce_compilation(back_up):
+            self._back_up(self._tree.uniform_strategy(), np.zeros(self._tree.num_nodes, np.int64))
+        draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
+
+    def learn(self, strategy: np.ndarray, visited: np.ndarray, iteration: int) -> None:
+        """Trains on sampled histories and fills the table.
+
+        Args:
+            strategy: ``[num_slots]`` float64, what everybody plays.
+            visited: ``[num_nodes]`` int64, how often each history was sampled; with one, all before it.
+            iteration: The current one, for error messages.
+
+        Raises:
+            TrainingError: If the network diverges.
+        """
+        self._back_up(strategy, visited)
+        self.learner.fit(self._memory(visited), iteration)
+        predictions = self.learner.predict()
+        self.learner.check_predictions(predictions, iteration)
+        self._fill(predictions.astype(np.float64))
+
+    def _back_up(self, strategy: np.ndarray, visited: np.ndarray) -> None:
+        back_up(self._tree.arrays, strategy, visited, self.knows_rules, self.table, self._targets)
+
+    def _scaled(self, nodes: np.ndarray) -> np.ndarray:
+        """Returns the targets of some nodes, ``[num_heads, n]``, in the network's units."""
+        return self._targets[: self._num_heads, nodes] / self._units[: self._num_heads, None]
+
+    def _set(self, nodes: np.ndarray, head: int, values: np.ndarray) -> None:
+        self.table[head, nodes] = values * self._units[head]
+        if self._is_shared:
+            self.table[1, nodes] = self._sum - self.table[0, nodes]
+
+    def _memory(self, visited: np.ndarray) -> Targets:
+        raise NotImplementedError
+
+    def _fill(self, predictions: np.ndarray) -> None:
+        raise NotImplementedError
+
+
+class StateValues(LearnedValues):
+    """A network of what a history is worth, that of ESCHER: exact at leaves, and trained at chance nodes, too.
+
+    The target of a sampled history is the expected value of its children, which are targets themselves where they were
+    sampled, and else the network's. Where everything was sampled, targets are exact.
+    """
+
+    def _memory(self, visited: np.ndarray) -> Targets:
+        nodes = self._histories.nodes
+        nodes = nodes[visited[nodes] > 0]
+        targets = self._scaled(nodes).T
+        return Targets(self._histories.row_of_node[nodes], targets, np.ones_like(targets))
+
+    def _fill(self, predictions: np.ndarray) -> None:
+        for head in range(self._num_heads):
+            self._set(self._histories.nodes, head, predictions[:, head])
+
+
+class ActionValues(LearnedValues):
+    """A network of what an action at a history is worth, that of DREAM: the table has it at the history after it.
+
+    Nothing is taken from the game but what was sampled: what an action is worth that leads to a chance node is the mean
+    of what came after it, and actions that were not taken are worth what the network holds them to be.
+    """
+
+    knows_rules = False
+
+    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, what: str):
+        self._num_actions = tree.game.num_distinct_actions()
+        super().__init__(tree, config, rngs, what)
+        nodes = tree.arrays.nodes
+        after = np.flatnonzero(self._parents >= 0)
+        after = after[nodes["kind"][self._parents[after]] != CHANCE]
+        parents = self._parents[after]
+        slots = nodes["payload"][parents] + after - nodes["first_child"][parents]
+        self._after = after  # histories after an action of a player
+        self._rows = self._histories.row_of_node[parents]
+        self._actions = tree.slot_action[slots].astype(np.int64)
+
+    @property
+    def _width(self) -> int:
+        return self._num_actions
+
+    def _memory(self, visited: np.ndarray) -> Targets:
+        seen = visited[self._after] > 0
+        nodes, actions = self._after[seen], self._actions[seen]
+        rows, places = np.unique(self._rows[seen], return_inverse=True)
+        targets = np.zeros((len(rows), self._num_heads * self._num_actions))
+        weights = np.zeros_like(targets)
+        scaled = self._scaled(nodes)
+        for head in range(self._num_heads):
+            columns = head * self._num_actions + actions
+            targets[places, columns] = scaled[head]
+            weights[places, columns] = 1.0
+        return Targets(rows, targets, weights)
+
+    def _fill(self, predictions: np.ndarray) -> None:
+        for head in range(self._num_heads):
+            self._set(self._after, head, predictions[self._rows, head * self._num_actions + self._actions])
+
+
+class Targets:
+    """Rows, targets and weights to be learned once: what `Learner.fit` needs of a memory.
+
+    Args:
+        rows: ``[n]``, of the learner's tensors.
+        targets: ``[n, num_outputs]``.
+        weights: ``[n, num_outputs]``.
+    """
+
+    def __init__(self, rows: np.ndarray, targets: np.ndarray, weights: np.ndarray):
+        self._rows = rows.astype(np.int64)
+        self._targets, self._weights = targets.astype(np.float32), weights.astype(np.float32)
+
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
+        """Yields batches without end, as `Memory.batches` does."""
+        count = len(self._rows)
+        whole = Batch(self._rows, self._targets, self._weights)
+        while 0 < count <= size:
+            yield whole
+        while count > size:
+            positions = np.zeros(size, np.int64)
+            draw_positions(count, rng, positions)
+            yield Batch(self._rows[positions], self._targets[positions], self._weights[positions])
+
+
+def parents_of(nodes: np.ndarray) -> np.ndarray:
+    """Returns each node's parent, ``[num_nodes]`` int64; -1 for the root."""
+    parents = np.full(len(nodes), -1, np.int64)
+    above = np.flatnonzero(nodes["num_children"] > 0)
+    counts = nodes["num_children"][above].astype(np.int64)
+    first = np.cumsum(counts) - counts
+    below = np.repeat(nodes["first_child"][above] - first, counts) + np.arange(counts.sum())
+    parents[below] = np.repeat(above, counts)
+    return parents
+
+
+@kernel
+def back_up(tree, strategy, visited, knows_rules, values, targets):
+    """Writes what sampled histories are worth by what came after them.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``.
+        visited: ``[num_nodes]`` int64, how often each was sampled.
+        knows_rules: Whether chance outcomes are weighted by their probabilities, or by how often they were sampled.
+        values: ``[num_players, num_nodes]``, taken where nothing was sampled.
+        targets: ``[num_players, num_nodes]``, an output.
+    """
+    nodes = tree.nodes
+    for node in range(len(nodes) - 1, -1, -1):
+        record = nodes[node]
+        kind, child, payload = record["kind"], record["first_child"], record["payload"]
+        for player in range(len(targets)):
+            if visited[node] == 0:
+                targets[player, node] = values[player, node]
+                continue
+            if kind == TERMINAL:
+                targets[player, node] = tree.payoffs[payload, player]
+                continue
+            value = 0.0
+            for index in range(record["num_children"]):
+                if kind != CHANCE:
+                    share = strategy[payload + index]
+                elif knows_rules:
+                    share = tree.chance[payload + index]["probability"]
+                else:
+                    share = visited[child + index] / visited[node]
+                value += share * targets[player, child + index]
+            targets[player, node] = value

@@ -1,0 +1,208 @@
+"""Walks along one history for memories, with what each history is worth in a table: those of ESCHER and of DREAM."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mccfr_plus._jit import announce_compilation, kernel
+from mccfr_plus.borrowed import borrow
+from mccfr_plus.estimators.draws import draw_action, draw_exploring, draw_outcome
+from mccfr_plus.neural.sampling import Sampler, Samples
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.workspace import NODES_TOUCHED, at
+
+_CHUNK = 1 << 14  # samples of a buffer
+
+
+class PathSampler(Sampler):
+    """Walks that follow one history from the root to a leaf.
+
+    Args:
+        tree: The game. Of perfect recall.
+        rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
+        exploration: ``[num_slots]`` float64, of own draws that do not follow the strategy; empty: uniform.
+        epsilon: How often an own action is drawn from it.
+    """
+
+    def __init__(self, tree: GameTree, rng: np.ndarray, exploration: np.ndarray, epsilon: float):
+        super().__init__(tree, rng)
+        self._exploration, self._epsilon = exploration, epsilon
+        depth = tree.shape.max_depth
+        size = max(_CHUNK, depth)
+        self._path_buffer = (
+            np.zeros(size, np.int32),
+            np.zeros((size, self._buffer.regrets.shape[1])),
+            np.zeros(size),
+        )
+        self._path = np.zeros(depth + 1, np.int32)
+        self._chances = np.zeros(depth + 1)
+        self.visited = np.zeros(tree.num_nodes, np.int64)  # how often each history was visited since `forget`
+
+    def forget(self) -> None:
+        """Sets the numbers of visits to 0."""
+        self.visited[:] = 0
+
+    def prepare(self) -> None:
+        super().prepare()
+        strategy = self._tree.uniform_strategy()
+        with announce_compilation(record_paths):
+            self.sample_paths(strategy, np.zeros((self._tree.num_players, self._tree.num_nodes)), 0, 0, False)
+
+    def sample_paths(
+        self, strategy: np.ndarray, values: np.ndarray, player: int, walks: int, corrected: bool
+    ) -> tuple[int, Samples]:
+        """Runs walks for a player, as many as the buffer has room for; see `record_paths`.
+
+        Args:
+            strategy: ``[num_slots]`` float64, what everybody plays.
+            values: ``[num_players, num_nodes]`` float64.
+            player: The player whose regrets are sampled.
+            walks: How many are wanted.
+            corrected: Whether the values are baselines of what is sampled, or are taken as they are.
+
+        Returns:
+            How many walks were made, at least one if any are wanted, and what they sampled: views, which the next call
+            overwrites.
+        """
+        rows, regrets, weights = self._path_buffer
+        done, count = record_paths(
+            self._tree.arrays,
+            strategy,
+            self._exploration,
+            self._epsilon,
+            values,
+            self._workspace,
+            player,
+            walks,
+            corrected,
+            self._tree.infoset_of_slot,
+            self._path,
+            self._chances,
+            self.visited,
+            rows,
+            regrets,
+            weights,
+        )
+        return int(done), Samples(rows[:count], regrets[:count], weights[:count] if corrected else None)
+
+
+@kernel
+def record_paths(
+    tree,
+    strategy,
+    exploration,
+    epsilon,
+    values,
+    workspace,
+    player,
+    walks,
+    corrected,
+    infoset_of_slot,
+    path,
+    chances,
+    visited,
+    rows,
+    regrets,
+    weights,
+):
+    """Follows histories from the root to a leaf and records a player's regrets along them.
+
+    Own actions are drawn from ``epsilon`` exploration + (1 - epsilon) strategy, chance's and opponents' on-policy. With
+    v(h, a) what action a at history h is worth to the player, the regrets are v(h, a) - sum_b strategy(b) v(h, b).
+
+    * Without correction v(h, a) is the value of the child in the table (ESCHER: McAleer et al. 2023, section 4).
+    * With it the table's value q(h, a) is a baseline: v(h, a) = q(h, a), and at the action that was drawn
+      q + (v(child) - q) / (probability of the draw), where v(child) is computed alike, from the leaf on; at an own
+      infoset weight 1 / (probability of all own draws before it) makes up for how often it is sampled (DREAM:
+      Steinberger, Lerer, Brown 2020, section 4.1; Schmid et al. 2019, equations 10 and 11).
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``.
+        exploration: ``[num_slots]``; empty: uniform.
+        epsilon: Of own draws.
+        values: ``[num_players, num_nodes]``; leaves' are not looked at without correction, their payoffs are taken.
+        workspace: `Workspace`, of which the generator and the count of nodes are modified.
+        player: For whom.
+        walks: How many.
+        corrected: See above.
+        infoset_of_slot: ``[num_slots]`` int32.
+        path: ``[max_depth + 1]`` int32: scratch.
+        chances: ``[max_depth + 1]`` float64: scratch.
+        visited: ``[num_nodes]`` int64, which every visit adds 1 to. Modified in place.
+        rows: ``[capacity]`` int32. Modified in place.
+        regrets: ``[capacity, max_actions]`` float64. Modified in place.
+        weights: ``[capacity]`` float64. Modified in place.
+
+    Returns:
+        How many walks were made, and how many samples there are.
+    """
+    tree, workspace, strategy, values = borrow(tree), borrow(workspace), borrow(strategy), borrow(values)
+    nodes, rng, own = tree.nodes, workspace.rng, values[player]
+    begin = tree.infoset_range[player]
+    done, count, touched = 0, 0, 0
+    while done < walks and count + len(path) <= len(rows):
+        depth, node, reach = 0, 0, 1.0
+        while True:
+            path[depth] = node
+            visited[at(node)] += 1
+            record = nodes[at(node)]
+            kind, width, payload = record["kind"], record["num_children"], record["payload"]
+            if kind == TERMINAL:
+                break
+            chance = 1.0
+            if kind == CHANCE:
+                index = draw_outcome(tree.chance, payload, width, rng)
+            elif kind == player:
+                index = draw_exploring(strategy, exploration, payload, width, epsilon, rng)
+                explored = exploration[at(payload + index)] if len(exploration) else 1.0 / width
+                chance = epsilon * explored + (1.0 - epsilon) * strategy[at(payload + index)]
+            else:
+                index = draw_action(strategy, payload, width, rng)
+                chance = strategy[at(payload + index)]
+            chances[depth] = chance
+            node = record["first_child"] + index
+            depth += 1
+        touched += depth + 1
+        value = tree.payoffs[at(nodes[at(node)]["payload"]), at(player)]
+        for position in range(depth):  # of own draws, from the root
+            if nodes[at(path[position])]["kind"] == player:
+                weights[count] = 1.0 / reach
+                rows[count] = infoset_of_slot[nodes[at(path[position])]["payload"]] - begin
+                reach *= chances[position]
+                count += 1
+        back = count
+        for position in range(depth - 1, -1, -1):
+            record = nodes[at(path[position])]
+            kind, width, payload, child = (
+                record["kind"],
+                record["num_children"],
+                record["payload"],
+                record["first_child"],
+            )
+            if kind == CHANCE:
+                continue
+            if kind == player:
+                back -= 1
+            elif not corrected:
+                continue
+            drawn = path[position + 1]
+            mean = 0.0
+            for index in range(width):
+                worth = own[at(child + index)]
+                if corrected:
+                    if child + index == drawn:
+                        worth += (value - worth) / chances[position]
+                elif nodes[at(child + index)]["kind"] == TERMINAL:
+                    worth = tree.payoffs[at(nodes[at(child + index)]["payload"]), at(player)]
+                mean += strategy[at(payload + index)] * worth
+                if kind == player:
+                    regrets[back, index] = worth
+            if kind == player:
+                for index in range(width):
+                    regrets[back, index] -= mean
+            value = mean
+        done += 1
+    workspace.counts[NODES_TOUCHED] += touched
+    return done, count
