@@ -1,0 +1,213 @@
+"""DREAM and ESCHER: the tabular limit, convergence, runs that fail without loss, checkpoints, configs."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus.averaging import PowerAverage  # noqa: E402
+from mccfr_plus.errors import CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
+from mccfr_plus.estimators import Escher  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    DREAM,
+    ESCHER,
+    DeepCFR,
+    DREAMConfig,
+    ESCHERConfig,
+    TrainingConfig,
+)
+
+VALUES = TrainingConfig(hidden_layers=(16,), train_steps=5, batch_size=16)
+KWARGS = {"traversals": 40, "hidden_layers": (16,), "train_steps": 5, "batch_size": 16}
+SOLVERS = [
+    (DREAM, DREAMConfig(**KWARGS, baseline_training=VALUES)),
+    (DREAM, DREAMConfig(**KWARGS, baseline=False, memory="reservoir", memory_capacity=100)),
+    (ESCHER, ESCHERConfig(**KWARGS, value_training=VALUES, value_traversals=20)),
+    (ESCHER, ESCHERConfig(**KWARGS, values="exact", sampling="balanced", memory="reservoir", memory_capacity=100)),
+]
+
+
+class ExactTable:
+    """A model that has a number for every action at every information set, fitted to an aggregated memory."""
+
+    def __init__(self, features):
+        self.features, self.losses = features, []
+
+    def fit(self, memory, iteration):
+        self.means = memory.means()
+
+    def predict(self):
+        predictions = np.zeros((len(self.features.counts), int(self.features.actions.max()) + 1))
+        for row, count in enumerate(self.features.counts):
+            predictions[row, self.features.actions[row, :count]] = self.means[row, :count]
+        return predictions
+
+    def check_predictions(self, predictions, iteration):
+        assert np.isfinite(predictions).all()
+
+    def state(self):
+        return {}
+
+
+def with_tables(kind):
+    class WithTables(kind):
+        def _new_player(self, player, features, rngs):
+            part = super()._new_player(player, features, rngs)
+            return part._replace(learner=ExactTable(features))
+
+    return WithTables
+
+
+def without_ties(game):
+    """Returns the tree with other payoffs at each leaf, so that no regret is 0 up to rounding, which then decides."""
+    tree = mccfr_plus.compile_game(game)
+    nodes = tree.arrays.nodes.copy()
+    leaves = np.flatnonzero(nodes["num_children"] == 0)
+    payoffs = tree.arrays.payoffs[nodes["payload"][leaves]]
+    payoffs = payoffs + 0.1 * np.random.default_rng(1).normal(size=payoffs.shape)
+    nodes["payload"][leaves] = np.arange(len(leaves))
+    return dataclasses.replace(tree, arrays=tree.arrays._replace(nodes=nodes, payoffs=payoffs))
+
+
+@pytest.mark.parametrize(("weighting", "minimizer", "gamma"), [("linear", "linear", 1.0), ("uniform", "rm", 0.0)])
+@pytest.mark.parametrize("sampling", ["uniform", "balanced"])
+@pytest.mark.parametrize(
+    ("game", "iterations"), [("kuhn_poker", 12), ("kuhn_poker(players=3)", 12), ("leduc_poker", 3)]
+)
+def test_tabular_limit_of_escher(game, iterations, sampling, weighting, minimizer, gamma):
+    """With exact values and tables it is the tabular one, walk for walk: matching ignores the scale of regrets."""
+    tree = without_ties(game)
+    config = ESCHERConfig(traversals=30, values="exact", sampling=sampling, weighting=weighting, fallback="uniform")
+    neural = with_tables(ESCHER)(tree, config, seed=7)
+    estimator = Escher(refresh=1, sampling=sampling)
+    table = mccfr_plus.Solver(tree, estimator, minimizer, PowerAverage(gamma, "exact"), batch=30, seed=7)
+    for _ in range(iterations):
+        neural.iteration()
+        table.iteration()
+        np.testing.assert_allclose(neural.current_strategy(), table.current_strategy(), atol=1e-9)
+        np.testing.assert_allclose(neural.average_strategy(), table.average_strategy(), atol=1e-9)
+    assert np.abs(table.current_strategy() - tree.uniform_strategy()).max() > 0.4
+
+
+def test_tabular_limit_of_dream_converges_like_outcome_sampling():
+    """Weighted means of regrets, with baselines that tables of values would give, go to an equilibrium."""
+    config = DREAMConfig(traversals=400, baseline=False, fallback="uniform")
+    neural = with_tables(DREAM)("kuhn_poker", config, seed=1)
+    assert neural.run(600).exploitability() < 0.01  # 0.458 for uniform play
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        (DREAM, DREAMConfig(traversals=500, hidden_layers=(32, 32))),
+        (ESCHER, ESCHERConfig(traversals=500, hidden_layers=(32, 32))),
+        (ESCHER, ESCHERConfig(traversals=500, hidden_layers=(32, 32), values="exact", memory="reservoir")),
+    ],
+)
+def test_converges(kind, config):
+    """Uniform play is exploitable by 0.458 in Kuhn poker; a solver whose networks learn nothing stays above 0.1."""
+    solver = kind("kuhn_poker", config, seed=1)
+    solver.run(until=0.03, seconds=30)
+    assert solver.exploitability() <= 0.03
+
+
+@pytest.mark.parametrize(("kind", "config"), SOLVERS)
+def test_every_part_of_an_iteration_counts(kind, config):
+    solver = kind("kuhn_poker", config, seed=1).run(1)
+    before = {name: array.copy() for name, array in solver.state().items()}
+    solver.iteration()
+    still = {name for name, array in solver.state().items() if np.array_equal(before[name], array)}
+    # Generators that draw only once a memory is full, or larger than a batch; what is not trained; contents that may
+    # come out the same.
+    allowed = {name for name in before if name.endswith(("rng", "rngs", "memory/rows", "memory/counts", "weights"))}
+    if not getattr(config, "baseline", True):
+        allowed |= {name for name in before if name.startswith("values/")}
+    assert still <= allowed
+
+
+@pytest.mark.parametrize(("kind", "config"), SOLVERS)
+def test_goes_on_bit_for_bit(kind, config, tmp_path):
+    path = tmp_path / "run.checkpoint"
+    solver = kind("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
+    solver.save(path)
+    copy = kind.load(path)
+    assert (copy.config, copy.seed, copy.iterations, copy.history) == (config, 1, 4, solver.history)
+    solver.run(4)
+    copy.run(4)
+    state = copy.state()
+    for name, array in solver.state().items():
+        np.testing.assert_array_equal(array, state[name], err_msg=name)
+    with pytest.raises(CheckpointError, match=f"holds a run of {kind.__name__}, not of DeepCFR: load it with"):
+        DeepCFR.load(path)
+
+
+@pytest.mark.parametrize(("kind", "config"), [SOLVERS[0], SOLVERS[2]])
+def test_an_iteration_whose_values_diverge_has_not_been(kind, config, monkeypatch):
+    solver, twin = (kind("kuhn_poker", config, seed=1).run(3) for _ in range(2))
+    before = {name: array.copy() for name, array in solver.state().items()}
+    with monkeypatch.context() as patch:
+        patch.setattr(solver.values.learner.network, "loss_gradient", lambda *_: math.nan)
+        with pytest.raises(TrainingError, match=f"iteration 4: the loss of the values of {kind.__name__} is nan"):
+            solver.run(5)
+    for name, array in solver.state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    solver.run(2)
+    twin.run(2)
+    for name, array in solver.state().items():
+        np.testing.assert_array_equal(array, twin.state()[name], err_msg=name)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "leduc_poker", "matrix_rps", "matrix_pd"])
+@pytest.mark.parametrize(("kind", "config"), SOLVERS)
+def test_other_games(kind, config, game):
+    """More players, chance in the middle, actions at once, payoffs that do not sum to 0."""
+    solver = kind(game, config, seed=1).run(3)
+    for policy in (solver.average_policy(), solver.current_policy()):
+        assert all(sum(p for _, p in row) == pytest.approx(1, abs=1e-12) for row in policy.values())
+    assert solver.nodes_touched > 0
+    if game == "matrix_pd" and kind is DREAM:
+        # Outputs for each player: both know what mutual defection is worth, whoever learns it.
+        assert solver.values.learner.network.sizes[-1] == 2 * solver.tree.game.num_distinct_actions()
+
+
+def test_clipped_weights():
+    tree = mccfr_plus.compile_game("leduc_poker")
+    solver = DREAM(tree, DREAMConfig(**KWARGS, weight_clip=3.0, epsilon=1.0), seed=1)
+    free = DREAM(tree, DREAMConfig(**KWARGS, epsilon=1.0), seed=1)
+    _, clipped = solver._walk(0, 200)
+    _, plain = free._walk(0, 200)
+    np.testing.assert_array_equal(clipped.weights, np.minimum(plain.weights, 3.0))
+    assert plain.weights.max() > 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        (DREAMConfig, {"epsilon": 0.0}, "epsilon=0.0: must be a positive number"),
+        (DREAMConfig, {"epsilon": 1.5}, "epsilon=1.5: must be above 0 and at most 1"),
+        (DREAMConfig, {"baseline": 1}, "baseline=1: must be True or False"),
+        (DREAMConfig, {"weight_clip": -1.0}, "weight_clip=-1.0"),
+        (DREAMConfig, {"baseline_training": {"train_steps": 3}}, "give a TrainingConfig"),
+        (DREAMConfig, {"traversals": 0}, "traversals=0"),
+        (ESCHERConfig, {"values": "learned"}, "values='learned': give one of network, exact"),
+        (ESCHERConfig, {"value_traversals": 0}, "value_traversals=0"),
+        (ESCHERConfig, {"sampling": "policy"}, "give one of uniform, balanced"),
+        (ESCHERConfig, {"value_training": None}, "give a TrainingConfig"),
+    ],
+)
+def test_bad_configs(kind, fields, message):
+    with pytest.raises(ConfigError, match=message):
+        kind(**fields)
+
+
+@pytest.mark.parametrize("kind", [DREAM, ESCHER])
+def test_bad_games(kind):
+    with pytest.raises(
+        GameError, match=f"nim provides no information_state_tensor, which is what {kind.__name__} sees"
+    ):
+        kind("nim")
+    with pytest.raises(ConfigError, match=f"give an? {kind.__name__}Config"):
+        kind("kuhn_poker", {"traversals": 3})

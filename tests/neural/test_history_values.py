@@ -1,0 +1,190 @@
+"""Values of histories: tensors, targets by exact passes and by hand, and networks that learn them."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
+from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
+from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
+from mccfr_plus.neural.histories import histories_of  # noqa: E402
+from mccfr_plus.neural.history_values import ActionValues, StateValues, Targets, back_up, parents_of  # noqa: E402
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
+
+GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
+
+
+def strategy_of(tree, seed=1):
+    draws = np.random.default_rng(seed).exponential(size=tree.num_slots)
+    for infoset in range(tree.num_infosets):
+        draws[tree.slots(infoset)] /= draws[tree.slots(infoset)].sum()
+    return draws
+
+
+def exact_values(tree, strategy):
+    values = np.zeros((tree.num_players, tree.num_nodes))
+    for player in range(tree.num_players):
+        refresh_values(tree.arrays, strategy, values[player], player)
+    return values
+
+
+def rngs():
+    return np.array([3, 4], np.uint64)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_tensors_are_those_of_the_states(game):
+    tree = mccfr_plus.compile_game(game)
+    histories = histories_of(tree, "ESCHER")
+    parents, nodes = parents_of(tree.arrays.nodes), tree.arrays.nodes
+    assert parents[0] == -1
+    for node in range(tree.num_nodes):
+        row = histories.row_of_node[node]
+        if nodes[node]["kind"] == TERMINAL:
+            assert row == -1
+            continue
+        assert histories.nodes[row] == node
+        actions, kinds, at = [], [], node
+        while at:
+            above = parents[at]
+            label = nodes[above]["payload"] + at - nodes[above]["first_child"]
+            actions.insert(0, (tree.outcome_action if nodes[above]["kind"] == CHANCE else tree.slot_action)[label])
+            kinds.insert(0, nodes[above]["kind"])
+            at = above
+        state = tree.game.new_initial_state()
+        for action in actions:
+            state.apply_action(int(action))
+        turn = np.zeros(tree.num_players + 1)
+        turn[tree.num_players if state.is_chance_node() else state.current_player()] = 1
+        expected = [state.information_state_tensor(player) for player in range(tree.num_players)]
+        expected = np.concatenate([*expected, turn])
+        np.testing.assert_allclose(histories.tensors[row, : len(expected)], expected)
+        if histories.tensors.shape[1] == len(expected):
+            assert "goofspiel" not in game
+            continue
+        own = [action for action, kind in zip(actions, kinds, strict=True) if kind != CHANCE]
+        unit = np.zeros(tree.game.num_distinct_actions())
+        if own:
+            unit[own[-1]] = 1
+        np.testing.assert_array_equal(histories.tensors[row, len(expected) :], unit)
+    assert len(np.unique(histories.tensors, axis=0)) == len(histories.nodes)
+
+
+def test_too_many_histories(monkeypatch):
+    monkeypatch.setattr("mccfr_plus.neural.histories._MOST_BYTES", 1000)
+    with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*smaller"):
+        histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_targets_are_exact_where_everything_was_sampled(game):
+    tree = mccfr_plus.compile_game(game)
+    strategy = strategy_of(tree)
+    values, targets = np.full((2, tree.num_players, tree.num_nodes), np.nan)
+    back_up(tree.arrays, strategy, np.ones(tree.num_nodes, np.int64), True, values, targets)
+    np.testing.assert_allclose(targets, exact_values(tree, strategy), atol=1e-13)
+
+
+def test_targets_by_hand():
+    """In Kuhn poker one history after another was seen: J against Q, pass, bet, and there the walk folds or calls."""
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    nodes, strategy = tree.arrays.nodes, strategy_of(tree)
+    values = np.random.default_rng(2).normal(size=(2, tree.num_nodes))
+    path, index = [0], [0, 0, 0, 1, 0]
+    for step in index:
+        path.append(int(nodes[path[-1]]["first_child"]) + step)
+    assert nodes[path[-1]]["kind"] == TERMINAL
+    visited = np.zeros(tree.num_nodes, np.int64)
+    visited[path] = 5
+    for knows_rules in (True, False):
+        targets = np.zeros_like(values)
+        back_up(tree.arrays, strategy, visited, knows_rules, values, targets)
+        for player in range(2):
+            worth = tree.arrays.payoffs[nodes[path[-1]]["payload"], player]
+            for node, step in zip(path[-2::-1], index[::-1], strict=True):
+                record = nodes[node]
+                children = values[player, record["first_child"] :][: record["num_children"]].copy()
+                children[step] = worth
+                if record["kind"] != CHANCE:
+                    worth = children @ strategy[record["payload"] :][: record["num_children"]]
+                elif knows_rules:
+                    worth = children @ tree.arrays.chance["probability"][record["payload"] :][: record["num_children"]]
+                # Else the outcome that was seen is all that there is.
+                assert targets[player, node] == pytest.approx(worth, abs=1e-13)
+        unseen = visited == 0
+        np.testing.assert_array_equal(targets[:, unseen], values[:, unseen])
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("kind", [StateValues, ActionValues])
+def test_networks_learn_values(game, kind):
+    tree = mccfr_plus.compile_game(game)
+    strategy, config = strategy_of(tree), TrainingConfig(train_steps=600, learning_rate=3e-3, hidden_layers=(64, 64))
+    learned = kind(tree, config, rngs(), "X")
+    # As often as chance would have it, so that frequencies are probabilities.
+    visited = np.round(720 * reach_of_chance(tree)).astype(np.int64)
+    for iteration in range(1, 4):
+        learned.learn(strategy, visited, iteration)
+    exact = exact_values(tree, strategy)
+    parents = parents_of(tree.arrays.nodes)
+    known = np.arange(tree.num_nodes) if kind is StateValues else np.flatnonzero(parents >= 0)
+    if kind is ActionValues:
+        known = known[tree.arrays.nodes["kind"][parents[known]] != CHANCE]
+    assert len(known) > 20
+    error = np.sqrt(np.square(learned.table[:, known] - exact[:, known]).mean())
+    assert error < 0.1 * exact[:, known].std()
+    leaves = tree.arrays.nodes["kind"] == TERMINAL
+    if kind is StateValues:  # which are the rules', not learned
+        np.testing.assert_array_equal(learned.table[:, leaves], exact[:, leaves])
+
+
+def reach_of_chance(tree):
+    reach, nodes = np.ones(tree.num_nodes), tree.arrays.nodes
+    for node in range(tree.num_nodes):
+        record = nodes[node]
+        for index in range(record["num_children"]):
+            share = tree.arrays.chance[record["payload"] + index]["probability"] if record["kind"] == CHANCE else 1.0
+            reach[record["first_child"] + index] = reach[node] * share
+    return reach
+
+
+def test_only_what_was_sampled_is_learned():
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    visited = np.zeros(tree.num_nodes, np.int64)
+    visited[[0, 1]] = 3
+    for kind, rows in ((StateValues, [0, 1]), (ActionValues, [])):
+        learned = kind(tree, TrainingConfig(), rngs(), "X")
+        memory = learned._memory(visited)
+        assert memory._rows.tolist() == rows
+    after = int(tree.arrays.nodes[int(tree.arrays.nodes[1]["first_child"])]["first_child"])
+    visited[[after - 1, after]] = 3
+    learned._back_up(strategy_of(tree), visited)
+    batch = next(learned._memory(visited).batches(10, 1, rngs()))
+    assert batch.weights.sum() == np.count_nonzero(visited[learned._after])
+    assert ((batch.targets != 0) <= (batch.weights > 0)).all()
+
+
+def test_batches_of_targets():
+    rows = np.arange(50)
+    targets = Targets(rows, rows[:, None] * 2.0, np.ones((50, 1)))
+    whole = targets.batches(50, 1, rngs()[:1])
+    first = next(whole)
+    assert next(whole) is first
+    assert first.rows.tolist() == rows.tolist()
+    drawn = targets.batches(8, 1, rngs()[:1])
+    seen = set()
+    for _ in range(200):
+        batch = next(drawn)
+        assert len(batch.rows) == 8
+        assert (batch.targets[:, 0] == 2 * batch.rows).all()
+        seen |= set(batch.rows.tolist())
+    assert seen == set(rows.tolist())
+    assert list(Targets(rows[:0], np.zeros((0, 1)), np.zeros((0, 1))).batches(8, 1, rngs()[:1])) == []
+
+
+def test_divergence_names_the_network():
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    learned = StateValues(tree, TrainingConfig(learning_rate=1e30), rngs(), "ESCHER")
+    with pytest.raises(TrainingError, match="iteration 7: the loss of the values of ESCHER"):
+        learned.learn(strategy_of(tree), np.ones(tree.num_nodes, np.int64), 7)

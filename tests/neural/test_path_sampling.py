@@ -1,0 +1,167 @@
+"""Walks of ESCHER and DREAM: their means over all outcomes, by exact enumeration, and the samples' order."""
+
+import numpy as np
+import pytest
+
+import mccfr_plus
+from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
+from mccfr_plus.estimators import balanced_strategy
+from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.evaluation.infoset_values import infoset_values
+from mccfr_plus.neural.path_sampling import PathSampler, record_paths
+from mccfr_plus.rng import new_state
+
+GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
+
+
+def strategy_of(tree, seed):
+    """Returns a random strategy, nowhere 0."""
+    draws = np.random.default_rng(seed).exponential(size=tree.num_slots) + 0.1
+    for infoset in range(tree.num_infosets):
+        slots = tree.slots(infoset)
+        draws[slots] /= draws[slots].sum()
+    return draws
+
+
+def own_reach(tree, strategy):
+    """Returns the probability of each infoset's own actions before it."""
+    reach = np.ones(tree.num_slots + tree.num_players)
+    result = np.zeros(tree.num_infosets)
+    for infoset, record in enumerate(tree.arrays.infosets):
+        result[infoset] = reach[record["parent_slot"]]
+        slots = tree.slots(infoset)
+        reach[slots] = result[infoset] * strategy[slots]
+    return result
+
+
+def others_reach(tree, strategy):
+    return infoset_values(tree, strategy).reach / own_reach(tree, strategy)
+
+
+def means(tree, strategy, exploration, epsilon, values, player, corrected):
+    """Returns the means of weight x regret and of the weight by infoset, and the mean square of the former's sum."""
+    script = Script()
+    run = plain(record_paths, scripted_draws(script))
+    sampler = PathSampler(tree, new_state(1), exploration, epsilon)
+    depth, width = tree.shape.max_depth, sampler._path_buffer[1].shape[1]
+    rows, regrets, weights = np.zeros(depth + 1, np.int32), np.zeros((depth + 1, width)), np.ones(depth + 1)
+
+    def walk():
+        done, count = run(
+            tree.arrays, strategy, exploration, epsilon, values, sampler._workspace, player, 1, corrected,
+            tree.infoset_of_slot, sampler._path, sampler._chances, sampler.visited, rows, regrets, weights,
+        )  # fmt: skip
+        assert done == 1
+        if not corrected:
+            weights[:count] = 1.0
+        return [(int(rows[i]), regrets[i].copy(), float(weights[i])) for i in range(count)]
+
+    begin = int(tree.arrays.infoset_range[player])
+    regret_sums, weight_sums, total, square = np.zeros(tree.num_slots), np.zeros(tree.num_infosets), 0.0, 0.0
+    for probability, samples in all_outcomes(script, walk):
+        total += probability
+        for row, regret, weight in samples:
+            slots = tree.slots(begin + row)
+            regret_sums[slots] += probability * weight * regret[: slots.stop - slots.start]
+            weight_sums[begin + row] += probability * weight
+            square += probability * float(np.square(weight * regret[: slots.stop - slots.start]).sum())
+    assert total == pytest.approx(1, abs=1e-12)
+    return regret_sums, weight_sums, square
+
+
+def exact_values(tree, strategy):
+    values = np.zeros((tree.num_players, tree.num_nodes))
+    for player in range(tree.num_players):
+        refresh_values(tree.arrays, strategy, values[player], player)
+    return values
+
+
+def counterfactual_regrets(tree, strategy):
+    counts = tree.arrays.infosets["num_actions"]
+    return infoset_values(tree, strategy).regrets * np.repeat(others_reach(tree, strategy), counts)
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "balanced"])
+@pytest.mark.parametrize("game", GAMES)
+def test_escher_means_are_own_reach_times_counterfactual_regrets(game, sampling):
+    """The first factor is that of the sampling strategy, which never changes (McAleer et al. 2023, section 4)."""
+    tree = mccfr_plus.compile_game(game)
+    strategy = strategy_of(tree, 1)
+    balanced = balanced_strategy(tree)
+    exploration = balanced if sampling == "balanced" else np.zeros(0)
+    fixed = own_reach(tree, balanced if sampling == "balanced" else tree.uniform_strategy())
+    values = exact_values(tree, strategy)
+    values[:, tree.arrays.nodes["num_children"] == 0] = np.nan  # payoffs of leaves are not asked of a table
+    counts = tree.arrays.infosets["num_actions"]
+    for player in range(tree.num_players):
+        own = slice(tree.arrays.slot_range[player], tree.arrays.slot_range[player + 1])
+        infosets = slice(tree.arrays.infoset_range[player], tree.arrays.infoset_range[player + 1])
+        regrets, weights, _ = means(tree, strategy, exploration, 1.0, values, player, corrected=False)
+        expected = np.repeat(fixed, counts) * counterfactual_regrets(tree, strategy)
+        np.testing.assert_allclose(regrets[own], expected[own], atol=1e-12)
+        assert np.abs(regrets[own]).max() > 0.01
+        np.testing.assert_allclose(weights[infosets], (fixed * others_reach(tree, strategy))[infosets], atol=1e-12)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_dream_means_are_counterfactual_regrets_whatever_the_baselines_are(game):
+    tree = mccfr_plus.compile_game(game)
+    strategy = strategy_of(tree, 2)
+    values = np.random.default_rng(1).normal(size=(tree.num_players, tree.num_nodes))
+    for player in range(tree.num_players):
+        own = slice(tree.arrays.slot_range[player], tree.arrays.slot_range[player + 1])
+        infosets = slice(tree.arrays.infoset_range[player], tree.arrays.infoset_range[player + 1])
+        regrets, weights, _ = means(tree, strategy, np.zeros(0), 0.5, values, player, corrected=True)
+        np.testing.assert_allclose(regrets[own], counterfactual_regrets(tree, strategy)[own], atol=1e-12)
+        np.testing.assert_allclose(weights[infosets], others_reach(tree, strategy)[infosets], atol=1e-12)
+
+
+def test_true_values_as_baselines_take_the_variance_away():
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    strategy = strategy_of(tree, 3)
+    values = exact_values(tree, strategy)
+    for player in range(2):
+        *_, without = means(tree, strategy, np.zeros(0), 0.5, np.zeros_like(values), player, corrected=True)
+        *_, with_values = means(tree, strategy, np.zeros(0), 0.5, values, player, corrected=True)
+        assert with_values < 0.35 * without  # what is left are the others' cards, and weights
+
+
+def test_compiled_walks_sample_what_enumeration_says():
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    strategy, walks = strategy_of(tree, 4), 40_000
+    values = np.random.default_rng(1).normal(size=(2, tree.num_nodes))
+    sampler = PathSampler(tree, new_state(7), np.zeros(0), 0.5)
+    for player in range(2):
+        samples, left = [], walks
+        sampler.forget()
+        while left:
+            done, found = sampler.sample_paths(strategy, values, player, left, corrected=True)
+            samples += zip(found.rows.tolist(), found.regrets.copy(), found.weights.tolist(), strict=True)
+            left -= done
+        assert sampler.visited[0] == walks
+        expected = counterfactual_regrets(tree, strategy)
+        begin = int(tree.arrays.infoset_range[player])
+        for row in range(int(tree.arrays.infoset_range[player + 1]) - begin):
+            found = np.array([weight * regret[:2] for r, regret, weight in samples if r == row])
+            mean = found.sum(0) / walks
+            deviation = np.sqrt(np.square(found).sum(0) / walks - mean**2) / np.sqrt(walks)
+            assert (np.abs(mean - expected[tree.slots(begin + row)]) < 6 * deviation).all(), (player, row)
+
+
+def test_a_full_buffer_only_splits_the_work():
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    strategy, values = tree.uniform_strategy(), np.zeros((2, tree.num_nodes))
+    whole, split = (PathSampler(tree, new_state(5), np.zeros(0), 1.0) for _ in range(2))
+    rows, regrets, weights = split._path_buffer
+    split._path_buffer = rows[:9], regrets[:9], weights[:9]
+    done, wanted = whole.sample_paths(strategy, values, 1, 50, corrected=True)
+    assert done == 50
+    got, left = [], 50
+    while left:
+        done, samples = split.sample_paths(strategy, values, 1, left, corrected=True)
+        assert done >= 1
+        got += [(*row, *regrets) for *row, regrets in zip(samples.rows, samples.weights, samples.regrets, strict=True)]
+        left -= done
+    assert got == [(*row, *r) for *row, r in zip(wanted.rows, wanted.weights, wanted.regrets, strict=True)]
+    np.testing.assert_array_equal(whole.visited, split.visited)
+    assert whole.nodes_touched == split.nodes_touched == whole.visited.sum()
