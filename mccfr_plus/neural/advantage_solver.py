@@ -76,7 +76,7 @@ class AdvantageSolver(NeuralSolver):
         super().__init__(tree, config, seed)
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players + self.rngs_of_its_own)
         self._sampler = self._new_sampler(rngs[:1].copy())
-        self._power = 1.0 if config.weighting == configs.LINEAR else 0.0
+        self._power = self._average_power = 1.0 if config.weighting == configs.LINEAR else 0.0
         self._players = [
             self._new_player(player, features, rngs[1 + _RNGS_PER_PLAYER * player :][:_RNGS_PER_PLAYER].copy())
             for player, features in enumerate(features_of(tree, name))
@@ -84,17 +84,17 @@ class AdvantageSolver(NeuralSolver):
         self._own_rngs = rngs[1 + _RNGS_PER_PLAYER * tree.num_players :].copy()
 
     def _new_player(self, player: int, features: Features, rngs: np.ndarray) -> _Player:
-        config, num_actions = self.config, self.tree.game.num_distinct_actions()
-        unit = self.unit(player)
-        memory_rng = rngs[:1]
-        memory: Memory
-        if config.memory == configs.AGGREGATED:
-            memory = Aggregated(features, num_actions, power=self._power, unit=unit)
-        else:
-            capacity = config.memory_capacity
-            memory = Reservoir(features, num_actions, capacity, memory_rng, power=self._power, unit=unit)
+        num_actions, memory_rng = self.tree.game.num_distinct_actions(), rngs[:1]
+        memory = self._new_memory(player, features, num_actions, memory_rng)
         name = f"advantage loss of player {player}"
-        return _Player(features, memory, Learner(features.tensors, num_actions, config, rngs[1:], name), memory_rng)
+        learner = Learner(features.tensors, num_actions, self.config, rngs[1:], name)
+        return _Player(features, memory, learner, memory_rng)
+
+    def _new_memory(self, player: int, features: Features, num_actions: int, rng: np.ndarray) -> Memory:
+        unit = self.unit(player)
+        if self.config.memory == configs.AGGREGATED:
+            return Aggregated(features, num_actions, power=self._power, unit=unit)
+        return Reservoir(features, num_actions, self.config.memory_capacity, rng, power=self._power, unit=unit)
 
     def unit(self, player: int) -> float:
         """Returns what a player's targets are divided by."""
@@ -118,7 +118,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _advance(self, iteration: int) -> None:
         for player in range(self.tree.num_players):
-            weight = float(iteration) ** self._power
+            weight = float(iteration) ** self._average_power
             self._sampler.add_to_average(self._strategy, self._average, player, weight)
             self._begin_turn(player, iteration)
             self._sample(player, iteration)

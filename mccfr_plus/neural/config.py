@@ -20,6 +20,11 @@ WEIGHTINGS = (LINEAR, UNIFORM)
 ARGMAX = "argmax"
 FALLBACKS = (ARGMAX, UNIFORM)
 
+CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
+MINIMIZERS = (CFR, DCFR_PLUS, PDCFR_PLUS)
+# Exponents (alpha of the discount of regrets, gamma of the average's weights) of Xu et al. 2024.
+EXPONENTS = {DCFR_PLUS: (1.5, 4.0), PDCFR_PLUS: (2.3, 5.0)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
@@ -132,6 +137,11 @@ class DeepCFRConfig(AdvantageConfig):
 
     Args:
         traversals: Walks per player and iteration, each of which gives one sample per own information set on its way.
+        minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
+            learn regrets that are discounted and cut off at 0, with prediction in the latter, and the average policy
+            weighs iteration t by t^gamma; see `Discounted`. Those need aggregated memory, and do without `weighting`.
+        alpha: Exponent of the discount; None: 1.5 with dcfr+, 2.3 with pdcfr+.
+        gamma: Exponent of the average's weights; None: 4 with dcfr+, 5 with pdcfr+.
         **others: See `AdvantageConfig` and `TrainingConfig`.
 
     Raises:
@@ -145,6 +155,30 @@ class DeepCFRConfig(AdvantageConfig):
         >>> DeepCFRConfig(traversals=375, memory="reservoir").hidden_layers
         (128, 128)
     """
+
+    minimizer: str = CFR
+    alpha: float | None = None
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("minimizer", self.minimizer, MINIMIZERS)
+        for name in ("alpha", "gamma"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+                if self.minimizer == CFR:
+                    raise ConfigError(f"{name}={getattr(self, name)!r} is of dcfr+ and pdcfr+: give one as minimizer.")
+        if self.minimizer != CFR and self.memory != AGGREGATED:
+            raise ConfigError(
+                f"minimizer={self.minimizer!r} keeps sums of regrets, not samples: it needs memory='aggregated', not "
+                f"{self.memory!r}."
+            )
+
+    @property
+    def exponents(self) -> tuple[float, float]:
+        """Alpha and gamma."""
+        alpha, gamma = EXPONENTS.get(self.minimizer, (1.0, 1.0 if self.weighting == LINEAR else 0.0))
+        return (alpha if self.alpha is None else self.alpha, gamma if self.gamma is None else self.gamma)
 
 
 def check_share(name: str, value: Any) -> None:

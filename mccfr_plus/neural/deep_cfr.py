@@ -8,10 +8,16 @@ With aggregated memory and a model that can express any table, fitted exactly, t
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
+
+from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
 from mccfr_plus.neural.config import DeepCFRConfig
+from mccfr_plus.neural.discounted import Discounted
+from mccfr_plus.neural.features import Features
+from mccfr_plus.neural.memory import Memory
 from mccfr_plus.neural.sampling import Samples
 
 
@@ -42,6 +48,21 @@ class DeepCFR(AdvantageSolver):
 
     config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
     config: DeepCFRConfig
+
+    def __init__(self, game: Any, config: DeepCFRConfig | None = None, seed: int | np.random.Generator | None = None):
+        super().__init__(game, config, seed)
+        self._average_power = self.config.exponents[1]
+
+    def _new_memory(self, player: int, features: Features, num_actions: int, rng: np.ndarray) -> Memory:
+        if self.config.minimizer == configs.CFR:
+            return super()._new_memory(player, features, num_actions, rng)
+        return Discounted(
+            features,
+            num_actions,
+            alpha=self.config.exponents[0],
+            predictive=self.config.minimizer == configs.PDCFR_PLUS,
+            unit=self.unit(player),
+        )
 
     def _walk(self, player: int, walks: int) -> tuple[int, Samples]:
         return self._sampler.sample(self._strategy, player, walks)

@@ -90,10 +90,10 @@ class Memory(abc.ABC):
         """Compiles the kernels, if that is to be done."""
         width = self._features.actions.shape[1]
         self.add(Samples(np.zeros(0, np.int32), np.zeros((0, width))), 1)
-        self._batch_of(np.zeros(0, np.int64), np.zeros((0, width)), np.zeros(0))
+        self.batch_of(np.zeros(0, np.int64), np.zeros((0, width)), np.zeros(0))
         draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
 
-    def _batch_of(self, rows: np.ndarray, values: np.ndarray, weights: np.ndarray) -> Batch:
+    def batch_of(self, rows: np.ndarray, values: np.ndarray, weights: np.ndarray) -> Batch:
         """Returns the batch of some entries: their rows, values in the order of slots, and weights."""
         shape = (len(rows), self._num_actions)
         batch = Batch(rows.astype(np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32))
@@ -109,7 +109,7 @@ class Aggregated(Memory):
         super().__init__(features, num_actions, power=power, unit=unit)
         self.sums = np.zeros(features.actions.shape)  # of weight x target, in the order of slots
         self.weights = np.zeros(len(features.counts))
-        self._before = (self.sums.copy(), self.weights.copy())
+        self._before: tuple[np.ndarray, ...] = (self.sums.copy(), self.weights.copy())
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.weights))
@@ -123,17 +123,7 @@ class Aggregated(Memory):
         return self.sums / np.where(self.weights > 0.0, self.weights, 1.0)[:, None]
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
-        rows = np.flatnonzero(self.weights)
-        if not len(rows):
-            return
-        targets = self.means()
-        weights = self.weights / self.weights[rows].mean()
-
-        def batch_of(positions: np.ndarray) -> Batch:
-            drawn = rows[positions]
-            return self._batch_of(drawn, targets[drawn], weights[drawn])
-
-        yield from _drawn(len(rows), size, rng, batch_of)
+        yield from drawn_batches(self, self.weights, self.means(), size, rng)
 
     def state(self) -> dict[str, np.ndarray]:
         return {"sums": self.sums, "weights": self.weights}
@@ -202,7 +192,7 @@ class _Stored(Memory):
 
         def batch_of(positions: np.ndarray) -> Batch:
             weights = weight_of[self._iterations[positions]] * (self._weights[positions] / scale)
-            return self._batch_of(self._rows[positions], self._values[positions], weights)
+            return self.batch_of(self._rows[positions], self._values[positions], weights)
 
         yield from _drawn(stored, size, rng, batch_of)
 
@@ -267,6 +257,30 @@ class Ring(_Stored):
 
     def _places(self, count: int) -> np.ndarray:
         return (self.seen + np.arange(count)) % self.capacity
+
+
+def drawn_batches(
+    memory: Memory, weights: np.ndarray, targets: np.ndarray, size: int, rng: np.ndarray
+) -> Iterator[Batch]:
+    """Yields batches of the rows that have a weight; see `Memory.batches`.
+
+    Args:
+        memory: Whose rows.
+        weights: ``[num_rows]``.
+        targets: ``[num_rows, max_actions]``, in the order of slots.
+        size: The largest number of entries.
+        rng: ``[1]`` uint64, modified in place.
+    """
+    rows = np.flatnonzero(weights)
+    if not len(rows):
+        return
+    relative = weights / weights[rows].mean()
+
+    def batch_of(positions: np.ndarray) -> Batch:
+        drawn = rows[positions]
+        return memory.batch_of(drawn, targets[drawn], relative[drawn])
+
+    yield from _drawn(len(rows), size, rng, batch_of)
 
 
 def weights_of(samples: Samples) -> np.ndarray:

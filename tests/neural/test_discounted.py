@@ -1,0 +1,103 @@
+"""DCFR+ and PDCFR+: sums by their definitions, the tabular limit, resumes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus.errors import ConfigError  # noqa: E402
+from mccfr_plus.neural import DeepCFR, DeepCFRConfig  # noqa: E402
+from mccfr_plus.neural.discounted import Discounted  # noqa: E402
+from mccfr_plus.neural.sampling import Samples  # noqa: E402
+
+SMALL = DeepCFRConfig(traversals=40, hidden_layers=(16,), train_steps=5, batch_size=16)
+
+
+def discount(iteration, alpha):
+    return iteration**alpha / (iteration**alpha + 1)
+
+
+@pytest.mark.parametrize("predictive", [False, True])
+def test_sums_are_those_of_the_definition(three_rows, predictive):
+    memory = Discounted(three_rows, 4, alpha=1.5, predictive=predictive)
+    rng = np.random.default_rng(1)
+    regrets, counts = np.zeros((3, 3)), np.zeros(3)
+    for iteration in range(1, 8):
+        new, seen = np.zeros((3, 3)), np.zeros(3)
+        for _ in range(3):  # parts of an iteration
+            rows = rng.integers(0, 3 if iteration > 2 else 1, 5).astype(np.int32)
+            samples = Samples(rows, rng.normal(size=(5, 3)))
+            memory.add(samples, iteration)
+            for row, values in zip(rows, samples.regrets, strict=True):
+                new[row, : three_rows.counts[row]] += values[: three_rows.counts[row]]
+                seen[row] += 1
+        regrets = np.maximum(discount(iteration - 1, 1.5) * regrets + new, 0) if iteration > 1 else np.maximum(new, 0)
+        counts = discount(iteration - 1, 1.5) * counts + seen if iteration > 1 else seen
+        target = np.maximum(discount(iteration, 1.5) * regrets + new, 0) if predictive else regrets
+        np.testing.assert_allclose(memory.means(), target / np.where(counts > 0, counts, 1)[:, None], rtol=1e-12)
+        assert len(memory) == np.count_nonzero(counts)
+    batch = next(memory.batches(10, 7, np.zeros(1, np.uint64)))
+    assert batch.rows.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(batch.weights.max(1), counts / counts.mean(), rtol=1e-6)
+    assert batch.targets[0, 3] == pytest.approx(memory.means()[0, 1], rel=1e-6)  # row 0 has the actions 1 and 3
+    assert (batch.targets >= 0).all()
+
+
+@pytest.mark.parametrize("minimizer", ["dcfr+", "pdcfr+"])
+@pytest.mark.parametrize("stop", [1, 4])
+def test_goes_on_bit_for_bit(minimizer, stop, tmp_path):
+    config = dataclasses.replace(SMALL, minimizer=minimizer)
+    whole = DeepCFR("kuhn_poker", config, seed=1).run(8)
+    solver = DeepCFR("kuhn_poker", config, seed=1).run(stop)
+    solver.save(tmp_path / "file")
+    for each in (solver, DeepCFR.load(tmp_path / "file")):
+        each.run(8 - stop)
+        for name, array in whole.state().items():
+            np.testing.assert_array_equal(array, each.state()[name], err_msg=name)
+
+
+@pytest.mark.parametrize("minimizer", ["dcfr+", "pdcfr+"])
+def test_an_iteration_that_fails_has_not_been(minimizer, monkeypatch):
+    solver = DeepCFR("kuhn_poker", dataclasses.replace(SMALL, minimizer=minimizer), seed=1).run(3)
+    before = {name: array.copy() for name, array in solver.state().items()}
+    with monkeypatch.context() as patch:
+        patch.setattr(solver._players[1].learner, "fit", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            solver.run(1)
+    for name, array in solver.state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+@pytest.mark.parametrize(("minimizer", "gamma"), [("dcfr+", 4.0), ("pdcfr+", 5.0)])
+def test_converges_and_weighs_by_a_power(minimizer, gamma):
+    config = DeepCFRConfig(traversals=300, hidden_layers=(32, 32), minimizer=minimizer)
+    solver = DeepCFR("kuhn_poker", config, seed=1)
+    assert config.exponents[1] == gamma
+    expected = np.zeros(solver.tree.num_slots)
+    for iteration in range(1, 4):
+        start = solver.current_strategy()
+        solver.iteration()
+        own = mccfr_plus.TreePolicy(solver.tree, start).strategy()
+        expected += iteration**gamma * own
+    infosets = (
+        solver.tree.arrays.infosets
+    )  # at the beginning, of player 0: he plays what stands at the iteration's begin
+    for infoset in np.flatnonzero((infosets["parent_slot"] >= solver.tree.num_slots) & (infosets["player"] == 0)):
+        found = solver.average_strategy()[solver.tree.slots(infoset)]
+        np.testing.assert_allclose(found, expected[solver.tree.slots(infoset)] / sum(t**gamma for t in (1, 2, 3)))
+    solver.run(until=0.03, seconds=30)
+    assert solver.exploitability() <= 0.03
+
+
+def test_configs():
+    with pytest.raises(ConfigError, match=r"minimizer='cfr\+': give one of cfr, dcfr\+, pdcfr\+"):
+        DeepCFRConfig(minimizer="cfr+")
+    with pytest.raises(ConfigError, match=r"alpha=2.0 is of dcfr\+ and pdcfr\+"):
+        DeepCFRConfig(alpha=2.0)
+    with pytest.raises(ConfigError, match="it needs memory='aggregated', not 'reservoir'"):
+        DeepCFRConfig(minimizer="dcfr+", memory="reservoir")
+    assert DeepCFRConfig(minimizer="pdcfr+").exponents == (2.3, 5.0)
+    assert DeepCFRConfig(minimizer="dcfr+", alpha=2, gamma=1).exponents == (2, 1)
+    assert DeepCFRConfig(weighting="uniform").exponents == (1.0, 0.0)
