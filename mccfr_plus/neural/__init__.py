@@ -25,17 +25,24 @@ from mccfr_plus.neural.config import DeepCFRConfig, TrainingConfig
 from mccfr_plus.neural.dream_config import DREAMConfig
 from mccfr_plus.neural.escher_config import ESCHERConfig
 from mccfr_plus.neural.history import Point
+from mccfr_plus.neural.lockstep.config import LockstepDREAMConfig, LockstepESCHERConfig
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.deep_cfr import DeepCFR
     from mccfr_plus.neural.dream import DREAM
     from mccfr_plus.neural.escher import ESCHER
+    from mccfr_plus.neural.lockstep.dream import LockstepDREAM
+    from mccfr_plus.neural.lockstep.escher import LockstepESCHER
+    from mccfr_plus.neural.lockstep.network_policy import NetworkPolicy
     from mccfr_plus.neural.runner import NeuralProgress
 
 _NEEDS_TORCH = {
     "DREAM": "mccfr_plus.neural.dream",
     "DeepCFR": "mccfr_plus.neural.deep_cfr",
     "ESCHER": "mccfr_plus.neural.escher",
+    "LockstepDREAM": "mccfr_plus.neural.lockstep.dream",
+    "LockstepESCHER": "mccfr_plus.neural.lockstep.escher",
+    "NetworkPolicy": "mccfr_plus.neural.lockstep.network_policy",
     "NeuralProgress": "mccfr_plus.neural.runner",
 }
 
@@ -46,6 +53,11 @@ __all__ = [
     "DeepCFR",
     "DeepCFRConfig",
     "ESCHERConfig",
+    "LockstepDREAM",
+    "LockstepDREAMConfig",
+    "LockstepESCHER",
+    "LockstepESCHERConfig",
+    "NetworkPolicy",
     "NeuralProgress",
     "Point",
     "TrainingConfig",

@@ -153,7 +153,8 @@ class AdvantageSolver(NeuralSolver):
             self._match(player, np.zeros((0, self.tree.game.num_distinct_actions()), np.float32))
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {f"sampler/{name}": array for name, array in self._sampler.state().items()}
+        arrays = {"strategy": self._strategy, "average": self._average}
+        arrays |= {f"sampler/{name}": array for name, array in self._sampler.state().items()}
         for player, (_, _, learner, memory_rng) in enumerate(self._players):
             arrays[f"player{player}/memory_rng"] = memory_rng
             arrays |= {f"player{player}/network/{name}": array for name, array in learner.state().items()}

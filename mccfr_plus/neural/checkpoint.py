@@ -127,8 +127,8 @@ def _complain_if_different(path: str | os.PathLike, header: dict[str, Any], solv
 def _common(solver: Any) -> dict[str, Any]:
     return {
         "algorithm": type(solver).__name__,
-        "game": str(solver.tree.game),
-        "tree": digest_of_tree(solver.tree),
+        "game": str(solver.game),
+        "tree": digest_of_tree(solver.tree) if hasattr(solver, "tree") else None,  # None: it has none
         "config": solver.config.as_dict(),
     }
 

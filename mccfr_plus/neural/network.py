@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class MLP:
         dtype: torch.dtype = torch.float32,
     ):
         self.sizes = sizes
-        self._layer_norm = layer_norm
+        self._layer_norm, self._skip = layer_norm, skip
         self._skips = [skip and 0 < i < len(sizes) - 2 and sizes[i] == sizes[i + 1] for i in range(len(sizes) - 1)]
         shapes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((n, m), (n,)) for m, n in itertools.pairwise(sizes)]
         if layer_norm:
@@ -59,6 +59,25 @@ class MLP:
         self.gradient = torch.zeros(size, dtype=dtype)
         self._layers, self._gradients = self._views(self.parameters), self._views(self.gradient)
         self.initialize(rng)
+
+    def shape(self) -> dict[str, Any]:
+        """Returns what a network of the same shape is made with, in JSON's types."""
+        return {"sizes": list(self.sizes), "layer_norm": self._layer_norm, "skip": self._skip}
+
+    @classmethod
+    def of_shape(cls, shape: dict[str, Any]) -> Self:
+        """Returns a network of the shape of another one, with parameters of its own, all 0."""
+        network = cls(
+            tuple(shape["sizes"]), layer_norm=shape["layer_norm"], skip=shape["skip"], rng=np.random.default_rng(0)
+        )
+        network.parameters.zero_()
+        return network
+
+    def copy(self) -> Self:
+        """Returns a network of the same shape and parameters, which owns them."""
+        network = self.of_shape(self.shape())
+        network.parameters.copy_(self.parameters)
+        return network
 
     def _views(self, vector: torch.Tensor) -> list[Layer]:
         layers, begin = [], 0

@@ -51,11 +51,16 @@ class NeuralSolver(abc.ABC):
 
     def __init__(self, tree: GameTree, config: Any, seed: int | np.random.Generator | None):
         self.tree = tree
+        self.game = tree.game
         self.config = config
-        self.seed = int(seed) if isinstance(seed, int | np.integer) else None
-        self.history: list[Point] = []
         self._strategy = tree.uniform_strategy()  # [num_slots] what the next iteration plays
         self._average = np.zeros(tree.num_slots + tree.num_players)
+        self._start(seed)
+
+    def _start(self, seed: int | np.random.Generator | None) -> None:
+        """Sets what is the same for all solvers, with or without a tree."""
+        self.seed = int(seed) if isinstance(seed, int | np.integer) else None
+        self.history: list[Point] = []
         self._iterations = np.zeros(1, np.int64)
         self._seconds = 0.0
 
@@ -207,7 +212,7 @@ class NeuralSolver(abc.ABC):
         return self.evaluate().exploitability
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.tree.game)!r}, {self.config!r})"
+        return f"{type(self).__name__}({str(self.game)!r}, {self.config!r})"
 
     # --- checkpoints ---
 
@@ -260,8 +265,7 @@ class NeuralSolver(abc.ABC):
 
     def _own_arrays(self) -> dict[str, np.ndarray]:
         """Returns all arrays that carry from one iteration to the next but for memories: views."""
-        own = {"strategy": self._strategy, "average": self._average, "iterations": self._iterations}
-        return own | self._arrays()
+        return {"iterations": self._iterations} | self._arrays()
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns all arrays that carry from one iteration to the next, by name: views, as long as nothing runs."""

@@ -63,12 +63,13 @@ class Learner:
         self.network.initialize(self._generator())
         self.optimizer.restart()
 
-    def fit(self, memory: HasBatches, iteration: int) -> None:
+    def fit(self, memory: HasBatches, iteration: int, tensors: np.ndarray | None = None) -> None:
         """Trains on a memory; if it is empty, nothing happens.
 
         Args:
             memory: Of the same information sets.
             iteration: The current one, counted from 1.
+            tensors: ``[num_rows, tensor_size]`` float32 or float16, what the memory's rows mean; None: the learner's.
 
         Raises:
             TrainingError: If the loss is no finite number, or the network's answers are not.
@@ -79,11 +80,12 @@ class Learner:
         self.losses = []
         batches = memory.batches(config.batch_size, iteration, self._rngs[_BATCHES : _BATCHES + 1])
         seen: Batch | None = None
+        source = self._inputs if tensors is None else torch.from_numpy(tensors)
         for step, batch in zip(range(config.train_steps), batches, strict=False):
             if batch is not seen:  # where a batch is all of the memory it is the same object every time
                 seen = batch
                 rows, targets, weights = (torch.from_numpy(array) for array in batch)
-                inputs = self._inputs.index_select(0, rows)
+                inputs = source.index_select(0, rows).float()
             loss = self.network.loss_gradient(inputs, targets, weights)
             self._check(loss, f"is {loss} at training step {step + 1} of {config.train_steps}", iteration)
             self.losses.append(loss)

@@ -1,0 +1,89 @@
+"""What lockstep solvers are told beyond what those on a compiled tree are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.neural.config import RESERVOIR, TrainingConfig, check_training, check_whole
+from mccfr_plus.neural.dream_config import DREAMConfig
+from mccfr_plus.neural.escher_config import NETWORK, ESCHERConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lockstep(TrainingConfig):
+    """What both have.
+
+    Args:
+        walks_at_once: How many histories are followed side by side.
+        policy_training: Shape of the networks of the average policy, and how they are trained, from fresh parameters,
+            whenever that policy is asked for.
+        policy_capacity: Strategies per player that the reservoir for it keeps.
+    """
+
+    hidden_layers: tuple[int, ...] = (256, 256)
+    train_steps: int = 200
+    memory: str = RESERVOIR
+    traversals: int = 2000
+    walks_at_once: int = 1000
+    policy_training: TrainingConfig = field(
+        default_factory=lambda: TrainingConfig(hidden_layers=(256, 256), train_steps=4000, warm_start=False)
+    )
+    policy_capacity: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("walks_at_once", self.walks_at_once)
+        check_training("policy_training", self.policy_training)
+        check_whole("policy_capacity", self.policy_capacity)
+        if self.memory != RESERVOIR:
+            raise ConfigError(f"memory={self.memory!r}: where a game is not enumerated there is only 'reservoir'.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockstepDREAMConfig(_Lockstep, DREAMConfig):
+    """Settings of `lockstep.DREAM`: those of `DREAMConfig`, and
+
+    Args:
+        walks_at_once: How many histories are followed side by side.
+        policy_training: Shape of the networks of the average policy, and how they are trained, from fresh parameters,
+            whenever that policy is asked for.
+        policy_capacity: Strategies per player that the reservoir for it keeps.
+        **others: See `DREAMConfig`; ``memory`` is ``"reservoir"``.
+
+    Raises:
+        ConfigError: If a value is out of range, or two of them do not go together.
+    """
+
+    baseline_training: TrainingConfig = field(
+        default_factory=lambda: TrainingConfig(hidden_layers=(256, 256), train_steps=200)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockstepESCHERConfig(_Lockstep, ESCHERConfig):
+    """Settings of `lockstep.ESCHER`: those of `ESCHERConfig`, and
+
+    Args:
+        walks_at_once: How many histories are followed side by side.
+        policy_training: Shape of the networks of the average policy, and how they are trained, from fresh parameters,
+            whenever that policy is asked for.
+        policy_capacity: Strategies per player that the reservoir for it keeps.
+        **others: See `ESCHERConfig`; ``memory`` is ``"reservoir"``, ``values`` ``"network"``, ``sampling``
+            ``"uniform"``.
+
+    Raises:
+        ConfigError: If a value is out of range, or two of them do not go together.
+    """
+
+    value_training: TrainingConfig = field(
+        default_factory=lambda: TrainingConfig(hidden_layers=(256, 256), train_steps=200)
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.values != NETWORK or self.sampling != "uniform":
+            raise ConfigError(
+                f"values={self.values!r}, sampling={self.sampling!r}: those need a tree; where a game is not "
+                "enumerated there are only values='network' and sampling='uniform'."
+            )

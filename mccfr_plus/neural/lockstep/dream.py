@@ -1,0 +1,57 @@
+"""DREAM without a tree: sampled regrets with learned baselines, on histories that are followed side by side."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.lockstep.config import LockstepDREAMConfig
+from mccfr_plus.neural.lockstep.estimates import corrected_regrets
+from mccfr_plus.neural.lockstep.paths import Paths
+from mccfr_plus.neural.lockstep.solver import LockstepSolver
+
+
+class LockstepDREAM(LockstepSolver):
+    """`DREAM` for games that cannot be enumerated; its average policy is a network.
+
+    Args:
+        game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
+        config: A `LockstepDREAMConfig`; None: its defaults.
+        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+
+    Raises:
+        GameError: If the game cannot be loaded or has no information-state tensors.
+        ConfigError: If the config is none, or the seed is not allowed.
+
+    Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
+    learning", section 4.
+
+    Example:
+        >>> from mccfr_plus.neural import LockstepDREAM, LockstepDREAMConfig
+        >>> solver = LockstepDREAM("phantom_ttt", LockstepDREAMConfig(traversals=20, train_steps=2), seed=1).run(1)
+        >>> solver.iterations
+        1
+    """
+
+    config_class: ClassVar[type] = LockstepDREAMConfig
+    config: LockstepDREAMConfig
+
+    @property
+    def _value_training(self) -> TrainingConfig:
+        return self.config.baseline_training
+
+    @property
+    def _learns_from_walks(self) -> bool:
+        return self.config.baseline
+
+    @property
+    def _epsilon(self) -> float:
+        return self.config.epsilon
+
+    def _regrets_of(self, paths: Paths, values: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray | None]:
+        weights = 1.0 / paths.reach(player)
+        if self.config.weight_clip is not None:
+            np.minimum(weights, self.config.weight_clip, out=weights)
+        return corrected_regrets(paths, values[:, player], player), weights

@@ -1,0 +1,248 @@
+"""The frame of lockstep solvers: networks of regrets per player, one of what actions are worth, reservoirs.
+
+For t = 1, 2, ... and each player p in turn: histories are sampled in which p explores; p's regrets at p's points go to
+p's memory, and the strategies of the others at theirs to the memories of the average policy, both with weight t; p's
+network is fitted. After all turns the network of action values is trained on what was sampled.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.neural import config as configs
+from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.history_values import Targets
+from mccfr_plus.neural.lockstep.average_policy import trained_policy
+from mccfr_plus.neural.lockstep.estimates import backed_up
+from mccfr_plus.neural.lockstep.network_policy import MATCHING, SOFTMAX, NetworkPolicy, matched, outputs_of
+from mccfr_plus.neural.lockstep.observer import Observer
+from mccfr_plus.neural.lockstep.paths import Paths, sample_paths
+from mccfr_plus.neural.lockstep.reservoir import TensorReservoir
+from mccfr_plus.neural.runner import NeuralSolver, config_or_default
+from mccfr_plus.neural.training import Learner
+from mccfr_plus.rng import new_states, next_word
+from mccfr_plus.tree.game import load_game
+
+_PER_PLAYER = 4  # generators: of both memories, of initial parameters, of batches
+_SHARED = 3  # of histories, and two of the network of values
+
+
+class LockstepSolver(NeuralSolver):
+    """A solver for games that are not enumerated. A subclass says how regrets are sampled.
+
+    Args:
+        game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
+        config: A config of the subclass's `config_class`; None: its defaults.
+        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+
+    Raises:
+        GameError: If the game cannot be loaded or has no information-state tensors.
+        ConfigError: If the config is none, or the seed is not allowed.
+    """
+
+    config_class: ClassVar[type]
+
+    def __init__(self, game: pyspiel.Game | str, config: Any = None, seed: int | np.random.Generator | None = None):
+        self._name = f"lockstep.{type(self).__name__}"
+        config = config_or_default(config, self.config_class)
+        self.game = load_game(game)
+        self.config = config
+        self._observer = Observer(self.game, self._name)
+        self._start(seed)
+        players, actions = self.game.num_players(), self.game.num_distinct_actions()
+        rngs = new_states(seed, _SHARED + _PER_PLAYER * players)
+        self._rng = rngs[:1].copy()
+        self._power = 1.0 if config.weighting == configs.LINEAR else 0.0
+        half_range = (self.game.max_utility() - self.game.min_utility()) / 2.0
+        self._unit = half_range if config.scale_targets and half_range > 0.0 else 1.0
+        self._nodes, self._trained = np.zeros(1, np.int64), np.zeros(players + 1, np.int64)
+        self._regrets, self._strategies, self._learners = [], [], []
+        self._player_rngs = []
+        size = self._observer.size
+        for player in range(players):
+            own = rngs[_SHARED + _PER_PLAYER * player :][:_PER_PLAYER].copy()
+            self._player_rngs.append(own)
+            self._regrets.append(
+                TensorReservoir(size, actions, config.memory_capacity, own[:1], power=self._power, unit=self._unit)
+            )
+            self._strategies.append(TensorReservoir(size, actions, config.policy_capacity, own[1:2], power=self._power))
+            empty = np.zeros((0, size), np.float32)
+            self._learners.append(Learner(empty, actions, config, own[2:], f"advantage loss of player {player}"))
+        kind = self.game.get_type().utility
+        self._is_zero_sum = players == 2 and kind == pyspiel.GameType.Utility.ZERO_SUM
+        heads = 1 if self._is_zero_sum else players
+        self._values = Learner(
+            np.zeros((0, self._observer.history_size), np.float32),
+            heads * actions,
+            self._value_training,
+            rngs[1:3].copy(),
+            f"loss of the values of {self._name}",
+        )
+        self._value_rngs = self._values.state()["rngs"]
+
+    # --- what a subclass gives ---
+
+    @property
+    @abc.abstractmethod
+    def _value_training(self) -> TrainingConfig:
+        """How the network of action values is trained."""
+
+    @property
+    def _learns_from_walks(self) -> bool:
+        """Whether that network learns from the histories that regrets are sampled from."""
+        return True
+
+    @property
+    @abc.abstractmethod
+    def _epsilon(self) -> float:
+        """How often the exploring player plays uniformly."""
+
+    @abc.abstractmethod
+    def _regrets_of(self, paths: Paths, values: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Returns regrets at all points, ``[num_points, num_actions]``, and weights, ``[num_points]`` or None.
+
+        Args:
+            paths: Histories in which the player explores.
+            values: ``[num_points, num_players, num_actions]``, what the network holds actions to be worth.
+            player: For whom.
+        """
+
+    # --- what `NeuralSolver` asks for ---
+
+    def _advance(self, iteration: int) -> None:
+        found: list[tuple[np.ndarray, ...]] = []
+        for player in range(self.game.num_players()):
+            for paths in self._sampled(player, self.config.traversals):
+                values = self._values_at(paths)
+                self._remember(player, paths, values, iteration)
+                if self._learns_from_walks:
+                    found.append(what_values_learn(paths, values))
+            learner = self._learners[player]
+            learner.fit(self._regrets[player], iteration, self._regrets[player].tensors)
+            self._trained[player] = 1
+        if found:
+            self._learn_values(found, iteration)
+
+    def _sampled(self, player: int, walks: int) -> Iterator[Paths]:
+        """Yields histories in which a player explores, some at a time."""
+        while walks > 0:
+            now = min(walks, self.config.walks_at_once)
+            rng = np.random.default_rng(int(next_word(self._rng)))
+            paths = sample_paths(self.game, self._observer, self._strategy_of, player, self._epsilon, now, rng)
+            self._nodes[0] += paths.nodes
+            yield paths
+            walks -= now
+
+    def _remember(self, player: int, paths: Paths, values: np.ndarray, iteration: int) -> None:
+        """Puts the player's regrets and the others' strategies into their memories."""
+        regrets, weights = self._regrets_of(paths, values, player)
+        for other in range(self.game.num_players()):
+            rows = np.flatnonzero(paths.players == other)
+            tensors, masks = paths.tensors[rows], paths.masks[rows]
+            if other == player:
+                of_rows = None if weights is None else weights[rows]
+                self._regrets[other].add(tensors, masks, regrets[rows], of_rows, iteration)
+            else:
+                self._strategies[other].add(tensors, masks, paths.strategies[rows], None, iteration)
+
+    def _strategy_of(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        if not self._trained[player]:
+            return masks / masks.sum(1, keepdims=True)
+        is_argmax = self.config.fallback == configs.ARGMAX
+        return matched(outputs_of(self._learners[player].network, tensors), masks, is_argmax)
+
+    def _values_at(self, paths: Paths) -> np.ndarray:
+        """Returns what actions are held to be worth, ``[num_points, num_players, num_actions]``; 0 at the beginning."""
+        players, actions = self.game.num_players(), self.game.num_distinct_actions()
+        if not self._trained[-1]:
+            return np.zeros((len(paths.walks), players, actions))
+        outputs = outputs_of(self._values.network, paths.histories) * self._unit
+        outputs = outputs.reshape(len(outputs), -1, actions)
+        return np.concatenate([outputs, -outputs], axis=1) if self._is_zero_sum else outputs
+
+    def _learn_values(self, sampled: list[tuple[np.ndarray, ...]], iteration: int) -> None:
+        histories, drawn, found = (np.concatenate(arrays) for arrays in zip(*sampled, strict=True))
+        actions = self.game.num_distinct_actions()
+        heads = 1 if self._is_zero_sum else self.game.num_players()
+        targets, weights = (np.zeros((len(drawn), heads, actions), np.float32) for _ in range(2))
+        rows = np.arange(len(drawn))
+        targets[rows, :, drawn] = found[:, :heads] / self._unit
+        weights[rows, :, drawn] = 1.0
+        shape = (len(drawn), heads * actions)
+        memory = Targets(rows, targets.reshape(shape), weights.reshape(shape))
+        self._values.fit(memory, iteration, histories)
+        self._trained[-1] = 1
+
+    def _prepare(self) -> None:
+        for memory in self._memories().values():
+            memory.prepare()
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        arrays = {"rng": self._rng, "nodes": self._nodes, "trained": self._trained}
+        for player, (learner, rngs) in enumerate(zip(self._learners, self._player_rngs, strict=True)):
+            arrays[f"player{player}/rngs"] = rngs
+            arrays |= {f"player{player}/network/{name}": a for name, a in learner.state().items() if name != "rngs"}
+        return arrays | {f"values/{name}": array for name, array in self._values.state().items()}
+
+    def _memories(self) -> dict[str, Any]:
+        regrets = {f"player{player}/regrets": memory for player, memory in enumerate(self._regrets)}
+        return regrets | {f"player{player}/strategies": memory for player, memory in enumerate(self._strategies)}
+
+    def run(self, *arguments: Any, **options: Any) -> Any:
+        if options.get("until") is not None or options.get("evaluate_every") is not None:
+            raise ConfigError(
+                f"{self._name} cannot compute an exploitability: leave until and evaluate_every out, give iterations "
+                "or seconds, and compare policies by mccfr_plus.approximate."
+            )
+        return super().run(*arguments, **options)
+
+    run.__doc__ = NeuralSolver.run.__doc__
+
+    # --- asking ---
+
+    @property
+    def nodes_touched(self) -> int:
+        """Histories visited so far."""
+        return int(self._nodes[0])
+
+    @property
+    def losses(self) -> tuple[float | None, ...]:
+        """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
+        every = [learner.losses for learner in self._learners]
+        return tuple(sum(losses) / len(losses) if losses else None for losses in every)
+
+    def average_policy(self) -> NetworkPolicy:  # type: ignore[override]
+        """Returns the average policy: networks that are trained for it, the same ones until the next iteration.
+
+        Raises:
+            TrainingError: If their training diverges.
+        """
+        networks = []
+        for player, memory in enumerate(self._strategies):
+            seed = int(self._player_rngs[player][0]) ^ self.iterations
+            networks.append(
+                trained_policy(
+                    memory,
+                    self.game.num_distinct_actions(),
+                    self.config.policy_training,
+                    seed,
+                    max(self.iterations, 1),
+                    f"loss of the average policy of player {player}",
+                )
+            )
+        return NetworkPolicy(self.game, networks, SOFTMAX)
+
+    def current_policy(self) -> NetworkPolicy:  # type: ignore[override]
+        """Returns the policy that the next iteration will play. It owns its numbers."""
+        return NetworkPolicy(self.game, [learner.network.copy() for learner in self._learners], MATCHING)
+
+
+def what_values_learn(paths: Paths, values: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Returns tensors of histories, the actions that were drawn there, and what those were worth to each player."""
+    return paths.histories, paths.actions, backed_up(paths, values)
