@@ -42,7 +42,7 @@ class _Lockstep(TrainingConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class LockstepDREAMConfig(_Lockstep, DREAMConfig):
-    """Settings of `lockstep.DREAM`: those of `DREAMConfig`, and
+    """Settings of `LockstepDREAM`: those of `DREAMConfig`, and
 
     Args:
         walks_at_once: How many histories are followed side by side.
@@ -62,7 +62,7 @@ class LockstepDREAMConfig(_Lockstep, DREAMConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class LockstepESCHERConfig(_Lockstep, ESCHERConfig):
-    """Settings of `lockstep.ESCHER`: those of `ESCHERConfig`, and
+    """Settings of `LockstepESCHER`: those of `ESCHERConfig`, and
 
     Args:
         walks_at_once: How many histories are followed side by side.

@@ -49,7 +49,7 @@ class LockstepSolver(NeuralSolver):
     config_class: ClassVar[type]
 
     def __init__(self, game: pyspiel.Game | str, config: Any = None, seed: int | np.random.Generator | None = None):
-        self._name = f"lockstep.{type(self).__name__}"
+        self._name = type(self).__name__
         config = config_or_default(config, self.config_class)
         self.game = load_game(game)
         self.config = config
