@@ -4,8 +4,8 @@
     python benchmarks/lockstep.py --algorithm=escher --game="dark_hex(num_rows=3,num_cols=3)"
 
 After marks of CPU seconds --games are played, half of them in each seat: mean payoff and share of games won, each with
-a 95 % confidence interval (normal; Wilson 1927). Sampling is histories/s of `sample_paths` alone, uniform play, networks'
-forward passes included. Peak memory is that of the process.
+a 95 % confidence interval (normal; Wilson 1927). At the end, histories/s of sampling alone, with the forward passes of
+the networks that were trained. Peak memory is that of the process.
 
 Needs: pip install 'mccfr_plus[neural]'
 """
@@ -79,9 +79,7 @@ def main(_):
     fields = dict(pair.split("=", 1) for pair in FLAGS.set)
     solver = kind(FLAGS.game, config(**{k: ast.literal_eval(v) for k, v in fields.items()}), seed=FLAGS.seed)
     solver._prepare()
-    begin = time.process_time()
-    paths = sample_paths(solver.game, solver._observer, solver._strategy_of, 0, 1.0, 1000, np.random.default_rng(1))
-    print(f"{FLAGS.game}, {FLAGS.algorithm}: {paths.nodes / (time.process_time() - begin):,.0f} histories/s sampled")
+    print(f"{FLAGS.game}, {FLAGS.algorithm}, {solver.config}", flush=True)
     look(solver, 0.0, solver.average_policy())
     spent = 0.0
     for mark in [FLAGS.seconds / 2**k for k in range(FLAGS.marks - 1, -1, -1)]:
@@ -90,6 +88,9 @@ def main(_):
             solver.iteration()
             spent += time.process_time() - begin
         look(solver, spent, solver.average_policy())
+    begin = time.process_time()
+    paths = sample_paths(solver.game, solver._observer, solver._strategy_of, 0, 1.0, 1000, np.random.default_rng(1))
+    print(f"sampling alone: {paths.nodes / (time.process_time() - begin):,.0f} histories/s")
 
 
 if __name__ == "__main__":
