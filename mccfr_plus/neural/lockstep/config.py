@@ -21,14 +21,12 @@ class _Lockstep(TrainingConfig):
         policy_capacity: Strategies per player that the reservoir for it keeps.
     """
 
-    hidden_layers: tuple[int, ...] = (256, 256)
+    hidden_layers: tuple[int, ...] = (128, 128)
     train_steps: int = 200
     memory: str = RESERVOIR
     traversals: int = 2000
     walks_at_once: int = 1000
-    policy_training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(hidden_layers=(256, 256), train_steps=4000, warm_start=False)
-    )
+    policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
 
     def __post_init__(self) -> None:
@@ -55,9 +53,7 @@ class LockstepDREAMConfig(_Lockstep, DREAMConfig):
         ConfigError: If a value is out of range, or two of them do not go together.
     """
 
-    baseline_training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(hidden_layers=(256, 256), train_steps=200)
-    )
+    baseline_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=200))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +72,7 @@ class LockstepESCHERConfig(_Lockstep, ESCHERConfig):
         ConfigError: If a value is out of range, or two of them do not go together.
     """
 
-    value_training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(hidden_layers=(256, 256), train_steps=200)
-    )
+    value_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=200))
 
     def __post_init__(self) -> None:
         super().__post_init__()
