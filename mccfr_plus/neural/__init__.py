@@ -23,14 +23,20 @@ from typing import TYPE_CHECKING, Any
 from mccfr_plus.errors import TrainingError
 from mccfr_plus.neural.config import DeepCFRConfig
 from mccfr_plus.neural.history import Point
+from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.deep_cfr import DeepCFR
+    from mccfr_plus.neural.nfsp import NFSP
     from mccfr_plus.neural.runner import NeuralProgress
 
-_NEEDS_TORCH = {"DeepCFR": "mccfr_plus.neural.deep_cfr", "NeuralProgress": "mccfr_plus.neural.runner"}
+_NEEDS_TORCH = {
+    "NFSP": "mccfr_plus.neural.nfsp",
+    "DeepCFR": "mccfr_plus.neural.deep_cfr",
+    "NeuralProgress": "mccfr_plus.neural.runner",
+}
 
-__all__ = ["DeepCFR", "DeepCFRConfig", "NeuralProgress", "Point", "TrainingError"]
+__all__ = ["NFSP", "DeepCFR", "DeepCFRConfig", "NFSPConfig", "NeuralProgress", "Point", "TrainingError"]
 
 
 def __getattr__(name: str) -> Any:
