@@ -104,10 +104,8 @@ def test_only_best_responses_enter_the_reservoir():
         assert never.memory_sizes()[f"player{player}/transitions"] > 20  # averages teach the best responses too
         part = always._players[player]
         assert part.decisions.seen == part.transitions.seen > 20
-    greedy = NFSP("leduc_poker", dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, min_samples=60), seed=1)
-    greedy.config = dataclasses.replace(greedy.config, episodes=30)  # over before anything is trained
-    greedy.run(1)
-    assert not greedy._players[0].values.losses
+    config = dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, learn_every=1 << 40)  # nothing is trained
+    greedy = NFSP("leduc_poker", config, seed=1).run(1)
     for player, part in enumerate(greedy._players):
         begin = int(greedy.tree.arrays.infoset_range[player])
         assert len(part.decisions) > 5
@@ -139,30 +137,38 @@ def test_memories_hold_what_was_played(monkeypatch):
 
 @pytest.mark.parametrize("refresh_every", [1, 4])
 def test_updates_and_looks_come_when_they_are_due(refresh_every, monkeypatch):
-    config = dataclasses.replace(SMALL, refresh_every=refresh_every)
-    solver = NFSP("leduc_poker", config, seed=1)
-    part, told = solver._players[1], []
-    for learner, name in ((part.values, "values"), (part.policy, "policy")):
-        monkeypatch.setattr(learner, "learn", lambda batch, iteration, name=name: told.append((name, len(batch))))
-    real = solver._look
-    monkeypatch.setattr(
-        solver, "_look", lambda player, t: (told.append("look") if player == 1 else None, real(player, t))
-    )
-    monkeypatch.setattr(solver, "_renew_target", lambda player: told.append("target") if player == 1 else None)
+    solver = NFSP("leduc_poker", dataclasses.replace(SMALL, refresh_every=refresh_every, min_samples=60), seed=1)
+    part, told, expected = solver._players[1], [], {"values": 0, "policy": 0}
+    learn, look = solver._learn, solver._look
+
+    def count(player, updates, iteration):
+        if player == 1:
+            assert updates in (refresh_every, refresh_every + 1)  # an episode may bring one more than is wanted
+            expected["values"] += updates * (len(part.transitions) >= 60)
+            expected["policy"] += updates * (len(part.decisions) >= 60)
+        learn(player, updates, iteration)
+
+    def note(what, player):
+        if player == 1:
+            told.append(what)
+
+    monkeypatch.setattr(solver, "_learn", count)
+    monkeypatch.setattr(solver, "_look", lambda player, iteration: (note("look", player), look(player, iteration)))
+    monkeypatch.setattr(solver, "_renew_target", lambda player: note("target", player))
+    for name in expected:
+        real = getattr(part, name).learn
+        monkeypatch.setattr(
+            getattr(part, name), "learn", lambda batch, t, name=name, real=real: (note(name, 1), real(batch, t))
+        )
     solver.run(6)
-    steps = int(solver._episodes.steps[1])
-    due = steps // 32
-    assert due - refresh_every < solver._updates[1] <= due
-    assert told.pop(0) == "look"
-    assert told.pop(0) == "target"
     updates = int(solver._updates[1])
-    assert told.count("look") <= updates / refresh_every
-    assert told.count("look") >= updates / (refresh_every + 1)  # an episode may bring one more than is wanted
-    assert told.count("target") == updates // 3
-    policies, values = (told.count((name, 16)) for name in ("policy", "values"))
-    assert values == sum(isinstance(each, tuple) and each[0] == "values" for each in told)
-    assert values == updates - (20 if steps < 20 else 0)  # a transition for each step but ends: 20 before the first
-    assert 0 < policies < updates  # whose memory fills more slowly
+    due = int(solver._episodes.steps[1]) // 32
+    assert due - refresh_every < updates <= due
+    assert told[:2] == ["look", "target"]  # before the first episode
+    assert updates / (refresh_every + 1) <= told.count("look") - 1 <= updates / refresh_every
+    assert told.count("target") - 1 == updates // 3
+    assert {name: told.count(name) for name in expected} == expected
+    assert 0 < expected["policy"] < expected["values"] < updates  # as memories fill
 
 
 def test_a_memory_smaller_than_a_batch_is_taken_as_a_whole():

@@ -47,26 +47,18 @@ class Slow:
         self.transitions = [[] for _ in epsilon]
         self.decisions = [[] for _ in epsilon]
         self.steps, self.nodes = [0 for _ in epsilon], 0
-        self.outcomes = {}
-        for node in tree.arrays.nodes:
-            if node["kind"] == -1:
-                first, width = int(node["payload"]), int(node["num_children"])
-                probabilities = tree.arrays.chance["probability"][first : first + width]
-                key = tuple(
-                    zip(tree.outcome_action[first : first + width].tolist(), probabilities.tolist(), strict=True)
-                )
-                self.outcomes[key] = first
 
     def episode(self):
         tree, players = self.tree, range(len(self.epsilon))
         is_best = [draw_coin(self.anticipatory, self.rng) for _ in players]
         last = [None for _ in players]
-        state = tree.game.new_initial_state()
+        state, node = tree.game.new_initial_state(), tree.arrays.nodes[0]
         while not state.is_terminal():
             self.nodes += 1
-            if state.is_chance_node():
-                outcomes = tuple(state.chance_outcomes())
-                index = draw_outcome(tree.arrays.chance, self.outcomes[outcomes], len(outcomes), self.rng)
+            if state.is_chance_node():  # the tree's only part: the tables that chance is drawn by
+                outcomes = state.chance_outcomes()
+                index = draw_outcome(tree.arrays.chance, int(node["payload"]), len(outcomes), self.rng)
+                node = tree.arrays.nodes[int(node["first_child"]) + index]
                 state.apply_action(outcomes[index][0])
                 continue
             player = state.current_player()
@@ -84,6 +76,7 @@ class Slow:
             if is_best[player]:
                 self.decisions[player].append(last[player])
             self.steps[player] += 1
+            node = tree.arrays.nodes[int(node["first_child"]) + index]
             state.apply_action(legal[index])
         self.nodes += 1
         for player in players:
