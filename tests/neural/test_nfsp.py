@@ -168,7 +168,9 @@ def test_updates_and_looks_come_when_they_are_due(refresh_every, monkeypatch):
     assert updates / (refresh_every + 1) <= told.count("look") - 1 <= updates / refresh_every
     assert told.count("target") - 1 == updates // 3
     assert {name: told.count(name) for name in expected} == expected
-    assert 0 < expected["policy"] < expected["values"] < updates  # as memories fill
+    assert 0 < expected["policy"] <= expected["values"] <= updates
+    if refresh_every == 1:  # as memories fill; else they are full enough before the first updates
+        assert expected["policy"] < expected["values"] < updates
 
 
 def test_a_memory_smaller_than_a_batch_is_taken_as_a_whole():
