@@ -8,6 +8,8 @@
 For a game whose tree is compiled the strategy stays a table, which one forward pass over all information sets fills
 once per update: walks read it at the speed of the tabular solvers, and the average strategy is exact.
 
+`NFSP` learns otherwise, by imitating best responses, and has episodes played by tables that networks fill.
+
 `config`, `features`, `sampling` and `memory` do without torch; the names that need it are imported when first asked
 for, and say what to install if it is not there.
 

@@ -217,7 +217,7 @@ class NFSP(NeuralSolver):
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average networks' strategy, ``[num_slots]`` float64; uniform before the first iteration."""
-        return self._strategy.copy()
+        return self._strategy.copy()  # `_average`, which is for sums, stays 0
 
     def best_response_strategy(self) -> np.ndarray:
         """Returns the greedy strategy of the action values, ``[num_slots]`` float64."""

@@ -9,6 +9,7 @@ import numpy as np
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import Features
+from mccfr_plus.neural.records import RecordReservoir, RecordRing
 from mccfr_plus.neural.training import Learner
 
 Loss = Callable[[torch.Tensor], tuple[float, torch.Tensor]]
@@ -34,8 +35,8 @@ class _StepLearner(Learner):
         self.losses.append(value)
         self.optimizer.step()
 
-    def draw_from(self, memory, size: int) -> np.ndarray:
-        """Returns a batch of records, drawn by the generator of batches; see `_Records.draw`."""
+    def draw_from(self, memory: RecordRing | RecordReservoir, size: int) -> np.ndarray:
+        """Returns a batch of records, drawn by the generator of batches; see `RecordRing.draw`."""
         return memory.draw(size, self._rngs[1:])
 
 
