@@ -8,6 +8,8 @@
 For a game whose tree is compiled the strategy stays a table, which one forward pass over all information sets fills
 once per update: walks read it at the speed of the tabular solvers, and the average strategy is exact.
 
+`NFSP` learns otherwise, by imitating best responses, and has episodes played by tables that networks fill.
+
 `config`, `features`, `sampling` and `memory` do without torch; the names that need it are imported when first asked
 for, and say what to install if it is not there.
 
@@ -26,6 +28,7 @@ from mccfr_plus.neural.dream_config import DREAMConfig
 from mccfr_plus.neural.escher_config import ESCHERConfig
 from mccfr_plus.neural.history import Point
 from mccfr_plus.neural.lockstep.config import LockstepDREAMConfig, LockstepESCHERConfig
+from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.deep_cfr import DeepCFR
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.lockstep.dream import LockstepDREAM
     from mccfr_plus.neural.lockstep.escher import LockstepESCHER
     from mccfr_plus.neural.lockstep.network_policy import NetworkPolicy
+    from mccfr_plus.neural.nfsp import NFSP
     from mccfr_plus.neural.runner import NeuralProgress
 
 _NEEDS_TORCH = {
@@ -42,6 +46,7 @@ _NEEDS_TORCH = {
     "ESCHER": "mccfr_plus.neural.escher",
     "LockstepDREAM": "mccfr_plus.neural.lockstep.dream",
     "LockstepESCHER": "mccfr_plus.neural.lockstep.escher",
+    "NFSP": "mccfr_plus.neural.nfsp",
     "NetworkPolicy": "mccfr_plus.neural.lockstep.network_policy",
     "NeuralProgress": "mccfr_plus.neural.runner",
 }
@@ -49,6 +54,7 @@ _NEEDS_TORCH = {
 __all__ = [
     "DREAM",
     "ESCHER",
+    "NFSP",
     "DREAMConfig",
     "DeepCFR",
     "DeepCFRConfig",
@@ -57,6 +63,7 @@ __all__ = [
     "LockstepDREAMConfig",
     "LockstepESCHER",
     "LockstepESCHERConfig",
+    "NFSPConfig",
     "NetworkPolicy",
     "NeuralProgress",
     "Point",

@@ -35,7 +35,31 @@ class Batch(NamedTuple):
     weights: np.ndarray  # [n, num_actions] float32: the sample's weight, with mean about 1; 0 at illegal actions
 
 
-class Memory(abc.ABC):
+class Kept(abc.ABC):
+    """What a solver keeps from one iteration to the next and can take back: anything that samples are put into."""
+
+    @abc.abstractmethod
+    def __len__(self) -> int:
+        """Returns how many entries there are."""
+
+    @abc.abstractmethod
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns what is kept, by name: views, as long as nothing is added."""
+
+    @abc.abstractmethod
+    def resize(self, size: int) -> None:
+        """Makes `state` return arrays for so many entries, to be filled from a checkpoint."""
+
+    @abc.abstractmethod
+    def begin(self) -> None:
+        """Notes the present contents; what was noted before is forgotten."""
+
+    @abc.abstractmethod
+    def rollback(self) -> None:
+        """Goes back to the contents at the last `begin`."""
+
+
+class Memory(Kept):
     """Samples of one player, with iteration t's weighted by t^power.
 
     Args:
@@ -69,22 +93,6 @@ class Memory(abc.ABC):
             iteration: The current one, which weights are relative to.
             rng: ``[1]`` uint64, modified in place.
         """
-
-    @abc.abstractmethod
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns what is kept, by name: views, as long as nothing is added."""
-
-    @abc.abstractmethod
-    def resize(self, size: int) -> None:
-        """Makes `state` return arrays for so many entries, to be filled from a checkpoint."""
-
-    @abc.abstractmethod
-    def begin(self) -> None:
-        """Notes the present contents; what was noted before is forgotten."""
-
-    @abc.abstractmethod
-    def rollback(self) -> None:
-        """Goes back to the contents at the last `begin`."""
 
     def prepare(self) -> None:
         """Compiles the kernels, if that is to be done."""

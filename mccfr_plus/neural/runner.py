@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,7 @@ from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.history import Point
-from mccfr_plus.neural.memory import Memory
+from mccfr_plus.neural.memory import Kept
 from mccfr_plus.pacing import EvaluationClock, check_limits
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.tree.game_tree import GameTree
@@ -75,7 +75,7 @@ class NeuralSolver(abc.ABC):
         """Returns the subclass's arrays that carry from one iteration to the next, without memories: views."""
 
     @abc.abstractmethod
-    def _memories(self) -> dict[str, Memory]:
+    def _memories(self) -> Mapping[str, Kept]:
         """Returns the memories by name."""
 
     @abc.abstractmethod

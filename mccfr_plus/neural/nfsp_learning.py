@@ -1,0 +1,129 @@
+"""The two networks of a player in NFSP: action values of a best response, and an average policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mccfr_plus.neural.backend import torch
+from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.features import Features
+from mccfr_plus.neural.records import RecordReservoir, RecordRing
+from mccfr_plus.neural.training import Learner
+
+Loss = Callable[[torch.Tensor], tuple[float, torch.Tensor]]
+
+
+class _StepLearner(Learner):
+    """A network that is trained by single steps on losses of its own. See `Learner`."""
+
+    def _step(self, rows: np.ndarray, loss: Loss, iteration: int) -> None:
+        """Makes one step of Adam.
+
+        Args:
+            rows: ``[n]`` int64, the information sets of the batch.
+            loss: See `MLP.differentiate`.
+            iteration: The current one, counted from 1.
+
+        Raises:
+            TrainingError: If the loss is no finite number.
+        """
+        inputs = self._inputs.index_select(0, torch.from_numpy(rows))
+        value = self.network.differentiate(inputs, loss)
+        self._check(value, f"is {value} at its training step {len(self.losses) + 1} there", iteration)
+        self.losses.append(value)
+        self.optimizer.step()
+
+    def draw_from(self, memory: RecordRing | RecordReservoir, size: int) -> np.ndarray:
+        """Returns a batch of records, drawn by the generator of batches; see `RecordRing.draw`."""
+        return memory.draw(size, self._rngs[1:])
+
+
+class ValueLearner(_StepLearner):
+    """Action values, by Q-learning with a target network (Mnih et al. 2015, algorithm 1).
+
+    Of the target network nothing is ever asked but its largest value at each information set, so that it is kept as
+    the table of these.
+
+    Args:
+        features: The player's information sets.
+        num_actions: Of the game.
+        config: Shape of the network and how it is trained.
+        rngs: See `Learner`.
+        name: See `Learner`.
+        unit: What values are divided by.
+    """
+
+    def __init__(
+        self, features: Features, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str, unit: float
+    ):
+        super().__init__(features.tensors, num_actions, config, rngs, name)
+        self._unit = unit
+        # [num_rows + 1] float32; the last entry, which is number `TERMINAL_ROW`, stands for the end of the game.
+        self.target_values = np.zeros(len(features.counts) + 1, np.float32)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {**super().state(), "target_values": self.target_values}
+
+    def targets(self, transitions: np.ndarray) -> np.ndarray:
+        """Returns r + max_a' Q'(s', a') with the target network's Q', which is r at the end: ``[n]`` float32."""
+        return transitions["reward"] / np.float32(self._unit) + self.target_values[transitions["next_row"]]
+
+    def learn(self, transitions: np.ndarray, iteration: int) -> None:
+        """Makes one step on the mean squared error of the actions taken (Heinrich, Silver 2016, algorithm 1).
+
+        Args:
+            transitions: ``[n]`` TRANSITION.
+            iteration: The current one, counted from 1.
+
+        Raises:
+            TrainingError: If the loss is no finite number.
+        """
+        actions = torch.from_numpy(transitions["action"].astype(np.int64))[:, None]
+        targets = torch.from_numpy(self.targets(transitions))[:, None]
+
+        def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
+            error = outputs.gather(1, actions) - targets
+            slope = torch.zeros_like(outputs).scatter_(1, actions, error * (2.0 / len(error)))
+            return float(error.square().mean()), slope
+
+        self._step(transitions["row"].astype(np.int64), loss, iteration)
+
+
+class PolicyLearner(_StepLearner):
+    """An average policy: the distribution of the actions in a memory, by cross-entropy.
+
+    Args:
+        features: The player's information sets.
+        num_actions: Of the game.
+        config: Shape of the network and how it is trained.
+        rngs: See `Learner`.
+        name: See `Learner`.
+    """
+
+    def __init__(self, features: Features, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str):
+        super().__init__(features.tensors, num_actions, config, rngs, name)
+        self._is_illegal = torch.from_numpy(~features.mask(num_actions))
+
+    def learn(self, decisions: np.ndarray, iteration: int) -> None:
+        """Makes one step on the mean of -log Pi(s, a), over legal actions (Heinrich, Silver 2016, algorithm 1).
+
+        Args:
+            decisions: ``[n]`` DECISION.
+            iteration: The current one, counted from 1.
+
+        Raises:
+            TrainingError: If the loss is no finite number.
+        """
+        rows = decisions["row"].astype(np.int64)
+        actions = torch.from_numpy(decisions["action"].astype(np.int64))[:, None]
+        is_illegal = self._is_illegal.index_select(0, torch.from_numpy(rows))
+
+        def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
+            log = outputs.masked_fill(is_illegal, -torch.inf).log_softmax(1)
+            slope = log.exp()
+            slope.scatter_add_(1, actions, torch.full(actions.shape, -1.0))
+            return float(-log.gather(1, actions).mean()), slope.div_(len(rows))
+
+        self._step(rows, loss, iteration)

@@ -1,0 +1,367 @@
+"""NFSP: what enters which memory, when networks are trained, convergence, runs that stop without loss, checkpoints."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pyspiel
+import pytest
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus import CheckpointError  # noqa: E402
+from mccfr_plus.errors import BudgetError, ConfigError, GameError, TrainingError  # noqa: E402
+from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
+from mccfr_plus.neural import NFSP, DeepCFR, NFSPConfig, Point  # noqa: E402
+
+# Memories so small that the ring goes round and the reservoir leaves out.
+SMALL = NFSPConfig(
+    episodes=150,
+    hidden_layers=(8,),
+    batch_size=16,
+    learn_every=32,
+    refresh_every=1,
+    target_every=3,
+    min_samples=20,
+    transition_capacity=300,
+    decision_capacity=60,
+    anticipatory=0.3,
+)
+CONFIGS = [SMALL, dataclasses.replace(SMALL, refresh_every=3, gradient_clip=0.1, hidden_layers=(8, 8), min_samples=1)]
+
+
+def copy_of(solver):
+    return {name: array.copy() for name, array in solver.state().items()}
+
+
+def assert_same(solver, state):
+    own = solver.state()
+    assert own.keys() == state.keys()
+    for name, array in own.items():
+        assert array.dtype == state[name].dtype, name
+        np.testing.assert_array_equal(array, state[name], err_msg=name)
+
+
+# --- what is learned ---
+
+
+def test_kuhn_poker_is_learned():
+    """Uniform play is exploitable by 0.458; a solver that does not learn one of its networks stays there."""
+    config = NFSPConfig(episodes=500, hidden_layers=(32,), learn_every=32, min_samples=100, value_learning_rate=5e-3)
+    solver = NFSP("kuhn_poker", config, seed=1)
+    solver.run(until=0.2, seconds=30)
+    assert solver.exploitability() <= 0.2
+    assert pyspiel.exploitability(solver.tree.game, solver.average_policy()) == pytest.approx(solver.exploitability())
+
+
+def test_action_values_become_exact():
+    """With eta = 0 everybody plays the first average policy for ever, and Q-learning, off-policy, ends at the values of
+    actions before a best response to it, which enumeration gives.
+
+    The last steps of Adam, with batches of 512, leave noise of the order of the deviation of a batch's mean: payoffs
+    deviate by at most 2, and an information set has a sixth of a batch or more of its depth, so 2 / sqrt(512 / 12).
+    """
+    config = NFSPConfig(
+        episodes=2000,
+        hidden_layers=(32,),
+        batch_size=512,
+        learn_every=64,
+        refresh_every=1,
+        target_every=50,
+        min_samples=100,
+        anticipatory=0.0,
+        value_learning_rate=3e-3,
+    )
+    solver = NFSP("kuhn_poker", config, seed=1)
+    solver.iteration()
+    average = solver.average_strategy()
+    solver.run(9)
+    assert solver.memory_sizes()["player0/decisions"] == 0
+    assert solver.losses == (None, None)
+    np.testing.assert_array_equal(solver.average_strategy(), average)
+    tree = solver.tree
+    for player, part in enumerate(solver._players):
+        ours = slice(*tree.arrays.slot_range[player : player + 2])
+        strategy = average.copy()
+        for _ in range(3):
+            exact = infoset_values(tree, strategy).action_values
+            for infoset in range(*tree.arrays.infoset_range[player : player + 2]):
+                slots = tree.slots(infoset)
+                strategy[slots] = np.arange(slots.stop - slots.start) == exact[slots].argmax()
+        learned = part.values.predict().ravel() * 2.0  # in units of half the payoff range, which is 2
+        assert np.abs(learned - exact[ours]).max() < 2 / math.sqrt(512 / 12)
+        assert np.sqrt(np.square(learned - exact[ours]).mean()) < 0.1
+        mixed = average.copy()
+        mixed[ours] = solver.best_response_strategy()[ours]
+        best = mccfr_plus.evaluate(tree, mccfr_plus.TreePolicy(tree, average)).best_response_values[player]
+        assert mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, mixed))[player] > best - 0.05
+
+
+def test_only_best_responses_enter_the_reservoir():
+    never, always = (
+        NFSP("leduc_poker", dataclasses.replace(SMALL, anticipatory=eta, episodes=20), seed=1).run(1) for eta in (0, 1)
+    )
+    for player in range(2):
+        assert never.memory_sizes()[f"player{player}/decisions"] == 0
+        assert never.memory_sizes()[f"player{player}/transitions"] > 20  # averages teach the best responses too
+        part = always._players[player]
+        assert part.decisions.seen == part.transitions.seen > 20
+    config = dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, learn_every=1 << 40)  # nothing is trained
+    greedy = NFSP("leduc_poker", config, seed=1).run(1)
+    for player, part in enumerate(greedy._players):
+        begin = int(greedy.tree.arrays.infoset_range[player])
+        assert len(part.decisions) > 5
+        for row, action in part.decisions.records.tolist():
+            best = greedy._tables.best[begin + row]
+            assert action == greedy.tree.legal_actions(begin + row)[best]
+
+
+def test_memories_hold_what_was_played(monkeypatch):
+    solver = NFSP(
+        "leduc_poker", dataclasses.replace(SMALL, transition_capacity=100_000, decision_capacity=100_000), seed=1
+    )
+    played = [[[], []], [[], []]]
+    real = solver._episodes.play
+
+    def play(*arguments):
+        done = real(*arguments)
+        for player in range(2):
+            played[player][0] += solver._episodes.transitions(player).tolist()
+            played[player][1] += solver._episodes.decisions(player).tolist()
+        return done
+
+    monkeypatch.setattr(solver._episodes, "play", play)
+    solver.run(2)
+    for player, part in enumerate(solver._players):
+        assert part.transitions.records.tolist() == played[player][0]
+        assert part.decisions.records.tolist() == played[player][1]
+
+
+@pytest.mark.parametrize("refresh_every", [1, 4])
+def test_updates_and_looks_come_when_they_are_due(refresh_every, monkeypatch):
+    solver = NFSP("leduc_poker", dataclasses.replace(SMALL, refresh_every=refresh_every, min_samples=60), seed=1)
+    part, told, expected = solver._players[1], [], {"values": 0, "policy": 0}
+    learn, look = solver._learn, solver._look
+
+    def count(player, updates, iteration):
+        if player == 1:
+            assert updates in (refresh_every, refresh_every + 1)  # an episode may bring one more than is wanted
+            expected["values"] += updates * (len(part.transitions) >= 60)
+            expected["policy"] += updates * (len(part.decisions) >= 60)
+        learn(player, updates, iteration)
+
+    def note(what, player):
+        if player == 1:
+            told.append(what)
+
+    monkeypatch.setattr(solver, "_learn", count)
+    monkeypatch.setattr(solver, "_look", lambda player, iteration: (note("look", player), look(player, iteration)))
+    monkeypatch.setattr(solver, "_renew_target", lambda player: note("target", player))
+    for name in expected:
+        real = getattr(part, name).learn
+        monkeypatch.setattr(
+            getattr(part, name), "learn", lambda batch, t, name=name, real=real: (note(name, 1), real(batch, t))
+        )
+    solver.run(6)
+    updates = int(solver._updates[1])
+    due = int(solver._episodes.steps[1]) // 32
+    assert due - refresh_every < updates <= due
+    assert told[:2] == ["look", "target"]  # before the first episode
+    assert updates / (refresh_every + 1) <= told.count("look") - 1 <= updates / refresh_every
+    assert told.count("target") - 1 == updates // 3
+    assert {name: told.count(name) for name in expected} == expected
+    assert 0 < expected["policy"] <= expected["values"] <= updates
+    if refresh_every == 1:  # as memories fill; else they are full enough before the first updates
+        assert expected["policy"] < expected["values"] < updates
+
+
+def test_a_memory_smaller_than_a_batch_is_taken_as_a_whole():
+    config = dataclasses.replace(SMALL, batch_size=60, min_samples=1, episodes=40)
+    solver = NFSP("kuhn_poker", config, seed=1)
+    seen = []
+    for part in solver._players:
+        real = part.policy.learn
+        part.policy.learn = lambda batch, t, real=real, part=part: (
+            seen.append((len(batch), len(part.decisions))),
+            real(batch, t),
+        )
+    solver.run(1)
+    assert all(size == min(60, stored) for size, stored in seen)
+    assert min(seen)[0] < 60
+
+
+def test_nothing_is_learned_before_there_is_enough():
+    solver = NFSP("kuhn_poker", dataclasses.replace(SMALL, min_samples=60, episodes=20), seed=1)
+    state = copy_of(solver)
+    solver.run(1)
+    assert (solver.losses, solver.value_losses) == ((None, None), (None, None))
+    np.testing.assert_array_equal(solver.state()["player0/policy/parameters"], state["player0/policy/parameters"])
+
+
+# --- policies ---
+
+
+@pytest.mark.parametrize(
+    "game", ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
+)
+def test_policies_are_distributions_over_legal_actions(game):
+    solver = NFSP(game, SMALL, seed=1)
+    assert (solver.average_strategy() == solver.tree.uniform_strategy()).all()
+    solver.run(3)
+    for policy in (solver.average_policy(), solver.current_policy(), solver.best_response_policy()):
+        assert isinstance(policy, mccfr_plus.TreePolicy)
+        for info_state, row in policy.items():
+            actions, probabilities = zip(*row, strict=True)
+            assert list(actions) == solver.tree.legal_actions(solver.tree.infoset(info_state))
+            assert min(probabilities) >= 0
+            assert sum(probabilities) == pytest.approx(1, abs=1e-12)
+    assert np.array_equal(solver.average_strategy(), solver.current_strategy())
+    assert set(solver.best_response_strategy()) == {0.0, 1.0}
+    for player, part in enumerate(solver._players):
+        logits, values = part.policy.predict().astype(np.float64), part.values.predict()
+        begin = int(solver.tree.arrays.infoset_range[player])
+        for row in range(len(logits)):
+            slots, legal = solver.tree.slots(begin + row), solver.tree.legal_actions(begin + row)
+            share = np.exp(logits[row, legal]) / np.exp(logits[row, legal]).sum()
+            np.testing.assert_allclose(solver.average_strategy()[slots], share, rtol=1e-9)
+            assert solver.best_response_strategy()[slots].argmax() == values[row, legal].argmax()
+
+
+def test_target_is_the_largest_legal_value():
+    solver = NFSP("leduc_poker", SMALL, seed=1).run(1)
+    for player, part in enumerate(solver._players):
+        solver._renew_target(player)
+        values, begin = part.values.predict(), int(solver.tree.arrays.infoset_range[player])
+        expected = [values[row, solver.tree.legal_actions(begin + row)].max() for row in range(len(values))]
+        assert part.values.target_values.tolist() == [*expected, 0.0]
+
+
+# --- runs ---
+
+
+def test_every_part_of_an_iteration_counts():
+    solver = NFSP("kuhn_poker", SMALL, seed=1).run(2)
+    before = copy_of(solver)
+    solver.iteration()
+    after = solver.state()
+    for name in before:
+        # The average is the networks', not a sum. Initial parameters are drawn once; best actions may stay.
+        if name not in ("average", "best"):
+            assert not np.array_equal(before[name], after[name]), name
+    assert all(loss > 0 for loss in (*solver.losses, *solver.value_losses))
+    assert solver.episodes == 450
+
+
+def test_same_seed_same_bits_and_no_global_state():
+    numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
+    torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
+    first, second, other = (NFSP("kuhn_poker", SMALL, seed=seed).run(4) for seed in (1, 1, 2))
+    assert_same(first, second.state())
+    assert not np.array_equal(first.current_strategy(), other.current_strategy())
+    assert repr(np.random.get_state(legacy=False)) == numpy_before  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), torch_before)
+    assert torch.get_num_threads() == threads
+
+
+def test_how_many_episodes_an_iteration_has_changes_nothing():
+    short, long = (NFSP("leduc_poker", dataclasses.replace(SMALL, episodes=n), seed=1).run(600 // n) for n in (50, 300))
+    state = copy_of(long)
+    state["iterations"] = short.state()["iterations"]
+    assert_same(short, state)
+
+
+def test_limits_and_record():
+    solver = NFSP("kuhn_poker", SMALL, seed=1)
+    told = []
+    assert solver.run(2, callback=told.append, evaluate_every=0) is solver
+    assert [point.iteration for point in solver.history] == [1, 2]
+    assert solver.history[-1] == Point(2, solver.seconds, solver.nodes_touched, solver.exploitability())
+    assert told[-1].losses == solver.losses
+    solver.run(seconds=0.05)
+    assert solver.iterations > 2
+
+
+def test_bad_games_and_configs():
+    with pytest.raises(GameError, match=r"nim provides no information_state_tensor, which is what NFSP sees"):
+        NFSP("nim")
+    with pytest.raises(BudgetError):
+        NFSP("dark_hex(board_size=4)")
+    with pytest.raises(ConfigError, match="give a NFSPConfig"):
+        NFSP("kuhn_poker", {"episodes": 3})
+    with pytest.raises(ConfigError, match="seed=-1"):
+        NFSP("kuhn_poker", seed=-1)
+    assert repr(NFSP("kuhn_poker", SMALL)) == f"NFSP('kuhn_poker()', {SMALL!r})"
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("kind", ["values", "policy"])
+@pytest.mark.parametrize("error", ["nan", "interrupt"])
+def test_an_iteration_that_fails_has_not_been(config, kind, error, monkeypatch):
+    solver, twin = (NFSP("kuhn_poker", config, seed=1).run(3) for _ in range(2))
+    before, seconds = copy_of(solver), solver.seconds
+    network, calls = getattr(solver._players[1], kind).network, []
+    real = network.differentiate
+
+    def fail(*arguments):
+        calls.append(real(*arguments))
+        if len(calls) < 3:
+            return calls[-1]
+        if error == "nan":
+            return math.nan
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(network, "differentiate", fail)
+        if error == "nan":
+            name = {"values": "value", "policy": "policy"}[kind]
+            with pytest.raises(
+                TrainingError, match=rf"iteration 4: the {name} loss of player 1 is nan at its training step 3"
+            ):
+                solver.run(5)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                solver.run(5)
+    assert len(calls) == 3
+    assert (solver.iterations, solver.seconds) == (3, seconds)
+    assert_same(solver, before)
+    assert_same(solver.run(2), copy_of(twin.run(2)))  # what is not in the state was left alone too
+
+
+@pytest.mark.parametrize("kind", ["values", "policy"])
+def test_answers_that_are_no_numbers_are_told(kind):
+    solver = NFSP("kuhn_poker", dataclasses.replace(SMALL, min_samples=60, episodes=20), seed=1)
+    getattr(solver._players[0], kind).network.parameters[-1] = math.inf
+    with pytest.raises(TrainingError, match="was finite, but its predictions are not"):
+        solver.iteration()
+
+
+# --- checkpoints ---
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("way", ["load", "restore"])
+def test_goes_on_bit_for_bit(config, way, tmp_path):
+    path = tmp_path / "run.checkpoint"
+    solver = NFSP("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
+    solver.save(path)
+    saved = copy_of(solver)
+    copy = NFSP.load(path) if way == "load" else NFSP("kuhn_poker", config, seed=5).run(2).restore(path)
+    assert_same(copy, saved)
+    assert (copy.config, copy.seed, copy.iterations, copy.episodes) == (config, 1, 4, 600)
+    assert (copy.nodes_touched, copy.seconds, copy.history) == (solver.nodes_touched, solver.seconds, solver.history)
+    assert np.array_equal(copy.average_strategy(), solver.average_strategy())
+    assert np.array_equal(copy.best_response_strategy(), solver.best_response_strategy())
+    solver.run(4)
+    copy.run(4)
+    assert_same(copy, copy_of(solver))
+    assert not np.array_equal(saved["strategy"], solver.state()["strategy"])
+
+
+def test_checkpoints_of_others_and_of_the_beginning(tmp_path):
+    path = tmp_path / "run.checkpoint"
+    NFSP("kuhn_poker", SMALL, seed=1).save(path)
+    assert_same(NFSP.load(path).run(2), copy_of(NFSP("kuhn_poker", SMALL, seed=1).run(2)))
+    with pytest.raises(CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.load"):
+        DeepCFR.load(path)
+    with pytest.raises(CheckpointError, match=r"its config has anticipatory=0.3, and the solver's anticipatory=0.5"):
+        NFSP("kuhn_poker", dataclasses.replace(SMALL, anticipatory=0.5)).restore(path)
