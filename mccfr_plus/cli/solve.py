@@ -68,11 +68,12 @@ class SolveCommand(Command):
             "game, algorithm, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without "
             "baselines), seed, iterations, nodes_touched, seconds, iterations_per_second, values (list per player), "
             "nash_conv, exploitability (null with imperfect recall, and where the tree grows), exploitability_bound "
-            "(null, or where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, information_sets, "
-            "nodes (kept), threads, thread_mode, stopped (null, or why the run ended early), interrupted, policy_out, "
-            "checkpoint, bounds (null without --bounds, else: confidence, regret and theorem (lists per player, null "
-            "where none is known), sum, slack, measured (null where NashConv does not measure it), reason); with "
-            "networks the like, without what is about tables, and: settings, losses (list per player)"
+            "(null, or where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, "
+            "information_sets, nodes (kept), threads, thread_mode, stopped (null, or why the run ended early), "
+            "interrupted, policy_out, checkpoint, bounds (null without --bounds, else: confidence, regret and theorem "
+            "(lists per player, null where none is known), sum, slack, measured (null where NashConv does not measure "
+            "it), reason); with networks the like, without what is about tables, and: settings, losses (list per "
+            "player)"
         )
         output.define_json(values, keys)
         define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
