@@ -2,7 +2,7 @@
 
 python examples/dream.py --game=leduc_poker --traversals=1000 --iterations=300 --checkpoint=leduc.checkpoint
 
-Needs torch: pip install 'mccfr_plus[neural]'. Called again with the same --checkpoint it runs as many --iterations more.
+Needs torch: pip install 'mccfr_plus[neural]'. Called again with the same --checkpoint it runs --iterations more.
 """
 
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 python examples/nfsp.py --game=leduc_poker --iterations=200 --checkpoint=leduc.checkpoint
 
-Needs torch: pip install 'mccfr_plus[neural]'. Called again with the same --checkpoint it runs as many --iterations more.
+Needs torch: pip install 'mccfr_plus[neural]'. Called again with the same --checkpoint it runs --iterations more.
 """
 
 from pathlib import Path

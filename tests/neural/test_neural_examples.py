@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-import mccfr_plus  # noqa: E402
-from mccfr_plus import checkpoint_file  # noqa: E402
+import mccfr_plus
+from mccfr_plus import checkpoint_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
