@@ -7,7 +7,8 @@ algorithms: what regrets are kept in
   dream     a network per player, from single plays; another one learns baselines that take away variance
   escher    a network per player, from single plays; another one learns what histories are worth, in place of weights
 Those with networks need torch, and a game that has information-state tensors and whose tree can be compiled. They take
-the flags about limits, seed, checkpoint and output, and --set; the flags about tables are errors with them.
+the flags about limits, seed, checkpoint and output, and --set; the flags about tables are errors with them. At the end
+of --seconds the iteration under way is finished.
 
 A tabular solver is an estimator, a minimizer and an average; any three go together. Parameters go in parentheses:
 --estimator="outcome(epsilon=0.3)", --averaging="power(gamma=1.5)".

@@ -214,6 +214,13 @@ def test_the_checkpoint_of_another_run(command, path, tmp_path):
     assert command(*DEEP, *flags).json["iterations"] == 4  # the same said again is right
 
 
+def test_the_checkpoint_of_an_algorithm_that_the_command_does_not_know(command, path, monkeypatch):
+    command(*DEEP, "--iterations=2", f"--checkpoint={path}")
+    monkeypatch.delitem(NEURAL, "deep_cfr")
+    outcome = command("solve", "kuhn_poker", f"--checkpoint={path}", "--resume")
+    outcome.assert_one_line_error("is of a run of DeepCFR, which is none of --algorithm=dream, escher")
+
+
 @pytest.mark.parametrize("place", ["header", "array"])
 def test_a_damaged_checkpoint_stays_as_it_is(command, path, place):
     command(*DEEP, "--iterations=2", f"--checkpoint={path}")
