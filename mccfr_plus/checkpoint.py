@@ -56,8 +56,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         CheckpointError: If the file cannot be read, or is of another game, other parts or other options, or needs more
             memory than the solver may take.
     """
-    header = read_header(path)
-    complain_if_different(path, header, solver)
+    header = header_of_run(path, solver)
     sizes = None if header["sizes"] is None else Sizes(**header["sizes"])
     if sizes is not None:
         reason = solver.tree.why_too_small(sizes)
@@ -92,6 +91,17 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     missing = (set(_COMMON) | _TOLD) - set(header)
     if missing:
         raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
+    return header
+
+
+def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
+    """Returns the header of a checkpoint that a solver can go on from.
+
+    Raises:
+        CheckpointError: If the file cannot be read, or is of another game, other parts or other options.
+    """
+    header = read_header(path)
+    complain_if_different(path, header, solver)
     return header
 
 

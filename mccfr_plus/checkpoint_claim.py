@@ -105,6 +105,9 @@ class Claim:
     def __fspath__(self) -> str:
         return str(self.path)
 
+    def __str__(self) -> str:
+        return str(self.path)  # in messages
+
     def __enter__(self) -> Claim:
         return self
 

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,19 @@ logger = logging.getLogger("mccfr_plus")
 _SHARE = 0.1  # of the run's time that writing may take
 
 
+class Checkpoints(Protocol):
+    """How a kind of solver is written and read: the module `checkpoint`, or another that has these."""
+
+    def save(self, solver: Any, path: str | os.PathLike) -> None:
+        """Writes a solver's state."""
+
+    def arrays_of(self, solver: Any) -> dict[str, np.ndarray]:
+        """Returns the arrays that are written."""
+
+    def header_of_run(self, path: str | os.PathLike, solver: Any) -> dict[str, Any]:
+        """Returns the header of a checkpoint; an error if it is not of the solver's run."""
+
+
 class Keeper:
     """Writes a solver's checkpoint when it is due, and at the end of a ``with`` block, whatever ends it.
 
@@ -30,17 +43,21 @@ class Keeper:
         solver: The solver.
         path: The file, or a `Claim` on it that the caller holds; None: nothing is written.
         every: Seconds between two writes; more where they would take over a tenth of the time.
+        checkpoints: How the solver is written and read.
 
     Raises:
         ConfigError: If `every` is no positive number.
         CheckpointError: If the file cannot be written, is in use, or holds what the solver does not continue.
     """
 
-    def __init__(self, solver: Any, path: str | os.PathLike | None, every: float):
+    def __init__(
+        self, solver: Any, path: str | os.PathLike | None, every: float, checkpoints: Checkpoints = checkpoint
+    ):
         is_number = isinstance(every, int | float | np.number) and not isinstance(every, bool)
         if not is_number or not 0 < every < math.inf:
             raise ConfigError(f"checkpoint_every={every!r}: must be a positive number of seconds.")
         self._solver, self._every, self._path = solver, float(every), path
+        self._checkpoints = checkpoints
         self._claim: Claim | None = None
         self._written = 0  # iterations in the file
         self._told_slow = False
@@ -48,7 +65,7 @@ class Keeper:
             claim = path if isinstance(path, Claim) else Claim(path)
             try:
                 self._written = self._iterations_in_file(claim)
-                check_writable(claim, sum(array.nbytes for array in checkpoint.arrays_of(solver).values()))
+                check_writable(claim, sum(array.nbytes for array in checkpoints.arrays_of(solver).values()))
             except BaseException:
                 if claim is not path:
                     claim.release()
@@ -112,18 +129,17 @@ class Keeper:
 
     def _write(self) -> None:
         assert self._claim is not None
-        checkpoint.save(self._solver, self._claim)
+        self._checkpoints.save(self._solver, self._claim)
         self._written = self._solver.iterations
 
     def _iterations_in_file(self, claim: Claim) -> int:
         if not claim.path.exists():
             return 0
-        header = checkpoint.read_header(claim)
-        checkpoint.complain_if_different(claim.path, header, self._solver)
+        header = self._checkpoints.header_of_run(claim.path, self._solver)
         if header["iterations"] > self._solver.iterations:
             raise CheckpointError(
                 f"{claim.path} holds iteration {header['iterations']:,}, and the solver is at "
-                f"{self._solver.iterations:,}: it would be overwritten. Go on from it with Solver.from_checkpoint or "
-                "restore, delete it, or give another name."
+                f"{self._solver.iterations:,}: it would be overwritten. Go on from it with restore, delete it, "
+                "or give another name."
             )
         return header["iterations"]

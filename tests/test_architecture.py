@@ -182,6 +182,7 @@ def test_sampling_memories_and_features_do_without_torch():
         "path_sampling",
         "records",
         "sampling",
+    }
     for path in modules():
         if path.stem != "backend":
             assert "import torch" not in path.read_text().replace("import torch_", "").replace(

@@ -9,7 +9,7 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus import parts
+from mccfr_plus import checkpoint_file, parts
 from mccfr_plus.checkpoint import describe, read_header, shown
 from mccfr_plus.checkpoint_claim import Claim
 from mccfr_plus.cli.choice import Specs
@@ -91,12 +91,24 @@ def header_to_resume(claim: Claim, game: str, values: Any, baseline: Baseline | 
         header["tree"] = "compiled" if header["sizes"] is None else "grown"
         given["tree"] = values.tree
     for name, value in given.items():
-        if value != header[name]:
-            raise CheckpointError(
-                f"{claim.path} is of a run with {name}={shown(header[name])}, and the command line says "
-                f"{name}={shown(value)}: leave that out, or start a new run with another --checkpoint."
-            )
+        complain_if_different(claim, name, shown(header[name]), shown(value))
     return header
+
+
+def complain_if_different(claim: Claim, name: str, kept: str, given: str) -> None:
+    """Raises CheckpointError if the command line says something else about a run than its checkpoint.
+
+    Args:
+        claim: On the checkpoint.
+        name: Of what it is about.
+        kept: What the checkpoint has, as it is shown.
+        given: What the command line has, likewise.
+    """
+    if kept != given:
+        raise CheckpointError(
+            f"{claim.path} is of a run with {name}={kept}, and the command line says {name}={given}: leave that out, "
+            "or start a new run with another --checkpoint."
+        )
 
 
 def specs_of(header: dict[str, Any]) -> Specs:
@@ -104,8 +116,13 @@ def specs_of(header: dict[str, Any]) -> Specs:
     return Specs(*(header[name]["spec"] for name in ("estimator", "minimizer", "averaging")))
 
 
-def print_how_to_go_on(claim: Claim) -> None:
-    """Says on standard error how far an interrupted run can be resumed from, if it can."""
+def print_what_is_kept(claim: Claim, interrupted: bool) -> None:
+    """Says on standard error what iteration the checkpoint of a run that ended early is of, if there is one.
+
+    Args:
+        claim: On the checkpoint.
+        interrupted: Whether it was Ctrl-C that ended the run, so that it can go on.
+    """
     if claim.path.exists():
-        iteration = read_header(claim)["iterations"]
-        print(f"interrupted: {claim.path} is of iteration {iteration:,}; add --resume to go on", file=sys.stderr)
+        kept = f"{claim.path} is of iteration {checkpoint_file.read_header(claim)['iterations']:,}"
+        print(f"interrupted: {kept}; add --resume to go on" if interrupted else f"kept: {kept}", file=sys.stderr)

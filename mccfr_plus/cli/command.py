@@ -103,9 +103,12 @@ class Command(ABC):
                 break_on_hyphens=False,
                 break_long_words=False,
             )
-        if self.notes:
-            lines += ["", self.notes.strip()]
-        return "\n".join(lines)
+        lines += ["", *(text.strip() + "\n" for text in (self.notes, self.more_help()) if text)]
+        return "\n".join(lines).rstrip()
+
+    def more_help(self) -> str:
+        """Returns what the help says after the notes; for what is not known before it is asked for."""
+        return ""
 
     def _flags(self) -> flags.FlagValues:
         values = flags.FlagValues()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+from typing import Any
 
 from absl import flags
 
@@ -154,6 +156,28 @@ class OneOf(flags.ArgumentParser):
         if argument not in self.allowed:
             raise ValueError(f"must be one of {', '.join(self.allowed)}")
         return argument
+
+
+class Setting(flags.ArgumentParser):
+    """A name and its value as Python writes it: ``traversals=1000``, ``hidden_layers=(64,64)``.
+
+    A single word that means nothing in Python is text: ``memory=reservoir``.
+    """
+
+    metavar = "NAME=VALUE"
+
+    def parse(self, argument: str) -> tuple[str, Any]:
+        name, sign, text = (part.strip() for part in argument.partition("="))
+        if not sign or not all(part.isidentifier() for part in name.split(".")):
+            raise ValueError("must be NAME=VALUE, such as traversals=1000 or hidden_layers=(64,64)")
+        try:
+            return name, ast.literal_eval(text)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            if text.isidentifier():
+                return name, text
+            raise ValueError(
+                "must have a value as Python writes it: a number, True, False, None, a word, or a tuple such as (64,64)"
+            ) from None
 
 
 class Names(flags.ArgumentParser):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 from mccfr_plus.cli import output
-from mccfr_plus.solver import Progress, Solver
 
 _REDRAW_AFTER = 0.1  # seconds
 _EVALUATION_SHARE = 0.1  # of the time, at most
@@ -16,6 +17,8 @@ _FIRST_LINE = 5.0  # seconds; without a terminal each next line comes when the r
 
 class Watch:
     """A callback of `Solver.run` that shows where a run is and keeps its time.
+
+    A subclass for other solvers gives `_line`, and `callbacks` if there are more.
 
     Args:
         quiet: Whether to show nothing.
@@ -31,7 +34,19 @@ class Watch:
         self._next_line = float("inf") if quiet else _FIRST_LINE
         self._started = False
 
-    def __call__(self, progress: Progress) -> None:
+    def callbacks(self) -> dict[str, Callable]:
+        """Returns what ``run`` is to call, by the names of its arguments."""
+        return {"callback": self}
+
+    def __call__(self, progress: Any) -> None:
+        """Shows how a run gets on.
+
+        Args:
+            progress: A `Progress`.
+        """
+        self._show(progress, may_evaluate=True)
+
+    def _show(self, progress: Any, may_evaluate: bool) -> None:
         now = time.perf_counter()
         if not self._started:
             self._begin = now - progress.seconds  # compiling the kernels came before
@@ -42,13 +57,13 @@ class Watch:
         if self._rewrites:
             if now < self._next_redraw:
                 return
-            if now >= self._next_evaluation and progress.evaluation is None:
+            if may_evaluate and now >= self._next_evaluation and progress.evaluation is None:
                 self._evaluate(progress.solver)
             self._rewrite(self._line(progress, seconds))
             self._next_redraw = time.perf_counter() + _REDRAW_AFTER
         elif seconds >= self._next_line:
             self._next_line = 2 * seconds
-            if progress.evaluation is None:
+            if may_evaluate and progress.evaluation is None:
                 self._evaluate(progress.solver)
             print(self._line(progress, seconds), file=sys.stderr)
 
@@ -64,7 +79,7 @@ class Watch:
         sys.stderr.write(f"\r{line[:width].ljust(width)}\r")
         sys.stderr.flush()
 
-    def _evaluate(self, solver: Solver) -> None:
+    def _evaluate(self, solver: Any) -> None:
         if solver.tree.grows or not solver.tree.perfect_recall:
             return
         begin = time.perf_counter()
@@ -73,7 +88,7 @@ class Watch:
         self._seconds_evaluating += end - begin
         self._next_evaluation = end + (end - begin) / _EVALUATION_SHARE
 
-    def _line(self, progress: Progress, seconds: float) -> str:
+    def _line(self, progress: Any, seconds: float) -> str:
         tree = progress.solver.tree
         if tree.grows:
             found = f"{output.short(tree.num_infosets):>5} information sets"

@@ -8,17 +8,16 @@ from typing import Any
 from mccfr_plus.approximate.quality import local_bound
 from mccfr_plus.cli import output
 from mccfr_plus.evaluation import expected_values
-from mccfr_plus.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
 
 _UNIT = "in the game's payoffs"
 
 
-def quality_of(solver: Solver, values: Any) -> dict[str, Any]:
+def quality_of(solver: Any, values: Any) -> dict[str, Any]:
     """Returns values, NashConv, exploitability and its bound of the average policy; None for what is not known.
 
     Args:
-        solver: After its run.
+        solver: A `Solver` or a `NeuralSolver`, after its run.
         values: Parsed flags: ``bound_seconds``, ``seed`` and ``quiet``.
     """
     unknown: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
@@ -45,7 +44,7 @@ def quality_of(solver: Solver, values: Any) -> dict[str, Any]:
     }
 
 
-def quality_rows(solver: Solver, result: dict[str, Any]) -> list[list[str]]:
+def quality_rows(solver: Any, result: dict[str, Any]) -> list[list[str]]:
     """Returns the rows of the result's table that `quality_of` has found."""
     if solver.tree.grows:
         bound = result["exploitability_bound"]

@@ -11,21 +11,20 @@ from absl import flags
 
 from mccfr_plus import parts
 from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.cli import checkpoint_flags, growth_flags, output, trees
+from mccfr_plus.cli import algorithms, checkpoint_flags, growth_flags, output, trees
 from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
 from mccfr_plus.cli.choice import Specs, choose, choose_for_growth
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, Text, define_switch
+from mccfr_plus.cli.limited_run import run_to_limits
 from mccfr_plus.cli.live import Watch
 from mccfr_plus.cli.quality import quality_of, quality_rows
+from mccfr_plus.cli.solve_neural import settings_note, solve_neural
 from mccfr_plus.cli.solve_notes import NOTES
-from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.policy_file import check_writable, save_policy
 from mccfr_plus.solver import Solver
-from mccfr_plus.tree_choice import TreeOptions
-
-_DEFAULT_SECONDS = 10.0
 
 
 class SolveCommand(Command):
@@ -40,6 +39,7 @@ class SolveCommand(Command):
         def text(name: str, metavar: str, meaning: str) -> None:
             flags.DEFINE(Text(metavar), name, None, meaning, values)
 
+        algorithms.define(values)
         text("estimator", "NAME", f"{', '.join(parts.ESTIMATORS)}. Default: chosen for the game.")
         text("minimizer", "NAME", f"{', '.join(parts.MINIMIZERS)}. Default: prm+ with full, else rm.")
         text("averaging", "NAME", f"{', '.join(parts.AVERAGES)}. Default: the one that goes with the minimizer.")
@@ -65,38 +65,39 @@ class SolveCommand(Command):
         flags.DEFINE(Fraction(), "confidence", 0.95, meaning, values)
         growth_flags.define_budget(values)
         keys = (
-            "game, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without baselines), seed, "
-            "iterations, nodes_touched, seconds, iterations_per_second, values (list per player), nash_conv, "
-            "exploitability (null with imperfect recall, and where the tree grows), exploitability_bound (null, or "
-            "where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, information_sets, "
-            "nodes (kept), threads, thread_mode, stopped (null, or why the run ended early), interrupted, policy_out, "
-            "checkpoint, bounds (null without --bounds, else: confidence, regret and theorem (lists per player, null "
-            "where none is known), sum, slack, measured (null where NashConv does not measure it), reason)"
+            "game, algorithm, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without "
+            "baselines), seed, iterations, nodes_touched, seconds, iterations_per_second, values (list per player), "
+            "nash_conv, exploitability (null with imperfect recall, and where the tree grows), exploitability_bound "
+            "(null, or where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, "
+            "information_sets, nodes (kept), threads, thread_mode, stopped (null, or why the run ended early), "
+            "interrupted, policy_out, checkpoint, bounds (null without --bounds, else: confidence, regret and theorem "
+            "(lists per player, null where none is known), sum, slack, measured (null where NashConv does not measure "
+            "it), reason); with networks the like, without what is about tables, and: settings, losses (list per "
+            "player)"
         )
         output.define_json(values, keys)
         define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
 
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments
-        specs = Specs(values.estimator, values.minimizer, values.averaging)
-        baseline = _baseline(values)
-        specs.check(baseline, values.batch, values.alternating, values.threads, values.thread_mode)
-        options = growth_flags.options_of(values)
         if values.policy_out is not None:
             check_writable(values.policy_out)
         claim = checkpoint_flags.claim_of(values)
         with claim or contextlib.nullcontext():
-            self._solve(game, values, specs, baseline, claim, options)
+            algorithm = algorithms.algorithm_of(values, claim)
+            if algorithm == algorithms.TABULAR:
+                self._solve(game, values, claim)
+            else:
+                solve_neural(game, algorithm, values, claim)
 
-    def _solve(
-        self,
-        game: str,
-        values: Any,
-        specs: Specs,
-        baseline: Baseline | None,
-        claim: Claim | None,
-        options: TreeOptions,
-    ) -> None:
+    def more_help(self) -> str:
+        return settings_note()
+
+    def _solve(self, game: str, values: Any, claim: Claim | None) -> None:
+        specs = Specs(values.estimator, values.minimizer, values.averaging)
+        baseline = _baseline(values)
+        specs.check(baseline, values.batch, values.alternating, values.threads, values.thread_mode)
+        options = growth_flags.options_of(values)
         resumed = checkpoint_flags.header_to_resume(claim, game, values, baseline) if claim and values.resume else None
         if resumed:
             specs = checkpoint_flags.specs_of(resumed)
@@ -132,11 +133,12 @@ class SolveCommand(Command):
             print(f"solving with {listed}: {choice.reason}", file=sys.stderr)
         if tree is not None and tree.perfect_recall:
             solver.evaluate()  # compiles what evaluations need, before the clock starts
-        seconds, interrupted, failure = _run(solver, values, claim)
+        seconds, interrupted, failure = run_to_limits(solver, values, claim, Watch(values.quiet))
         if values.policy_out is not None:
             save_policy(solver.average_policy(), values.policy_out)
         result = {
             "game": game,
+            "algorithm": algorithms.TABULAR,
             **names,
             "alternating": solver.alternating,
             "batch": solver.batch,
@@ -164,7 +166,7 @@ class SolveCommand(Command):
         if values.json:
             output.print_json(result)
         if claim and interrupted and not values.quiet:
-            checkpoint_flags.print_how_to_go_on(claim)
+            checkpoint_flags.print_what_is_kept(claim, interrupted)
         if failure is not None:
             raise failure  # last, as the result is good without a checkpoint of it
 
@@ -173,50 +175,6 @@ def _baseline(values: Any) -> Baseline | None:
     if values.baseline_rate is None:
         return Baseline() if values.baseline else None
     return Baseline(values.baseline_rate)
-
-
-def _run(solver: Solver, values: Any, claim: Claim | None) -> tuple[float, bool, CheckpointError | None]:
-    """Runs up to the limits, which count what a checkpoint says was run before.
-
-    Returns:
-        How many seconds the run took, whether Ctrl-C ended it (without a single iteration that goes on), and why there
-        is no last checkpoint, if there should be one.
-    """
-    iterations_before, seconds_before = solver.iterations, solver.seconds
-    seconds, iterations = values.seconds, values.iterations
-    if seconds is None and iterations is None and values.until is None:
-        seconds = _DEFAULT_SECONDS
-    if iterations_before and _is_done(solver, iterations, seconds, values.until):
-        return seconds_before, False, None
-    watch = Watch(values.quiet)
-    interrupted, failure = False, None
-    try:
-        solver.run(
-            None if iterations is None else iterations - iterations_before,
-            seconds=None if seconds is None else seconds - seconds_before,
-            until=values.until,
-            callback=watch,
-            checkpoint=claim,
-            checkpoint_every=values.every or checkpoint_flags.DEFAULT_EVERY,
-        )
-    except KeyboardInterrupt:
-        if not solver.iterations:
-            raise
-        interrupted = True
-    except CheckpointError as error:
-        if solver.iterations == iterations_before:
-            raise
-        failure = error
-    return seconds_before + watch.stop(), interrupted, failure
-
-
-def _is_done(solver: Solver, iterations: int | None, seconds: float | None, until: float | None) -> bool:
-    """Returns whether a resumed run has reached one of its limits already."""
-    return (
-        (iterations is not None and solver.iterations >= iterations)
-        or (seconds is not None and solver.seconds >= seconds)
-        or (until is not None and solver.exploitability() <= until)
-    )
 
 
 def _print_table(solver: Solver, result: dict[str, Any]) -> None:

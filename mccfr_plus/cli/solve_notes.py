@@ -1,7 +1,16 @@
-"""What `mccfr-plus solve --help` says about parts, runs and results."""
+"""What `mccfr-plus solve --help` says about algorithms, parts, runs and results."""
 
 NOTES = """
-A solver is an estimator, a minimizer and an average; any three go together. Parameters go in parentheses:
+algorithms: what regrets are kept in
+  tabular   a table; --estimator, --minimizer and --averaging say which of all the solvers below
+  deep_cfr  a network per player, which learns sampled regrets of external sampling
+  dream     a network per player, from single plays; another one learns baselines that take away variance
+  escher    a network per player, from single plays; another one learns what histories are worth, in place of weights
+Those with networks need torch, and a game that has information-state tensors and whose tree can be compiled. They take
+the flags about limits, seed, checkpoint and output, and --set; the flags about tables are errors with them. At the end
+of --seconds the iteration under way is finished.
+
+A tabular solver is an estimator, a minimizer and an average; any three go together. Parameters go in parentheses:
 --estimator="outcome(epsilon=0.3)", --averaging="power(gamma=1.5)".
 
 estimators: what part of the tree a walk visits
@@ -43,7 +52,8 @@ it early and still prints and writes the result so far; so does SIGTERM.
 --checkpoint=FILE keeps the state of the run in a file, every 60 seconds (--every=5m), at the end, and on Ctrl-C.
 The same command line with --resume goes on from it after a kill, and ends with the same bits as if nothing had happened
 where --iterations is the limit. Limits are totals: --iterations counts all iterations of the run, --seconds the time up
-to the checkpoint too. Parts and seed come from the checkpoint. FILE.lock keeps other runs away from it meanwhile.
+to the checkpoint too. Algorithm, parts, settings and seed come from the checkpoint. FILE.lock keeps other runs away
+from it meanwhile. If a network diverges the run ends, and its state before that iteration is kept.
 
 exploitability is the sum over players of what a best response would gain, divided by the number of players, in the
 game's payoffs: 0 at a Nash equilibrium. Nodes touched counts histories visited; a full iteration visits all, once per

@@ -47,6 +47,7 @@ def compile_within_budget(game: str, values: Any, *, quiet: bool = False) -> Gam
     progress = False if quiet else None
     if quiet:
         logging.getLogger("mccfr_plus").setLevel(logging.WARNING)
-    tree = compile_game(game, max_nodes=values.max_nodes, max_bytes=values.max_bytes, progress=progress)
+    max_bytes = DEFAULT_MAX_BYTES if values.max_bytes is None else values.max_bytes
+    tree = compile_game(game, max_nodes=values.max_nodes, max_bytes=max_bytes, progress=progress)
     output.show_notes()
     return tree

@@ -125,6 +125,7 @@ class AdvantageSolver(NeuralSolver):
             self._learn(player, iteration)
 
     def _sample(self, player: int, iteration: int) -> None:
+        self._begin_phase(f"walks {player}")
         left = self.config.traversals
         while left > 0:
             done, samples = self._walk(player, left)
@@ -133,6 +134,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _learn(self, player: int, iteration: int) -> None:
         """Fits the player's network and fills the player's part of the strategy table."""
+        self._begin_phase(f"training {player}")
         part = self._players[player]
         learner = part.learner
         learner.fit(part.memory, iteration)

@@ -6,6 +6,8 @@ import logging
 import os
 from typing import Any
 
+import numpy as np
+
 from mccfr_plus import checkpoint_file
 from mccfr_plus.checkpoint import digest_of_tree, package_version
 from mccfr_plus.errors import CheckpointError, ConfigError
@@ -40,7 +42,12 @@ def save(solver: Any, path: str | os.PathLike) -> None:
         "history": [list(point) for point in solver.history],
         "memory_sizes": solver.memory_sizes(),
     }
-    checkpoint_file.write(path, header, solver.state())
+    checkpoint_file.write(path, header, arrays_of(solver))
+
+
+def arrays_of(solver: Any) -> dict[str, np.ndarray]:
+    """Returns all arrays of a solver that carry from one iteration to the next, by name."""
+    return solver.state()
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
@@ -49,8 +56,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     Raises:
         CheckpointError: See `NeuralSolver.restore`.
     """
-    header = read_header(path, type(solver).__name__)
-    _complain_if_different(path, header, solver)
+    header = header_of_run(path, solver)
     sizes = solver.memory_sizes()
     solver.resize_memories(_sizes_of(path, header, sizes))
     try:
@@ -84,6 +90,17 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
     missing = _KEYS - set(header)
     if missing:
         raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
+    return header
+
+
+def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
+    """Returns the header of a checkpoint that a solver can go on from.
+
+    Raises:
+        CheckpointError: If the file cannot be read, or is of another algorithm, game or config.
+    """
+    header = read_header(path, type(solver).__name__)
+    _complain_if_different(path, header, solver)
     return header
 
 

@@ -61,6 +61,7 @@ class DREAM(AdvantageSolver):
         self._sampler.forget()
         super()._advance(iteration)
         if self.config.baseline:
+            self._begin_phase("values")
             self.values.learn(self._strategy, self._sampler.visited, iteration)
 
     def _walk(self, player: int, walks: int) -> tuple[int, Samples]:

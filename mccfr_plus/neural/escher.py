@@ -65,6 +65,7 @@ class ESCHER(AdvantageSolver):
         return PathSampler(self.tree, rng, balanced_strategy(self.tree) if is_balanced else np.zeros(0), 1.0)
 
     def _begin_turn(self, player: int, iteration: int) -> None:
+        self._begin_phase(f"values {player}")
         if isinstance(self.values, ExactValues):
             self.values.refresh(self._strategy, player)
             return

@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyspiel
+from tqdm import tqdm
 
+from mccfr_plus.checkpoint_keeper import Keeper
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.evaluate import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
@@ -26,7 +28,7 @@ from mccfr_plus.tree.game_tree import GameTree
 
 @dataclass(frozen=True)
 class NeuralProgress:
-    """What a callback of `run` is told after every iteration."""
+    """What a callback of `run` is told after every iteration, and ``on_phase`` within them."""
 
     solver: Any
     iterations: int  # of the solver, earlier runs included
@@ -34,6 +36,7 @@ class NeuralProgress:
     seconds: float  # of this run
     losses: tuple[float | None, ...]  # per player: mean loss of the last training; None if nothing was trained
     evaluation: Evaluation | None  # of the average policy, if it was evaluated since the last call
+    phase: str | None = None  # what has begun of the iteration under way, such as "training 0"; None between iterations
 
 
 class NeuralSolver(abc.ABC):
@@ -63,6 +66,8 @@ class NeuralSolver(abc.ABC):
         self.history: list[Point] = []
         self._iterations = np.zeros(1, np.int64)
         self._seconds = 0.0
+        self._before: dict[str, np.ndarray] | None = None  # while an iteration is under way: what it began with
+        self._watch: Callable[[str], None] | None = None  # is told phases
 
     # --- what a subclass gives ---
 
@@ -102,6 +107,10 @@ class NeuralSolver(abc.ABC):
         until: float | None = None,
         callback: Callable[[NeuralProgress], bool | None] | None = None,
         evaluate_every: float | None = None,
+        on_phase: Callable[[NeuralProgress], None] | None = None,
+        progress: bool = False,
+        checkpoint: str | os.PathLike | None = None,
+        checkpoint_every: float = 60.0,
     ) -> Self:
         """Runs until one of the limits given is reached.
 
@@ -116,6 +125,13 @@ class NeuralSolver(abc.ABC):
             callback: Called after every iteration with a `NeuralProgress`; the run ends early if it returns True.
             evaluate_every: Evaluate the average policy about this often, in seconds; 0: after every iteration. Each
                 evaluation, also those for `until`, is an entry of `history`.
+            on_phase: Called with a `NeuralProgress` when a phase of an iteration begins; it must only look at that.
+            progress: Whether to show a progress bar, with the phase.
+            checkpoint: A file for the solver's state, from which `load` and `restore` go on. It is written between
+                iterations now and then, and at the end, also if a diverging network, another exception or Ctrl-C ends
+                the run. While it runs, no other run can write the file. If a write within the run fails, that is
+                logged, and tried again later.
+            checkpoint_every: How often, in seconds; less often where writing would take more than a tenth of the run.
 
         Returns:
             The solver itself.
@@ -123,12 +139,44 @@ class NeuralSolver(abc.ABC):
         Raises:
             ConfigError: If there is no limit, or one that is not positive.
             TrainingError: If a network diverges: which one, and when.
+            CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
+                another algorithm, game or config, or of more iterations; after it if the last one could not be written.
         """
         check_limits(iterations, seconds, until, evaluate_every)
+        bar = tqdm(total=iterations, unit=" iterations", disable=not progress, leave=False)
+        with Keeper(self, checkpoint, checkpoint_every, checkpoints) as keeper, bar:
+            try:
+                self._run_iterations(iterations, seconds, until, callback, evaluate_every, on_phase, bar, keeper)
+            finally:
+                self._watch = None
+        return self
+
+    def _run_iterations(
+        self,
+        iterations: int | None,
+        seconds: float | None,
+        until: float | None,
+        callback: Callable[[NeuralProgress], bool | None] | None,
+        evaluate_every: float | None,
+        on_phase: Callable[[NeuralProgress], None] | None,
+        bar: tqdm,
+        keeper: Keeper,
+    ) -> None:
         self._prepare()
         target = None if iterations is None else self.iterations + iterations
         clock = EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
         begin = time.perf_counter()
+
+        def progress_now(evaluation: Evaluation | None = None, phase: str | None = None) -> NeuralProgress:
+            spent = time.perf_counter() - begin
+            return NeuralProgress(self, self.iterations, self.nodes_touched, spent, self.losses, evaluation, phase)
+
+        def watch(phase: str) -> None:
+            bar.set_description(phase)
+            if on_phase is not None:
+                on_phase(progress_now(phase=phase))
+
+        self._watch = watch
         while True:
             self.iteration()
             now = time.perf_counter()
@@ -140,12 +188,18 @@ class NeuralSolver(abc.ABC):
                 point = Point(self.iterations, self._seconds, self.nodes_touched, evaluation.exploitability)
                 self.history.append(point)
                 done = done or (until is not None and evaluation.exploitability <= until)
+                bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}", refresh=False)
+            bar.update()
             if callback is not None:
-                spent = time.perf_counter() - begin
-                told = NeuralProgress(self, self.iterations, self.nodes_touched, spent, self.losses, evaluation)
-                done = bool(callback(told)) or done
+                done = bool(callback(progress_now(evaluation))) or done
             if done:
-                return self
+                return
+            keeper.maybe_write()
+
+    def _begin_phase(self, phase: str) -> None:
+        """Tells whoever watches the run what of an iteration begins; a subclass calls it, in a few words."""
+        if self._watch is not None:
+            self._watch(phase)
 
     def iteration(self) -> None:
         """Runs one iteration, or none if it raises an error: then everything is as before.
@@ -157,17 +211,30 @@ class NeuralSolver(abc.ABC):
         before = {name: array.copy() for name, array in self._own_arrays().items()}
         for memory in self._memories().values():
             memory.begin()
+        self._before = before
         try:
             with torch_threads(self.config.threads):
                 self._advance(self.iterations + 1)
+            self._iterations[0] += 1
+            self._before = None  # Ctrl-C before this line undoes the iteration, and after it does not
         except BaseException:
-            for name, array in self._own_arrays().items():
-                array[...] = before[name]
-            for memory in self._memories().values():
-                memory.rollback()
+            try:
+                self._roll_back()
+            except KeyboardInterrupt:  # an impatient second one: without this, half an iteration would be saved
+                self._roll_back()
+                raise
             raise
-        self._iterations[0] += 1
         self._seconds += time.perf_counter() - begin
+
+    def _roll_back(self) -> None:
+        """Puts back what the iteration under way began with; may be called again if it was cut short."""
+        if self._before is None:
+            return
+        for name, array in self._own_arrays().items():
+            array[...] = self._before[name]
+        for memory in self._memories().values():
+            memory.rollback()
+        self._before = None
 
     # --- asking ---
 

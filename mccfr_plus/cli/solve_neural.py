@@ -1,0 +1,173 @@
+"""`mccfr-plus solve --algorithm=...` with networks. What needs torch is imported when it is asked for."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from typing import Any
+
+from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.cli import checkpoint_flags, output, trees
+from mccfr_plus.cli.algorithms import NEURAL
+from mccfr_plus.cli.limited_run import Ending, run_to_limits
+from mccfr_plus.cli.neural_live import NeuralWatch
+from mccfr_plus.cli.quality import quality_of, quality_rows
+from mccfr_plus.cli.settings import changed, config_with, fields_of, value_of
+from mccfr_plus.errors import BudgetError, MccfrPlusError, TrainingError
+from mccfr_plus.policy_file import save_policy
+from mccfr_plus.tree.game import load_game
+
+
+def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None) -> None:
+    """Runs a solver with networks, and prints and writes what comes of it.
+
+    Args:
+        game: The game string.
+        algorithm: One of `NEURAL`.
+        values: Parsed flags of `mccfr-plus solve`.
+        claim: On the checkpoint, if there is to be one.
+
+    Raises:
+        MccfrPlusError: For bad input; or, after the result so far, if networks diverged or the last checkpoint could
+            not be written.
+    """
+    base = _config_class(algorithm)()
+    solver_class = _solver_class(algorithm)  # tells if torch is not there
+    if claim and values.resume:
+        config = _config_to_resume(claim, game, values, solver_class)
+    else:
+        config = config_with(base, values["set"].value or ())
+    solver = _solver(game, solver_class, config, values, claim)
+    output.show_notes()
+    if not values.quiet:
+        settings = changed(config, base) or "the default settings"
+        print(f"solving with {algorithm}, seed {solver.seed}: {settings}", file=sys.stderr)
+    solver.evaluate()  # compiles what evaluations need, before the clock starts
+    watch = NeuralWatch(
+        values.quiet,
+        None if values.iterations is None else values.iterations - solver.iterations,
+        None if values.seconds is None else values.seconds - solver.seconds,
+    )
+    ending = run_to_limits(solver, values, claim, watch)
+    if values.policy_out is not None:
+        save_policy(solver.average_policy(), values.policy_out)
+    result = _result(game, algorithm, solver, values, ending)
+    _print_table(solver, result, changed(config, base))
+    if values.json:
+        output.print_json(result)
+    if claim and (ending.interrupted or isinstance(ending.failure, TrainingError)) and not values.quiet:
+        checkpoint_flags.print_what_is_kept(claim, ending.interrupted)
+    if ending.failure is not None:
+        raise ending.failure  # last, as the result is good without a checkpoint, and up to where networks diverged
+
+
+def settings_note() -> str:
+    """Returns the part of the help about algorithms with networks and their settings."""
+    lines = ["settings of --algorithm, by --set NAME=VALUE, and what they are without:"]
+    for algorithm in NEURAL:
+        config = _config_class(algorithm)()
+        line = f"  {algorithm}"
+        for name in fields_of(config):
+            item = f"{name}={_shown(value_of(config, name))}"
+            if len(line) + len(item) > 108:
+                lines.append(line)
+                line = "   "
+            line += f" {item}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _config_class(algorithm: str) -> Any:
+    import mccfr_plus.neural
+
+    return getattr(mccfr_plus.neural, f"{NEURAL[algorithm]}Config")
+
+
+def _solver_class(algorithm: str) -> Any:
+    import mccfr_plus.neural
+
+    return getattr(mccfr_plus.neural, NEURAL[algorithm])
+
+
+def _config_to_resume(claim: Claim, game: str, values: Any, solver_class: Any) -> Any:
+    """Returns the config of the checkpoint to go on from.
+
+    Raises:
+        CheckpointError: If it is damaged, or the command line names another game, another seed or other settings.
+        GameError: If the game of the command line cannot be loaded.
+    """
+    from mccfr_plus.neural.checkpoint import config_of, read_header
+
+    header = read_header(claim, solver_class.__name__)
+    config = config_of(claim, header, solver_class.config_class)
+    wanted = config_with(config, values["set"].value or ())
+    pairs = {"game": (header["game"], str(load_game(game)))}
+    if values.seed is not None:
+        pairs["seed"] = (header["seed"], values.seed)
+    pairs |= {name: (value_of(config, name), value_of(wanted, name)) for name in fields_of(config)}
+    for name, (kept, given) in pairs.items():
+        checkpoint_flags.complain_if_different(claim, name, repr(kept), repr(given))
+    return config
+
+
+def _solver(game: str, solver_class: Any, config: Any, values: Any, claim: Claim | None) -> Any:
+    from mccfr_plus.neural.features import check_has_tensors
+
+    check_has_tensors(load_game(game), solver_class.__name__)  # before a long compilation
+    tree = trees.compile_within_budget(game, values, quiet=values.quiet)
+    try:
+        if claim and values.resume:
+            return solver_class.load(claim, tree)
+        return solver_class(tree, config, seed=secrets.randbits(32) if values.seed is None else values.seed)
+    except MccfrPlusError:
+        raise
+    except (MemoryError, RuntimeError) as error:  # torch's is the latter
+        raise BudgetError(
+            f"there is no room for the networks and memories of these settings ({str(error).splitlines()[0]}): give "
+            "smaller ones by --set."
+        ) from None
+
+
+def _result(game: str, algorithm: str, solver: Any, values: Any, ending: Ending) -> dict[str, Any]:
+    diverged = isinstance(ending.failure, TrainingError)
+    return {
+        "game": game,
+        "algorithm": algorithm,
+        "settings": solver.config.as_dict(),
+        "seed": solver.seed,
+        "iterations": solver.iterations,
+        "nodes_touched": solver.nodes_touched,
+        "seconds": ending.seconds,
+        "iterations_per_second": solver.iterations / ending.seconds,
+        "losses": list(solver.losses),
+        **quality_of(solver, values),
+        "tree": "compiled",
+        "information_sets": solver.tree.num_infosets,
+        "nodes": solver.tree.num_nodes,
+        "stopped": str(ending.failure) if diverged else None,
+        "interrupted": ending.interrupted,
+        "policy_out": values.policy_out,
+        "checkpoint": values.checkpoint,
+    }
+
+
+def _print_table(solver: Any, result: dict[str, Any], settings: str) -> None:
+    cut = " (interrupted)" if result["interrupted"] else " (then a network diverged)" if result["stopped"] else ""
+    rows = [
+        ["game", result["game"]],
+        ["algorithm", result["algorithm"]],
+        ["settings", settings or "the default ones"],
+        ["seed", str(result["seed"])],
+        ["iterations", output.count(result["iterations"]) + cut],
+        ["nodes touched", output.count(result["nodes_touched"])],
+        ["seconds", output.number(result["seconds"], 4)],
+        ["iterations/s", output.rate(result["iterations_per_second"])],
+        ["losses", ", ".join(output.number(loss, 3) for loss in result["losses"])],
+        *quality_rows(solver, result),
+        *([name, result[key]] for name, key in (("policy", "policy_out"), ("checkpoint", "checkpoint")) if result[key]),
+    ]
+    output.print_table(rows, texts=(0, 1))
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value).replace(" ", "")
