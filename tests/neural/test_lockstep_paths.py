@@ -216,6 +216,10 @@ def test_by_hand():
     np.testing.assert_allclose(plain_regrets(paths, table)[0], [1 - 1.75, 2 - 1.75])
     np.testing.assert_allclose(paths.reach(0), [1.0, 1.0, 0.5])
     np.testing.assert_allclose(paths.reach(1), [1.0, 1.0, 1.0])
+    paths.masks[0] = [True, False]
+    np.testing.assert_allclose(paths.uniform_reach(0), [1.0, 1.0, 1.0])
+    paths.masks[0] = True
+    np.testing.assert_allclose(paths.uniform_reach(0), [1.0, 1.0, 0.5])
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "python_kuhn_poker", "phantom_ttt"])

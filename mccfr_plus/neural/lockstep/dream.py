@@ -16,6 +16,10 @@ from mccfr_plus.neural.lockstep.solver import LockstepSolver
 class LockstepDREAM(LockstepSolver):
     """`DREAM` for games that cannot be enumerated; its average policy is a network.
 
+    A sample's weight is the probability of the own draws before it if they were uniform, over what it was: per information
+    set that is the inverse of the latter up to a factor that never changes, which regret matching does not see. Without
+    the factor a few samples of deep information sets would outweigh all others in the loss.
+
     Args:
         game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
         config: A `LockstepDREAMConfig`; None: its defaults.
@@ -51,7 +55,7 @@ class LockstepDREAM(LockstepSolver):
         return self.config.epsilon
 
     def _regrets_of(self, paths: Paths, values: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray | None]:
-        weights = 1.0 / paths.reach(player)
+        weights = paths.uniform_reach(player) / paths.reach(player)
         if self.config.weight_clip is not None:
             np.minimum(weights, self.config.weight_clip, out=weights)
         return corrected_regrets(paths, values[:, player], player), weights

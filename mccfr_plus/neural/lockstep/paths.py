@@ -36,11 +36,19 @@ class Paths(NamedTuple):
 
     def reach(self, player: int) -> np.ndarray:
         """Returns the probability of a player's draws before each point, ``[num_points]``."""
+        return self._along(np.where(self.players == player, self.chances, 1.0))
+
+    def uniform_reach(self, player: int) -> np.ndarray:
+        """Returns what it would be if the player drew uniformly, ``[num_points]``: the same in all iterations."""
+        return self._along(np.where(self.players == player, 1.0 / self.masks.sum(1), 1.0))
+
+    def _along(self, factors: np.ndarray) -> np.ndarray:
+        """Returns the product of the factors at the points before each point of its history, ``[num_points]``."""
         result, along = np.ones(len(self.walks)), np.ones(len(self.returns))
         for level in self.levels():
             walks = self.walks[level]
             result[level] = along[walks]
-            along[walks] *= np.where(self.players[level] == player, self.chances[level], 1.0)
+            along[walks] *= factors[level]
         return result
 
 
