@@ -15,7 +15,8 @@ from mccfr_plus.neural import NFSP, NFSPConfig
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "An OpenSpiel game string.")
 _ITERATIONS = flags.DEFINE_integer("iterations", 100, "How many iterations to run.", lower_bound=1)
 _HIDDEN_LAYERS = flags.DEFINE_list("hidden_layers", ["64", "64"], "Widths of the hidden layers.")
-_LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-3, "Of Adam.")
+_EPISODES = flags.DEFINE_integer("episodes", 1000, "Episodes per iteration.", lower_bound=1)
+_ANTICIPATORY = flags.DEFINE_float("anticipatory", 0.1, "How often a player plays its best response.")
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
 _CHECKPOINT = flags.DEFINE_string("checkpoint", None, "Keep the state there, and go on from it if it is there.")
 _POLICY = flags.DEFINE_string("policy", None, "Write the average policy there, as .npz.")
@@ -26,7 +27,8 @@ def make_solver():
         return NFSP.load(_CHECKPOINT.value)
     config = NFSPConfig(
         hidden_layers=tuple(int(width) for width in _HIDDEN_LAYERS.value),
-        learning_rate=_LEARNING_RATE.value,
+        episodes=_EPISODES.value,
+        anticipatory=_ANTICIPATORY.value,
     )
     return NFSP(_GAME.value, config, seed=_SEED.value)
 

@@ -20,7 +20,13 @@ NEURAL = {
     "deep_cfr": "DeepCFR",
     "dream": "DREAM",
     "escher": "ESCHER",
+    "nfsp": "NFSP",
+    "lockstep_dream": "LockstepDREAM",
+    "lockstep_escher": "LockstepESCHER",
 }
+
+# Those that ask pyspiel for everything, and compile no tree.
+WITHOUT_TREE = ("lockstep_dream", "lockstep_escher")
 
 # Flags that say nothing about networks, and what does.
 _OF_TABLES: dict[str, str] = {
@@ -70,10 +76,15 @@ def algorithm_of(values: Any, claim: Claim | None) -> str:
             )
         return algorithm
     for name, instead in _OF_TABLES.items():
-        if values[name].present:
+        if values[name].present and not (name == "bound_seconds" and algorithm in WITHOUT_TREE):
             raise UsageError(_does_not_go(f"--{name}", algorithm, instead))
     if values.tree == "grown":
-        raise UsageError(_does_not_go("--tree=grown", algorithm, "it takes games whose tree can be compiled"))
+        raise UsageError(_does_not_go("--tree=grown", algorithm, "it grows no tree"))
+    if algorithm in WITHOUT_TREE and values["until"].present:
+        raise UsageError(
+            f"--until is an exploitability, and --algorithm={algorithm} cannot compute one: give "
+            "--iterations or --seconds."
+        )
     return algorithm
 
 

@@ -15,6 +15,7 @@ from mccfr_plus.approximate.estimate import require_confidence
 from mccfr_plus.cli import growth_flags, output, trees
 from mccfr_plus.cli.command import Command, UsageError
 from mccfr_plus.cli.flag_kinds import Bytes, Count, Fraction, OneOf, Positive, Text, define_switch
+from mccfr_plus.cli.policy_source import read_policy
 from mccfr_plus.cli.quality_table import (
     exact_head_to_head,
     finding_as_dict,
@@ -25,7 +26,7 @@ from mccfr_plus.cli.quality_table import (
 from mccfr_plus.errors import PolicyFileError
 from mccfr_plus.evaluation import evaluate, expected_values, nash_conv
 from mccfr_plus.policies import TreePolicy
-from mccfr_plus.policy_file import load_policy, needs_tree
+from mccfr_plus.policy_file import needs_tree
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree_choice import TreeOptions, compiled_if_it_fits
@@ -100,11 +101,11 @@ else by games from which the luck of chance and of both policies' own draws is s
         of_trees = [file for file in sources if file != _UNIFORM and needs_tree(file)]
         # First what needs no tree: a bad file is an error at once.
         policies: dict[str, Any] = {
-            file: load_policy(file, game) for file in sources if file != _UNIFORM and file not in of_trees
+            file: read_policy(file, game) for file in sources if file != _UNIFORM and file not in of_trees
         }
         tree = _tree(game, values, bool(of_trees))
         for file in of_trees:
-            policies[file] = load_policy(file, tree)
+            policies[file] = read_policy(file, tree)
         output.show_notes()
         to_compute = None if values.estimate else tree
         uniform: Any = {} if to_compute is None else TreePolicy(to_compute, to_compute.uniform_strategy())

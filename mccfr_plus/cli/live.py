@@ -80,7 +80,7 @@ class Watch:
         sys.stderr.flush()
 
     def _evaluate(self, solver: Any) -> None:
-        if solver.tree.grows or not solver.tree.perfect_recall:
+        if solver.tree is None or solver.tree.grows or not solver.tree.perfect_recall:
             return
         begin = time.perf_counter()
         self._exploitability = solver.exploitability()

@@ -50,7 +50,9 @@ class NeuralWatch(Watch):
         iteration = f"{output.count(progress.iterations)} done"
         if progress.phase is not None:
             iteration = f"{output.count(progress.iterations + 1)}: {progress.phase}"
+        found = f"exploitability {output.number(self._exploitability, 3)}"
+        if progress.solver.tree is None:
+            found = f"{output.short(progress.nodes_touched)} nodes"
         return (  # fits a terminal of 80 columns, with two players
-            f"{seconds:.1f} s{until_end}  exploitability {output.number(self._exploitability, 3)}  "
-            f"it. {iteration}  loss {losses}"
+            f"{seconds:.1f} s{until_end}  {found}  it. {iteration}  loss {losses}"
         )

@@ -22,11 +22,11 @@ def quality_of(solver: Any, values: Any) -> dict[str, Any]:
     """
     unknown: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
     if not isinstance(solver.tree, GameTree):
-        none = {"values": [None] * solver.tree.num_players, **unknown}
-        if values.bound_seconds == 0 or not solver.tree.perfect_recall:
+        none = {"values": [None] * solver.game.num_players(), **unknown}
+        if values.bound_seconds == 0 or (solver.tree is not None and not solver.tree.perfect_recall):
             return none
         found = local_bound(
-            solver.tree.game,
+            solver.game,
             solver.average_policy(),
             values.bound_seconds,
             seed=values.seed,
@@ -46,7 +46,7 @@ def quality_of(solver: Any, values: Any) -> dict[str, Any]:
 
 def quality_rows(solver: Any, result: dict[str, Any]) -> list[list[str]]:
     """Returns the rows of the result's table that `quality_of` has found."""
-    if solver.tree.grows:
+    if solver.tree is None or solver.tree.grows:
         bound = result["exploitability_bound"]
         if bound is None:
             return [

@@ -8,7 +8,7 @@ from typing import Any
 
 from mccfr_plus.checkpoint_claim import Claim
 from mccfr_plus.cli import checkpoint_flags, output, trees
-from mccfr_plus.cli.algorithms import NEURAL
+from mccfr_plus.cli.algorithms import NEURAL, WITHOUT_TREE
 from mccfr_plus.cli.limited_run import Ending, run_to_limits
 from mccfr_plus.cli.neural_live import NeuralWatch
 from mccfr_plus.cli.quality import quality_of, quality_rows
@@ -37,12 +37,13 @@ def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None) ->
         config = _config_to_resume(claim, game, values, solver_class)
     else:
         config = config_with(base, values["set"].value or ())
-    solver = _solver(game, solver_class, config, values, claim)
+    solver = _solver(game, algorithm, config, values, claim)
     output.show_notes()
     if not values.quiet:
         settings = changed(config, base) or "the default settings"
         print(f"solving with {algorithm}, seed {solver.seed}: {settings}", file=sys.stderr)
-    solver.evaluate()  # compiles what evaluations need, before the clock starts
+    if solver.tree is not None:
+        solver.evaluate()  # compiles what evaluations need, before the clock starts
     watch = NeuralWatch(
         values.quiet,
         None if values.iterations is None else values.iterations - solver.iterations,
@@ -50,7 +51,10 @@ def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None) ->
     )
     ending = run_to_limits(solver, values, claim, watch)
     if values.policy_out is not None:
-        save_policy(solver.average_policy(), values.policy_out)
+        if solver.tree is None:
+            solver.average_policy().save(values.policy_out)
+        else:
+            save_policy(solver.average_policy(), values.policy_out)
     result = _result(game, algorithm, solver, values, ending)
     _print_table(solver, result, changed(config, base))
     if values.json:
@@ -110,15 +114,21 @@ def _config_to_resume(claim: Claim, game: str, values: Any, solver_class: Any) -
     return config
 
 
-def _solver(game: str, solver_class: Any, config: Any, values: Any, claim: Claim | None) -> Any:
+def _solver(game: str, algorithm: str, config: Any, values: Any, claim: Claim | None) -> Any:
     from mccfr_plus.neural.features import check_has_tensors
 
-    check_has_tensors(load_game(game), solver_class.__name__)  # before a long compilation
-    tree = trees.compile_within_budget(game, values, quiet=values.quiet)
+    solver_class = _solver_class(algorithm)
+    loaded = load_game(game)
+    check_has_tensors(loaded, solver_class.__name__)  # before a long compilation
     try:
+        tree = loaded if algorithm in WITHOUT_TREE else trees.compile_within_budget(game, values, quiet=values.quiet)
         if claim and values.resume:
             return solver_class.load(claim, tree)
         return solver_class(tree, config, seed=secrets.randbits(32) if values.seed is None else values.seed)
+    except BudgetError as error:
+        others = [name for name in WITHOUT_TREE if name.endswith(algorithm)]
+        hint = f" Or take --algorithm={', '.join(others or WITHOUT_TREE)}, which compiles no tree."
+        raise BudgetError(str(error) + hint) from None
     except MccfrPlusError:
         raise
     except (MemoryError, RuntimeError) as error:  # torch's is the latter
@@ -141,9 +151,9 @@ def _result(game: str, algorithm: str, solver: Any, values: Any, ending: Ending)
         "iterations_per_second": solver.iterations / ending.seconds,
         "losses": list(solver.losses),
         **quality_of(solver, values),
-        "tree": "compiled",
-        "information_sets": solver.tree.num_infosets,
-        "nodes": solver.tree.num_nodes,
+        "tree": None if solver.tree is None else "compiled",
+        "information_sets": None if solver.tree is None else solver.tree.num_infosets,
+        "nodes": None if solver.tree is None else solver.tree.num_nodes,
         "stopped": str(ending.failure) if diverged else None,
         "interrupted": ending.interrupted,
         "policy_out": values.policy_out,

@@ -13,12 +13,12 @@ from absl import flags
 from mccfr_plus.cli import trees
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Text
+from mccfr_plus.cli.policy_source import read_policy
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.evaluate import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments import page
 from mccfr_plus.experiments.strategy_table import strategy_view
-from mccfr_plus.policy_file import load_policy
 from mccfr_plus.tree.game_tree import GameTree
 
 _UNIFORM = "uniform"
@@ -58,7 +58,7 @@ Values are a dash where the others never let play come.
         if values.port > 65535:
             raise ConfigError(f"--port={values.port}: give a number up to 65535.")
         tree = trees.compile_within_budget(name, values)
-        policy: Any = {} if source == _UNIFORM else load_policy(source, tree)
+        policy: Any = {} if source == _UNIFORM else read_policy(source, tree)
         content = _page(tree, name, source, policy)
         if values.out is not None:
             page.write_page(values.out, content)

@@ -145,7 +145,7 @@ def _common(solver: Any) -> dict[str, Any]:
     return {
         "algorithm": type(solver).__name__,
         "game": str(solver.game),
-        "tree": digest_of_tree(solver.tree) if hasattr(solver, "tree") else None,  # None: it has none
+        "tree": None if solver.tree is None else digest_of_tree(solver.tree),  # None: it has none
         "config": solver.config.as_dict(),
     }
 

@@ -27,7 +27,28 @@ EXPONENTS = {DCFR_PLUS: (1.5, 4.0), PDCFR_PLUS: (2.3, 5.0)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
+class Settings:
+    """What all configs can: become plain values, and come back."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the fields in JSON's types; `from_dict` makes the same config of them."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: _plain(value) for name, value in fields.items()}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Returns the config of `as_dict`.
+
+        Raises:
+            TypeError: If there is no such field.
+            ConfigError: If a value is out of range.
+        """
+        nested = {name: TrainingConfig(**value) for name, value in fields.items() if isinstance(value, dict)}
+        return cls(**(fields | nested))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig(Settings):
     """Shape of a network, and how it is trained.
 
     Args:
@@ -66,23 +87,6 @@ class TrainingConfig:
             check_flag(name, getattr(self, name))
         if self.layer_norm and not self.hidden_layers:
             raise ConfigError("layer_norm=True normalizes the last hidden layer, and hidden_layers=() has none.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the fields in JSON's types; `from_dict` makes the same config of them."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        fields["hidden_layers"] = list(self.hidden_layers)
-        return {name: value.as_dict() if isinstance(value, TrainingConfig) else value for name, value in fields.items()}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Returns the config of `as_dict`.
-
-        Raises:
-            TypeError: If there is no such field.
-            ConfigError: If a value is out of range.
-        """
-        nested = {name: TrainingConfig(**value) for name, value in fields.items() if isinstance(value, dict)}
-        return cls(**(fields | nested))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +202,13 @@ def check_flag(name: str, value: Any) -> None:
     """Raises ConfigError if a value is neither True nor False."""
     if not isinstance(value, bool):
         raise ConfigError(f"{name}={value!r}: must be True or False.")
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value of a field in JSON's types."""
+    if isinstance(value, Settings):
+        return value.as_dict()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def check_whole(name: str, value: Any) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.config import check_flag, check_layers, check_positive, check_whole
+from mccfr_plus.neural.config import Settings, check_flag, check_layers, check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class NFSPConfig:
+class NFSPConfig(Settings):
     """Settings of `NFSP`.
 
     Where a kernel plays the episodes they cost next to nothing beside the training, so that the defaults differ from
@@ -115,10 +115,6 @@ class NFSPConfig:
     def epsilon(self, steps: int) -> float:
         """Returns how likely the best response is to explore once its player has made so many steps."""
         return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * math.exp(-steps / self.epsilon_decay)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the fields in JSON's types; the class called with them is the same config."""
-        return {**asdict(self), "hidden_layers": list(self.hidden_layers)}
 
 
 def check_probability(name: str, value: Any) -> None:

@@ -16,18 +16,22 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 import mccfr_plus.neural  # noqa: E402
 from mccfr_plus import checkpoint_file  # noqa: E402
-from mccfr_plus.cli.algorithms import _OF_TABLES, NEURAL  # noqa: E402
+from mccfr_plus.cli.algorithms import _OF_TABLES, NEURAL, WITHOUT_TREE  # noqa: E402
 from mccfr_plus.cli.main import COMMANDS  # noqa: E402
 from mccfr_plus.cli.neural_live import NeuralWatch  # noqa: E402
 from mccfr_plus.cli.settings import config_with, fields_of, value_of  # noqa: E402
 from mccfr_plus.neural import DREAMConfig, NeuralProgress  # noqa: E402
 from mccfr_plus.neural.training import Learner  # noqa: E402
 
-FAST = ("--set", "hidden_layers=(8,)", "--set", "train_steps=2", "--quiet", "--json")
+FAST = ("--set", "hidden_layers=(8,)", "--quiet", "--json")
+_STEPS = ("--set", "train_steps=2", "--set", "traversals=20")
 SETTINGS = {
-    "deep_cfr": ("--set", "traversals=20", "--set", "memory=reservoir", "--set", "memory_capacity=2000"),
-    "dream": ("--set", "traversals=20", "--set", "baseline_training.train_steps=2"),
-    "escher": ("--set", "traversals=20", "--set", "value_traversals=10", "--set", "value_training.train_steps=2"),
+    "deep_cfr": (*_STEPS, "--set", "memory=reservoir", "--set", "memory_capacity=2000"),
+    "dream": (*_STEPS, "--set", "baseline_training.train_steps=2"),
+    "escher": (*_STEPS, "--set", "value_traversals=10", "--set", "value_training.train_steps=2"),
+    "nfsp": ("--set", "episodes=300", "--set", "min_samples=20", "--set", "learn_every=32", "--set", "batch_size=32"),
+    "lockstep_dream": (*_STEPS, "--set", "policy_training.train_steps=2"),
+    "lockstep_escher": (*_STEPS, "--set", "value_traversals=5", "--set", "policy_training.train_steps=2"),
 }
 DEEP = ("solve", "kuhn_poker", "--algorithm=deep_cfr", *FAST, *SETTINGS["deep_cfr"], "--seed=1")
 # One layer and one step: what is predicted after the first iteration is huge, and no loss is finite after it.
@@ -71,15 +75,24 @@ def test_a_run_and_one_that_is_resumed(algorithm, command, tmp_path):
     assert (result["iterations"], result["stopped"], result["interrupted"]) == (6, None, False)
     assert all(loss > 0 for loss in result["losses"])
     evaluated = command("evaluate", "kuhn_poker", policy, "--json").json
-    assert evaluated["exploitability"] == pytest.approx(result["exploitability"], abs=1e-12)
     assert 0 < evaluated["exploitability"] < 11 / 12  # of uniform play
+    if algorithm in WITHOUT_TREE:
+        low, value = (result["exploitability_bound"][name] for name in ("low", "value"))
+        assert low <= value
+        assert low <= evaluated["exploitability"]
+    else:
+        assert evaluated["exploitability"] == pytest.approx(result["exploitability"], abs=1e-12)
     solver_class = getattr(mccfr_plus.neural, NEURAL[algorithm])
     solver = solver_class.load(whole)
     assert result["settings"] == solver.config.as_dict()
     assert result["nodes_touched"] == solver.nodes_touched
     assert solver.config.hidden_layers == (8,)
     twin = solver_class("kuhn_poker", solver.config, seed=3).run(6)
-    np.testing.assert_array_equal(twin.average_strategy(), mccfr_plus.load_policy(policy).strategy())
+    if algorithm in WITHOUT_TREE:
+        exploitability = mccfr_plus.exploitability("kuhn_poker", twin.average_policy())
+        assert evaluated["exploitability"] == pytest.approx(exploitability, abs=1e-12)
+    else:
+        np.testing.assert_array_equal(twin.average_strategy(), mccfr_plus.load_policy(policy).strategy())
 
     command(*run, "--iterations=2", f"--checkpoint={parts}")
     assert state_of(parts)[0]["iterations"] == 2

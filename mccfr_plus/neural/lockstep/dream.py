@@ -16,9 +16,9 @@ from mccfr_plus.neural.lockstep.solver import LockstepSolver
 class LockstepDREAM(LockstepSolver):
     """`DREAM` for games that cannot be enumerated; its average policy is a network.
 
-    A sample's weight is the probability of the own draws before it if they were uniform, over what it was: per information
-    set that is the inverse of the latter up to a factor that never changes, which regret matching does not see. Without
-    the factor a few samples of deep information sets would outweigh all others in the loss.
+    A sample's weight is the probability of the own draws before it if they were uniform, over what it was: per
+    information set that is the inverse of the latter up to a factor that never changes, which regret matching does not
+    see. Without the factor a few samples of deep information sets would outweigh all others in the loss.
 
     Args:
         game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.

@@ -51,6 +51,7 @@ class LockstepSolver(NeuralSolver):
     def __init__(self, game: pyspiel.Game | str, config: Any = None, seed: int | np.random.Generator | None = None):
         self._name = type(self).__name__
         config = config_or_default(config, self.config_class)
+        self.tree = None  # type: ignore[assignment]
         self.game = load_game(game)
         self.config = config
         self._observer = Observer(self.game, self._name)
@@ -64,6 +65,7 @@ class LockstepSolver(NeuralSolver):
         self._nodes, self._trained = np.zeros(1, np.int64), np.zeros(players + 1, np.int64)
         self._regrets, self._strategies, self._learners = [], [], []
         self._player_rngs = []
+        self._averaged: tuple[int, NetworkPolicy] | None = None  # the iterations that it is of
         size = self._observer.size
         for player in range(players):
             own = rngs[_SHARED + _PER_PLAYER * player :][:_PER_PLAYER].copy()
@@ -223,6 +225,8 @@ class LockstepSolver(NeuralSolver):
         Raises:
             TrainingError: If their training diverges.
         """
+        if self._averaged is not None and self._averaged[0] == self.iterations:
+            return self._averaged[1]
         networks = []
         for player, memory in enumerate(self._strategies):
             seed = int(self._player_rngs[player][0]) ^ self.iterations
@@ -236,7 +240,8 @@ class LockstepSolver(NeuralSolver):
                     f"loss of the average policy of player {player}",
                 )
             )
-        return NetworkPolicy(self.game, networks, SOFTMAX)
+        self._averaged = (self.iterations, NetworkPolicy(self.game, networks, SOFTMAX))
+        return self._averaged[1]
 
     def current_policy(self) -> NetworkPolicy:  # type: ignore[override]
         """Returns the policy that the next iteration will play. It owns its numbers."""

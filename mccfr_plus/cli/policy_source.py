@@ -1,0 +1,48 @@
+"""The policy of a file of the command line, whatever kind it is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pyspiel
+
+from mccfr_plus import checkpoint_file
+from mccfr_plus.errors import CheckpointError, PolicyFileError
+from mccfr_plus.policy_file import load_policy
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree
+
+
+def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
+    """Returns a policy that `save_policy` wrote, or `NetworkPolicy.save`, which needs torch.
+
+    Args:
+        path: The file.
+        game: The game to use it with, or its tree if it is compiled already.
+
+    Raises:
+        PolicyFileError: If it is damaged, no policy of this package, or of another game.
+        ConfigError: If it is a network and torch is missing.
+    """
+    name = _game_of_network(path)
+    if name is None:
+        return load_policy(path, game)
+    from mccfr_plus.neural import NetworkPolicy
+
+    loaded = game.game if isinstance(game, GameTree) else game
+    if str(load_game(name)) != str(loaded):
+        raise PolicyFileError(f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game.")
+    try:
+        return NetworkPolicy.load(path, loaded)
+    except CheckpointError as error:
+        raise PolicyFileError(str(error)) from None
+
+
+def _game_of_network(path: str | os.PathLike) -> str | None:
+    """Returns the game that a network policy is of; None for any other file."""
+    try:
+        header = checkpoint_file.read_header(path)
+    except CheckpointError:
+        return None
+    return str(header["game"]) if "network_policy" in header else None
