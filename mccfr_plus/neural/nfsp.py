@@ -199,7 +199,7 @@ class NFSP(NeuralSolver):
         find_best(nothing, features.actions, features.counts, self._tables.best[:0])
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {"best": self._tables.best, "updates": self._updates}
+        arrays = {"strategy": self._strategy, "best": self._tables.best, "updates": self._updates}
         arrays |= {f"episodes/{name}": array for name, array in self._episodes.state().items()}
         for player, part in enumerate(self._players):
             arrays[f"player{player}/reservoir_rng"] = part.reservoir_rng
