@@ -117,14 +117,16 @@ def test_only_best_responses_enter_the_reservoir():
 
 
 def test_memories_hold_what_was_played(monkeypatch):
-    solver = NFSP(
-        "leduc_poker", dataclasses.replace(SMALL, transition_capacity=100_000, decision_capacity=100_000), seed=1
-    )
+    """Of transitions the latest 300, and of decisions all that there is room for; exploration decays by steps."""
+    config = dataclasses.replace(SMALL, decision_capacity=100_000, epsilon_start=0.5, epsilon_decay=500)
+    solver = NFSP("leduc_poker", config, seed=1)
     played = [[[], []], [[], []]]
     real = solver._episodes.play
 
-    def play(*arguments):
-        done = real(*arguments)
+    def play(tables, epsilon, due, episodes):
+        if episodes:  # else it is only to be compiled
+            assert epsilon.tolist() == [config.epsilon(steps) for steps in solver._episodes.steps.tolist()]
+        done = real(tables, epsilon, due, episodes)
         for player in range(2):
             played[player][0] += solver._episodes.transitions(player).tolist()
             played[player][1] += solver._episodes.decisions(player).tolist()
@@ -133,8 +135,9 @@ def test_memories_hold_what_was_played(monkeypatch):
     monkeypatch.setattr(solver._episodes, "play", play)
     solver.run(2)
     for player, part in enumerate(solver._players):
-        assert part.transitions.records.tolist() == played[player][0]
+        assert sorted(part.transitions.records.tolist()) == sorted(played[player][0][-300:])
         assert part.decisions.records.tolist() == played[player][1]
+        assert len(played[player][0]) > 400
 
 
 @pytest.mark.parametrize("refresh_every", [1, 4])
