@@ -167,6 +167,9 @@ def test_the_average_policy_is_the_mean_of_what_was_played():
     solver = LockstepDREAM("kuhn_poker", config, seed=1).run(4)
     policy = solver.average_policy()
     found = solver._strategies[0].state()
+    assert np.unique(found["iterations"]).tolist() == [1, 2, 3, 4]
+    # Of player 0 in the histories in which player 1 explored, as many in each iteration.
+    assert np.bincount(found["iterations"])[1:].min() >= 200
     tensors, place = np.unique(found["tensors"], axis=0, return_inverse=True)
     means = np.zeros((len(tensors), 2))
     weights = found["iterations"][:, None] * found["weights"][:, None]

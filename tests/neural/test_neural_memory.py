@@ -164,3 +164,18 @@ def test_rollback(kind, before, three_rows):
     assert_same(state_of(memory), kept)
     memory.rollback()
     assert_same(state_of(memory), kept)
+
+
+def test_samples_may_have_weights(three_rows):
+    """A mean is that of weight x iteration's weight; a stored sample's counts in its batches."""
+    values, weights = np.array([[1.0, 2, 3], [5.0, 6, 7], [9.0, 9, 9]]), np.array([1.0, 3.0, 0.5])
+    samples = Samples(np.array([1, 1, 0], np.int32), values, weights)
+    memory = Aggregated(three_rows, 4, power=1.0)
+    memory.add(samples, 1)
+    memory.add(Samples(np.array([1], np.int32), np.array([[10.0, 10, 10]]), np.array([2.0])), 3)
+    np.testing.assert_allclose(memory.means()[1], (values[0] + 3 * values[1] + 3 * 2 * 10) / (1 + 3 + 6))
+    np.testing.assert_allclose(memory.weights, [0.5, 10.0, 0.0])
+    ring = Ring(three_rows, 4, 10, power=0.0)
+    ring.add(samples, 1)
+    batch = next(ring.batches(10, 1, np.zeros(1, np.uint64)))
+    np.testing.assert_allclose(batch.weights.max(1), weights / weights.mean())
