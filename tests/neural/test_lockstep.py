@@ -267,3 +267,19 @@ def test_bad_input():
     with pytest.raises(ConfigError, match="cannot compute an exploitability"):
         solver.run(3, until=0.1)
     assert isinstance(solver.game, pyspiel.Game)
+
+
+def test_weights_of_dream_do_not_grow_with_the_number_of_actions():
+    """Own draws are uniform half of the time: against uniform ones a history is at most twice as rare per draw."""
+    solver = LockstepDREAM("phantom_ttt", SOLVERS[0][1], seed=1).run(2)
+    paths = next(solver._sampled(0, 10))
+    _, weights = solver._regrets_of(paths, solver._values_at(paths), 0)
+    for point in range(len(weights)):
+        before = [p for p in range(point) if paths.walks[p] == paths.walks[point] and paths.players[p] == 0]
+        factors = [1.0 / (paths.masks[p].sum() * paths.chances[p]) for p in before]
+        assert weights[point] == pytest.approx(np.prod(factors))
+        assert weights[point] <= 2.0 ** len(before)
+    assert weights.max() > 1.5
+    clipped = LockstepDREAM("phantom_ttt", dataclasses.replace(SOLVERS[0][1], weight_clip=0.7), seed=1).run(2)
+    _, less = clipped._regrets_of(paths, solver._values_at(paths), 0)
+    np.testing.assert_array_equal(less, np.minimum(weights, 0.7))
