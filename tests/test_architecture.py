@@ -171,6 +171,7 @@ def test_sampling_memories_and_features_do_without_torch():
         "histories",
         "history",
         "lockstep.__init__",
+        "lockstep.branches",
         "lockstep.config",
         "lockstep.estimates",
         "lockstep.observer",

@@ -21,12 +21,13 @@ NEURAL = {
     "dream": "DREAM",
     "escher": "ESCHER",
     "nfsp": "NFSP",
+    "lockstep_deep_cfr": "LockstepDeepCFR",
     "lockstep_dream": "LockstepDREAM",
     "lockstep_escher": "LockstepESCHER",
 }
 
 # Those that ask pyspiel for everything, and compile no tree.
-WITHOUT_TREE = ("lockstep_dream", "lockstep_escher")
+WITHOUT_TREE = ("lockstep_deep_cfr", "lockstep_dream", "lockstep_escher")
 
 # Flags that say nothing about networks, and what does.
 _OF_TABLES: dict[str, str] = {

@@ -27,13 +27,14 @@ from mccfr_plus.neural.config import DeepCFRConfig, TrainingConfig
 from mccfr_plus.neural.dream_config import DREAMConfig
 from mccfr_plus.neural.escher_config import ESCHERConfig
 from mccfr_plus.neural.history import Point
-from mccfr_plus.neural.lockstep.config import LockstepDREAMConfig, LockstepESCHERConfig
+from mccfr_plus.neural.lockstep.config import LockstepDeepCFRConfig, LockstepDREAMConfig, LockstepESCHERConfig
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.deep_cfr import DeepCFR
     from mccfr_plus.neural.dream import DREAM
     from mccfr_plus.neural.escher import ESCHER
+    from mccfr_plus.neural.lockstep.deep_cfr import LockstepDeepCFR
     from mccfr_plus.neural.lockstep.dream import LockstepDREAM
     from mccfr_plus.neural.lockstep.escher import LockstepESCHER
     from mccfr_plus.neural.lockstep.network_policy import NetworkPolicy
@@ -44,6 +45,7 @@ _NEEDS_TORCH = {
     "DREAM": "mccfr_plus.neural.dream",
     "DeepCFR": "mccfr_plus.neural.deep_cfr",
     "ESCHER": "mccfr_plus.neural.escher",
+    "LockstepDeepCFR": "mccfr_plus.neural.lockstep.deep_cfr",
     "LockstepDREAM": "mccfr_plus.neural.lockstep.dream",
     "LockstepESCHER": "mccfr_plus.neural.lockstep.escher",
     "NFSP": "mccfr_plus.neural.nfsp",
@@ -61,6 +63,8 @@ __all__ = [
     "ESCHERConfig",
     "LockstepDREAM",
     "LockstepDREAMConfig",
+    "LockstepDeepCFR",
+    "LockstepDeepCFRConfig",
     "LockstepESCHER",
     "LockstepESCHERConfig",
     "NFSPConfig",

@@ -30,6 +30,7 @@ SETTINGS = {
     "dream": (*_STEPS, "--set", "baseline_training.train_steps=2"),
     "escher": (*_STEPS, "--set", "value_traversals=10", "--set", "value_training.train_steps=2"),
     "nfsp": ("--set", "episodes=300", "--set", "min_samples=20", "--set", "learn_every=32", "--set", "batch_size=32"),
+    "lockstep_deep_cfr": (*_STEPS, "--set", "policy_training.train_steps=2"),
     "lockstep_dream": (*_STEPS, "--set", "policy_training.train_steps=2"),
     "lockstep_escher": (*_STEPS, "--set", "value_traversals=5", "--set", "policy_training.train_steps=2"),
 }

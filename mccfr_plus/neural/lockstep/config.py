@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.config import RESERVOIR, TrainingConfig, check_training, check_whole
+from mccfr_plus.neural.config import RESERVOIR, DeepCFRConfig, TrainingConfig, check_training, check_whole
 from mccfr_plus.neural.dream_config import DREAMConfig
 from mccfr_plus.neural.escher_config import NETWORK, ESCHERConfig
 
@@ -36,6 +36,31 @@ class _Lockstep(TrainingConfig):
         check_whole("policy_capacity", self.policy_capacity)
         if self.memory != RESERVOIR:
             raise ConfigError(f"memory={self.memory!r}: where a game is not enumerated there is only 'reservoir'.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockstepDeepCFRConfig(_Lockstep, DeepCFRConfig):
+    """Settings of `LockstepDeepCFR`: those of `DeepCFRConfig`, and
+
+    Args:
+        walks_at_once: How many walks are made side by side.
+        most_points: The largest number of histories at one depth of these walks: what bounds memory.
+        policy_training: Shape of the networks of the average policy, and how they are trained, from fresh parameters,
+            whenever that policy is asked for.
+        policy_capacity: Strategies per player that the reservoir for it keeps.
+        **others: See `DeepCFRConfig`; ``memory`` is ``"reservoir"``.
+
+    Raises:
+        ConfigError: If a value is out of range, or two of them do not go together.
+    """
+
+    traversals: int = 500
+    walks_at_once: int = 100
+    most_points: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("most_points", self.most_points)
 
 
 @dataclass(frozen=True, kw_only=True)

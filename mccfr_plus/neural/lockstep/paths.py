@@ -77,7 +77,7 @@ def sample_paths(
     parts: list[tuple[np.ndarray, ...]] = []
     starts, nodes, live = [0], 0, np.arange(walks)
     while True:
-        nodes += sum(_pass_chance(states[walk], rng) for walk in live)
+        nodes += sum(pass_chance(states[walk], rng) for walk in live)
         live = np.array([walk for walk in live if not states[walk].is_terminal()], np.int64)
         if not len(live):
             break
@@ -99,7 +99,7 @@ def sample_paths(
             uniform = masks / masks.sum(1, keepdims=True)
             explored = epsilon * uniform + (1.0 - epsilon) * table
             sampling = np.where((players == explorer)[:, None], explored, table)
-        actions = _draw(sampling, rng)
+        actions = draw(sampling, rng)
         for walk, action in zip(live.tolist(), actions.tolist(), strict=True):
             states[walk].apply_action(action)
             past[walk].append(action)
@@ -111,7 +111,7 @@ def sample_paths(
     return Paths(np.array(starts), *merged, returns, nodes)  # type: ignore[call-arg, arg-type]
 
 
-def _pass_chance(state: pyspiel.State, rng: np.random.Generator) -> int:
+def pass_chance(state: pyspiel.State, rng: np.random.Generator) -> int:
     """Draws chance outcomes until a player is to move or the game is over; returns how many histories were visited."""
     visited = 1
     while state.is_chance_node():
@@ -122,7 +122,7 @@ def _pass_chance(state: pyspiel.State, rng: np.random.Generator) -> int:
     return visited
 
 
-def _draw(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Returns an action for each row, never one of probability 0, ``[n]`` int64."""
     ends = np.cumsum(table, axis=1)
     draws = rng.random(len(table)) * ends[:, -1]

@@ -78,22 +78,22 @@ class LockstepSolver(NeuralSolver):
             self._learners.append(Learner(empty, actions, config, own[2:], f"advantage loss of player {player}"))
         kind = self.game.get_type().utility
         self._is_zero_sum = players == 2 and kind == pyspiel.GameType.Utility.ZERO_SUM
-        heads = 1 if self._is_zero_sum else players
-        self._values = Learner(
-            np.zeros((0, self._observer.history_size), np.float32),
-            heads * actions,
-            self._value_training,
-            rngs[1:3].copy(),
-            f"loss of the values of {self._name}",
-        )
-        self._value_rngs = self._values.state()["rngs"]
+        self._values: Learner | None = None
+        if self._value_training is not None:
+            self._values = Learner(
+                np.zeros((0, self._observer.history_size), np.float32),
+                (1 if self._is_zero_sum else players) * actions,
+                self._value_training,
+                rngs[1:3].copy(),
+                f"loss of the values of {self._name}",
+            )
 
     # --- what a subclass gives ---
 
     @property
     @abc.abstractmethod
-    def _value_training(self) -> TrainingConfig:
-        """How the network of action values is trained."""
+    def _value_training(self) -> TrainingConfig | None:
+        """How the network of action values is trained; None: there is none."""
 
     @property
     def _learns_from_walks(self) -> bool:
@@ -101,11 +101,10 @@ class LockstepSolver(NeuralSolver):
         return True
 
     @property
-    @abc.abstractmethod
     def _epsilon(self) -> float:
         """How often the exploring player plays uniformly."""
+        return 0.0
 
-    @abc.abstractmethod
     def _regrets_of(self, paths: Paths, values: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Returns regrets at all points, ``[num_points, num_actions]``, and weights, ``[num_points]`` or None.
 
@@ -114,29 +113,40 @@ class LockstepSolver(NeuralSolver):
             values: ``[num_points, num_players, num_actions]``, what the network holds actions to be worth.
             player: For whom.
         """
+        raise NotImplementedError
 
     # --- what `NeuralSolver` asks for ---
 
     def _advance(self, iteration: int) -> None:
         found: list[tuple[np.ndarray, ...]] = []
         for player in range(self.game.num_players()):
+            self._begin_phase(f"walks {player}")
             for paths in self._sampled(player, self.config.traversals):
                 values = self._values_at(paths)
                 self._remember(player, paths, values, iteration)
                 if self._learns_from_walks:
                     found.append(what_values_learn(paths, values))
-            learner = self._learners[player]
-            learner.fit(self._regrets[player], iteration, self._regrets[player].tensors)
-            self._trained[player] = 1
+            self._learn(player, iteration)
         if found:
             self._learn_values(found, iteration)
+
+    def _new_rng(self) -> np.random.Generator:
+        """Returns a generator of its own for some histories."""
+        return np.random.default_rng(int(next_word(self._rng)))
+
+    def _learn(self, player: int, iteration: int) -> None:
+        self._begin_phase(f"training {player}")
+        memory = self._regrets[player]
+        self._learners[player].fit(memory, iteration, memory.tensors)
+        self._trained[player] = 1
 
     def _sampled(self, player: int, walks: int) -> Iterator[Paths]:
         """Yields histories in which a player explores, some at a time."""
         while walks > 0:
             now = min(walks, self.config.walks_at_once)
-            rng = np.random.default_rng(int(next_word(self._rng)))
-            paths = sample_paths(self.game, self._observer, self._strategy_of, player, self._epsilon, now, rng)
+            paths = sample_paths(
+                self.game, self._observer, self._strategy_of, player, self._epsilon, now, self._new_rng()
+            )
             self._nodes[0] += paths.nodes
             yield paths
             walks -= now
@@ -162,13 +172,14 @@ class LockstepSolver(NeuralSolver):
     def _values_at(self, paths: Paths) -> np.ndarray:
         """Returns what actions are held to be worth, ``[num_points, num_players, num_actions]``; 0 at the beginning."""
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
-        if not self._trained[-1]:
+        if self._values is None or not self._trained[-1]:
             return np.zeros((len(paths.walks), players, actions))
         outputs = outputs_of(self._values.network, paths.histories) * self._unit
         outputs = outputs.reshape(len(outputs), -1, actions)
         return np.concatenate([outputs, -outputs], axis=1) if self._is_zero_sum else outputs
 
     def _learn_values(self, sampled: list[tuple[np.ndarray, ...]], iteration: int) -> None:
+        self._begin_phase("values")
         histories, drawn, found = (np.concatenate(arrays) for arrays in zip(*sampled, strict=True))
         actions = self.game.num_distinct_actions()
         heads = 1 if self._is_zero_sum else self.game.num_players()
@@ -177,6 +188,7 @@ class LockstepSolver(NeuralSolver):
         targets[rows, :, drawn] = found[:, :heads] / self._unit
         weights[rows, :, drawn] = 1.0
         shape = (len(drawn), heads * actions)
+        assert self._values is not None
         memory = Targets(rows, targets.reshape(shape), weights.reshape(shape))
         self._values.fit(memory, iteration, histories)
         self._trained[-1] = 1
@@ -190,7 +202,8 @@ class LockstepSolver(NeuralSolver):
         for player, (learner, rngs) in enumerate(zip(self._learners, self._player_rngs, strict=True)):
             arrays[f"player{player}/rngs"] = rngs
             arrays |= {f"player{player}/network/{name}": a for name, a in learner.state().items() if name != "rngs"}
-        return arrays | {f"values/{name}": array for name, array in self._values.state().items()}
+        own = {} if self._values is None else self._values.state()
+        return arrays | {f"values/{name}": array for name, array in own.items()}
 
     def _memories(self) -> dict[str, Any]:
         regrets = {f"player{player}/regrets": memory for player, memory in enumerate(self._regrets)}
