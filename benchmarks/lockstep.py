@@ -1,4 +1,4 @@
-"""DREAM or ESCHER on a game that is not enumerated: how its average policy fares against uniform play, as it trains.
+"""DREAM, ESCHER or NFSP on a game that is not enumerated: how its average policy fares against uniform play, as it trains.
 
     python benchmarks/lockstep.py --algorithm=dream --seconds=600
     python benchmarks/lockstep.py --algorithm=escher --game="dark_hex(num_rows=3,num_cols=3)"
@@ -19,20 +19,31 @@ import numpy as np
 import torch
 from absl import app, flags
 
-from mccfr_plus.neural import LockstepDREAM, LockstepDREAMConfig, LockstepESCHER, LockstepESCHERConfig
+from mccfr_plus.neural import (
+    LockstepDREAM,
+    LockstepDREAMConfig,
+    LockstepESCHER,
+    LockstepESCHERConfig,
+    LockstepNFSP,
+    LockstepNFSPConfig,
+)
 from mccfr_plus.neural.lockstep.paths import sample_paths
 
 FLAGS = flags.FLAGS
 
 flags.DEFINE_string("game", "phantom_ttt", "Game")
-flags.DEFINE_enum("algorithm", "dream", ["dream", "escher"], "Which")
+flags.DEFINE_enum("algorithm", "dream", ["dream", "escher", "nfsp"], "Which")
 flags.DEFINE_float("seconds", 600.0, "CPU seconds of training")
 flags.DEFINE_integer("marks", 8, "How often it is looked at; each is twice as late as the one before")
 flags.DEFINE_integer("games", 4000, "Games per look")
 flags.DEFINE_integer("seed", 1, "Of the run")
 flags.DEFINE_list("set", [], "Fields of the config, as in --set=traversals=1000")
 
-SOLVERS = {"dream": (LockstepDREAM, LockstepDREAMConfig), "escher": (LockstepESCHER, LockstepESCHERConfig)}
+SOLVERS = {
+    "dream": (LockstepDREAM, LockstepDREAMConfig),
+    "escher": (LockstepESCHER, LockstepESCHERConfig),
+    "nfsp": (LockstepNFSP, LockstepNFSPConfig),
+}
 
 
 def uniform(player, tensors, masks):
@@ -88,8 +99,8 @@ def main(_):
             solver.iteration()
             spent += time.process_time() - begin
         look(solver, spent, solver.average_policy())
-    begin = time.process_time()
-    paths = sample_paths(solver.game, solver._observer, solver._strategy_of, 0, 1.0, 1000, np.random.default_rng(1))
+    policy, begin = solver.current_policy().probabilities, time.process_time()
+    paths = sample_paths(solver.game, solver._observer, policy, 0, 0.5, 1000, np.random.default_rng(1))
     print(f"sampling alone: {paths.nodes / (time.process_time() - begin):,.0f} histories/s")
 
 

@@ -24,10 +24,11 @@ NEURAL = {
     "lockstep_deep_cfr": "LockstepDeepCFR",
     "lockstep_dream": "LockstepDREAM",
     "lockstep_escher": "LockstepESCHER",
+    "lockstep_nfsp": "LockstepNFSP",
 }
 
 # Those that ask pyspiel for everything, and compile no tree.
-WITHOUT_TREE = ("lockstep_deep_cfr", "lockstep_dream", "lockstep_escher")
+WITHOUT_TREE = ("lockstep_deep_cfr", "lockstep_dream", "lockstep_escher", "lockstep_nfsp")
 
 # Flags that say nothing about networks, and what does.
 _OF_TABLES: dict[str, str] = {

@@ -7,9 +7,9 @@ algorithms: what regrets are kept in
   dream     a network per player, from single plays; another one learns baselines that take away variance
   escher    a network per player, from single plays; another one learns what histories are worth, in place of weights
   nfsp      two networks per player: best responses, from episodes, and their average
-  lockstep_deep_cfr, lockstep_dream, lockstep_escher: the same without a tree, for games that cannot be compiled; the
-            average policy is a network, and its exploitability is only bounded from below
-Those with networks need torch, and a game that has information-state tensors; all but the last three compile its tree.
+  lockstep_deep_cfr, lockstep_dream, lockstep_escher, lockstep_nfsp: the same without a tree, for games that cannot be
+            compiled; the average policy is a network, and its exploitability is only bounded from below
+Those with networks need torch, and a game that has information-state tensors; all but the last four compile its tree.
 They take the flags about limits, seed, checkpoint and output, and --set; the flags about tables are errors with them.
 At the end of --seconds the iteration under way is finished.
 

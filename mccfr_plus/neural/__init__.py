@@ -27,7 +27,12 @@ from mccfr_plus.neural.config import DeepCFRConfig, TrainingConfig
 from mccfr_plus.neural.dream_config import DREAMConfig
 from mccfr_plus.neural.escher_config import ESCHERConfig
 from mccfr_plus.neural.history import Point
-from mccfr_plus.neural.lockstep.config import LockstepDeepCFRConfig, LockstepDREAMConfig, LockstepESCHERConfig
+from mccfr_plus.neural.lockstep.config import (
+    LockstepDeepCFRConfig,
+    LockstepDREAMConfig,
+    LockstepESCHERConfig,
+    LockstepNFSPConfig,
+)
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.lockstep.dream import LockstepDREAM
     from mccfr_plus.neural.lockstep.escher import LockstepESCHER
     from mccfr_plus.neural.lockstep.network_policy import NetworkPolicy
+    from mccfr_plus.neural.lockstep.nfsp import LockstepNFSP
     from mccfr_plus.neural.nfsp import NFSP
     from mccfr_plus.neural.runner import NeuralProgress
 
@@ -46,6 +52,7 @@ _NEEDS_TORCH = {
     "DeepCFR": "mccfr_plus.neural.deep_cfr",
     "ESCHER": "mccfr_plus.neural.escher",
     "LockstepDeepCFR": "mccfr_plus.neural.lockstep.deep_cfr",
+    "LockstepNFSP": "mccfr_plus.neural.lockstep.nfsp",
     "LockstepDREAM": "mccfr_plus.neural.lockstep.dream",
     "LockstepESCHER": "mccfr_plus.neural.lockstep.escher",
     "NFSP": "mccfr_plus.neural.nfsp",
@@ -67,6 +74,8 @@ __all__ = [
     "LockstepDeepCFRConfig",
     "LockstepESCHER",
     "LockstepESCHERConfig",
+    "LockstepNFSP",
+    "LockstepNFSPConfig",
     "NFSPConfig",
     "NetworkPolicy",
     "NeuralProgress",

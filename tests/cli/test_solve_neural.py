@@ -32,6 +32,7 @@ SETTINGS = {
     "nfsp": ("--set", "episodes=300", "--set", "min_samples=20", "--set", "learn_every=32", "--set", "batch_size=32"),
     "lockstep_deep_cfr": (*_STEPS, "--set", "policy_training.train_steps=2"),
     "lockstep_dream": (*_STEPS, "--set", "policy_training.train_steps=2"),
+    "lockstep_nfsp": ("--set", "episodes=100", "--set", "min_samples=20", "--set", "learn_every=16"),
     "lockstep_escher": (*_STEPS, "--set", "value_traversals=5", "--set", "policy_training.train_steps=2"),
 }
 DEEP = ("solve", "kuhn_poker", "--algorithm=deep_cfr", *FAST, *SETTINGS["deep_cfr"], "--seed=1")

@@ -8,6 +8,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.config import RESERVOIR, DeepCFRConfig, TrainingConfig, check_training, check_whole
 from mccfr_plus.neural.dream_config import DREAMConfig
 from mccfr_plus.neural.escher_config import NETWORK, ESCHERConfig
+from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,3 +107,26 @@ class LockstepESCHERConfig(_Lockstep, ESCHERConfig):
                 f"values={self.values!r}, sampling={self.sampling!r}: those need a tree; where a game is not "
                 "enumerated there are only values='network' and sampling='uniform'."
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockstepNFSPConfig(NFSPConfig):
+    """Settings of `LockstepNFSP`: those of `NFSPConfig`, and
+
+    Args:
+        walks_at_once: How many episodes are played side by side, between which nothing is learned.
+        **others: See `NFSPConfig`; ``refresh_every`` means nothing, as networks are asked at every state.
+
+    Raises:
+        ConfigError: If a value is out of range, or two of them do not go together.
+    """
+
+    episodes: int = 1000
+    walks_at_once: int = 500
+    learn_every: int = 128
+    decision_capacity: int = 1_000_000
+    epsilon_decay: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("walks_at_once", self.walks_at_once)

@@ -16,7 +16,7 @@ from mccfr_plus.neural.lockstep.observer import Observer
 from mccfr_plus.neural.network import MLP
 from mccfr_plus.tree.game import load_game
 
-SOFTMAX, MATCHING = "softmax", "matching"
+SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
 
 
 class NetworkPolicy(openspiel_policy.Policy):
@@ -26,7 +26,8 @@ class NetworkPolicy(openspiel_policy.Policy):
         game: The game, players in turn.
         networks: One per player.
         kind: ``"softmax"`` of the outputs, or regret ``"matching"`` on them: the positive ones in proportion, or the
-            largest one's action if none is. Illegal actions are left out before that, so that what is left sums to 1.
+            largest one's action if none is; or the ``"greedy"`` action of the largest one. Illegal actions are left out
+            before that, so that what is left sums to 1.
     """
 
     def __init__(self, game: pyspiel.Game, networks: list[MLP], kind: str):
@@ -59,6 +60,8 @@ class NetworkPolicy(openspiel_policy.Policy):
             masks: ``[n, num_actions]`` bool, legal actions, at least one in each row.
         """
         outputs = outputs_of(self._networks[player], tensors)
+        if self.kind == GREEDY:
+            return greedy(outputs, masks)
         return masked_softmax(outputs, masks) if self.kind == SOFTMAX else matched(outputs, masks, is_argmax=True)
 
     def save(self, path: str | os.PathLike) -> None:
@@ -110,6 +113,13 @@ def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
     return weights / weights.sum(1, keepdims=True)
 
 
+def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns 1 at the legal action of the largest output, the first of equal ones, ``[n, num_actions]``."""
+    result = np.zeros(masks.shape)
+    result[np.arange(len(masks)), np.where(masks, outputs, -np.inf).argmax(1)] = 1.0
+    return result
+
+
 def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarray:
     """Returns regret matching over legal actions, ``[n, num_actions]``.
 
@@ -120,9 +130,5 @@ def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarr
     """
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)
-    if is_argmax:
-        fallback = np.zeros(masks.shape)
-        fallback[np.arange(len(masks)), np.where(masks, outputs, -np.inf).argmax(1)] = 1.0
-    else:
-        fallback = masks / masks.sum(1, keepdims=True)
+    fallback = greedy(outputs, masks) if is_argmax else masks / masks.sum(1, keepdims=True)
     return np.where(total > 1e-300, positive / np.where(total > 1e-300, total, 1.0), fallback)

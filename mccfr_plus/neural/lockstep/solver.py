@@ -14,26 +14,23 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.history_values import Targets
 from mccfr_plus.neural.lockstep.average_policy import trained_policy
 from mccfr_plus.neural.lockstep.estimates import backed_up
 from mccfr_plus.neural.lockstep.network_policy import MATCHING, SOFTMAX, NetworkPolicy, matched, outputs_of
-from mccfr_plus.neural.lockstep.observer import Observer
 from mccfr_plus.neural.lockstep.paths import Paths, sample_paths
 from mccfr_plus.neural.lockstep.reservoir import TensorReservoir
-from mccfr_plus.neural.runner import NeuralSolver, config_or_default
+from mccfr_plus.neural.lockstep.treeless import TreelessSolver
 from mccfr_plus.neural.training import Learner
-from mccfr_plus.rng import new_states, next_word
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.rng import new_states
 
 _PER_PLAYER = 4  # generators: of both memories, of initial parameters, of batches
 _SHARED = 3  # of histories, and two of the network of values
 
 
-class LockstepSolver(NeuralSolver):
+class LockstepSolver(TreelessSolver):
     """A solver for games that are not enumerated. A subclass says how regrets are sampled.
 
     Args:
@@ -49,20 +46,13 @@ class LockstepSolver(NeuralSolver):
     config_class: ClassVar[type]
 
     def __init__(self, game: pyspiel.Game | str, config: Any = None, seed: int | np.random.Generator | None = None):
-        self._name = type(self).__name__
-        config = config_or_default(config, self.config_class)
-        self.tree = None  # type: ignore[assignment]
-        self.game = load_game(game)
-        self.config = config
-        self._observer = Observer(self.game, self._name)
-        self._start(seed)
+        super().__init__(game, config, seed)
+        config = self.config
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
         rngs = new_states(seed, _SHARED + _PER_PLAYER * players)
         self._rng = rngs[:1].copy()
         self._power = 1.0 if config.weighting == configs.LINEAR else 0.0
-        half_range = (self.game.max_utility() - self.game.min_utility()) / 2.0
-        self._unit = half_range if config.scale_targets and half_range > 0.0 else 1.0
-        self._nodes, self._trained = np.zeros(1, np.int64), np.zeros(players + 1, np.int64)
+        self._trained = np.zeros(players + 1, np.int64)
         self._regrets, self._strategies, self._learners = [], [], []
         self._player_rngs = []
         self._averaged: tuple[int, NetworkPolicy] | None = None  # the iterations that it is of
@@ -130,10 +120,6 @@ class LockstepSolver(NeuralSolver):
         if found:
             self._learn_values(found, iteration)
 
-    def _new_rng(self) -> np.random.Generator:
-        """Returns a generator of its own for some histories."""
-        return np.random.default_rng(int(next_word(self._rng)))
-
     def _learn(self, player: int, iteration: int) -> None:
         self._begin_phase(f"training {player}")
         memory = self._regrets[player]
@@ -193,10 +179,6 @@ class LockstepSolver(NeuralSolver):
         self._values.fit(memory, iteration, histories)
         self._trained[-1] = 1
 
-    def _prepare(self) -> None:
-        for memory in self._memories().values():
-            memory.prepare()
-
     def _arrays(self) -> dict[str, np.ndarray]:
         arrays = {"rng": self._rng, "nodes": self._nodes, "trained": self._trained}
         for player, (learner, rngs) in enumerate(zip(self._learners, self._player_rngs, strict=True)):
@@ -209,22 +191,7 @@ class LockstepSolver(NeuralSolver):
         regrets = {f"player{player}/regrets": memory for player, memory in enumerate(self._regrets)}
         return regrets | {f"player{player}/strategies": memory for player, memory in enumerate(self._strategies)}
 
-    def run(self, *arguments: Any, **options: Any) -> Any:
-        if options.get("until") is not None or options.get("evaluate_every") is not None:
-            raise ConfigError(
-                f"{self._name} cannot compute an exploitability: leave until and evaluate_every out, give iterations "
-                "or seconds, and compare policies by mccfr_plus.approximate."
-            )
-        return super().run(*arguments, **options)
-
-    run.__doc__ = NeuralSolver.run.__doc__
-
     # --- asking ---
-
-    @property
-    def nodes_touched(self) -> int:
-        """Histories visited so far."""
-        return int(self._nodes[0])
 
     @property
     def losses(self) -> tuple[float | None, ...]:
