@@ -1,4 +1,4 @@
-"""DREAM, ESCHER or NFSP on a game that is not enumerated: how its average policy fares against uniform play, as it trains.
+"""DREAM, ESCHER or NFSP on a game that is not enumerated: its average policy against uniform play, as it trains.
 
     python benchmarks/lockstep.py --algorithm=dream --seconds=600
     python benchmarks/lockstep.py --algorithm=escher --game="dark_hex(num_rows=3,num_cols=3)"
@@ -40,6 +40,10 @@ flags.DEFINE_integer("seed", 1, "Of the run")
 flags.DEFINE_list("set", [], "Fields of the config, as in --set=traversals=1000")
 
 SOLVERS = {
+    "dream": (LockstepDREAM, LockstepDREAMConfig),
+    "escher": (LockstepESCHER, LockstepESCHERConfig),
+    "nfsp": (LockstepNFSP, LockstepNFSPConfig),
+}
     "dream": (LockstepDREAM, LockstepDREAMConfig),
     "escher": (LockstepESCHER, LockstepESCHERConfig),
     "nfsp": (LockstepNFSP, LockstepNFSPConfig),
