@@ -44,10 +44,6 @@ SOLVERS = {
     "escher": (LockstepESCHER, LockstepESCHERConfig),
     "nfsp": (LockstepNFSP, LockstepNFSPConfig),
 }
-    "dream": (LockstepDREAM, LockstepDREAMConfig),
-    "escher": (LockstepESCHER, LockstepESCHERConfig),
-    "nfsp": (LockstepNFSP, LockstepNFSPConfig),
-}
 
 
 def uniform(player, tensors, masks):
