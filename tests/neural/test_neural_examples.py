@@ -14,9 +14,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["deep_cfr", "dream", "escher"])
+@pytest.mark.parametrize("name", ["deep_cfr", "dream", "escher", "nfsp"])
 def test_runs_and_goes_on(name, tmp_path):
-    flags = ["--iterations=10", "--traversals=100", "--checkpoint=run.checkpoint", "--policy=kuhn.npz"]
+    size = "--episodes=1000" if name == "nfsp" else "--traversals=100"
+    flags = ["--iterations=10", size, "--checkpoint=run.checkpoint", "--policy=kuhn.npz"]
     for total in (10, 20):
         result = subprocess.run(
             [sys.executable, EXAMPLES / f"{name}.py", *flags], capture_output=True, text=True, cwd=tmp_path
