@@ -50,6 +50,8 @@ def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None) ->
         None if values.seconds is None else values.seconds - solver.seconds,
     )
     ending = run_to_limits(solver, values, claim, watch)
+    if solver.tree is None and not values.quiet:
+        print("asking for the average policy, whose networks may have to be trained", file=sys.stderr)
     if values.policy_out is not None:
         if solver.tree is None:
             solver.average_policy().save(values.policy_out)

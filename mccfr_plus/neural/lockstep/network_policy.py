@@ -11,7 +11,7 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus import checkpoint_file
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.neural.backend import torch
+from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.lockstep.observer import Observer
 from mccfr_plus.neural.network import MLP
 from mccfr_plus.tree.game import load_game
@@ -48,7 +48,8 @@ class NetworkPolicy(openspiel_policy.Policy):
         masks = np.zeros((1, self._observer.num_actions), bool)
         legal = state.legal_actions(player)
         masks[0, legal] = True
-        row = self.probabilities(player, tensors, masks)[0]
+        with torch_threads(1):  # for one row others only wait for each other
+            row = self.probabilities(player, tensors, masks)[0]
         return dict(zip(legal, row[legal].tolist(), strict=True))
 
     def probabilities(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:

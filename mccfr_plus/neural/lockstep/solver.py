@@ -15,6 +15,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.neural import config as configs
+from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.history_values import Targets
 from mccfr_plus.neural.lockstep.average_policy import trained_policy
@@ -207,19 +208,18 @@ class LockstepSolver(TreelessSolver):
         """
         if self._averaged is not None and self._averaged[0] == self.iterations:
             return self._averaged[1]
-        networks = []
-        for player, memory in enumerate(self._strategies):
-            seed = int(self._player_rngs[player][0]) ^ self.iterations
-            networks.append(
+        with torch_threads(self.config.threads):
+            networks = [
                 trained_policy(
                     memory,
                     self.game.num_distinct_actions(),
                     self.config.policy_training,
-                    seed,
+                    int(self._player_rngs[player][0]) ^ self.iterations,
                     max(self.iterations, 1),
                     f"loss of the average policy of player {player}",
                 )
-            )
+                for player, memory in enumerate(self._strategies)
+            ]
         self._averaged = (self.iterations, NetworkPolicy(self.game, networks, SOFTMAX))
         return self._averaged[1]
 
