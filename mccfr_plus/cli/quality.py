@@ -22,11 +22,12 @@ def quality_of(solver: Any, values: Any) -> dict[str, Any]:
     """
     unknown: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
     if not isinstance(solver.tree, GameTree):
-        none = {"values": [None] * solver.game.num_players(), **unknown}
+        game = solver.game if solver.tree is None else solver.tree.game
+        none = {"values": [None] * game.num_players(), **unknown}
         if values.bound_seconds == 0 or (solver.tree is not None and not solver.tree.perfect_recall):
             return none
         found = local_bound(
-            solver.game,
+            game,
             solver.average_policy(),
             values.bound_seconds,
             seed=values.seed,

@@ -302,6 +302,7 @@ def test_a_kill_changes_no_bit(start, command, path, tmp_path):
 
 def test_ctrl_c_ends_a_run_with_its_result(command, path, monkeypatch):
     """Within the third iteration, which has then not been."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells take from jobs in the background
     fit, calls = Learner.fit, []
 
     def interrupt(*arguments):
@@ -313,6 +314,7 @@ def test_ctrl_c_ends_a_run_with_its_result(command, path, monkeypatch):
         patch.setattr(Learner, "fit", interrupt)
         arguments = [flag for flag in DEEP if flag != "--quiet"]
         outcome = command(*arguments, f"--checkpoint={path}", "--iterations=9")
+    signal.signal(signal.SIGINT, before)
     assert outcome.code == 0
     assert (outcome.json["iterations"], outcome.json["interrupted"]) == (2, True)
     assert f"interrupted: {path} is of iteration 2; add --resume to go on\n" in outcome.err
