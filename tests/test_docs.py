@@ -34,6 +34,13 @@ def test_readme(tmp_path, monkeypatch, capsys):
     assert "exploitability" in capsys.readouterr().out
 
 
+def test_neural(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    run(ROOT / "docs" / "neural.md")
+    assert 0 < float(capsys.readouterr().out) < 0.6  # 2.37 for uniform play
+
+
 @pytest.mark.parametrize("name", ["add-an-estimator.md", "add-a-minimizer.md"])
 def test_guides(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
