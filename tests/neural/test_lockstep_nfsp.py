@@ -171,3 +171,44 @@ def test_bad_configs():
         LockstepNFSPConfig(walks_at_once=0)
     with pytest.raises(ConfigError, match=r"anticipatory=1\.5"):
         LockstepNFSPConfig(anticipatory=1.5)
+
+
+def test_targets_are_of_the_best_legal_action_of_the_target_network(monkeypatch):
+    solver = LockstepNFSP("phantom_ttt", SMALL, seed=1)
+    agent, draws = solver._agents[0], np.random.default_rng(1)
+    agent._target.parameters += torch.from_numpy(draws.normal(size=len(agent._target.parameters)).astype(np.float32))
+    size, count = solver._observer.size, 30
+    next_masks = draws.random((count, 9)) < 0.3
+    next_masks[:5] = False  # the game was over
+    rewards = np.where(np.arange(count) < 5, 1.0, 0.0)
+    tensors, next_tensors = (draws.integers(0, 2, (count, size)) for _ in range(2))
+    actions = draws.integers(0, 9, count)
+    agent.transitions.add(
+        tensors=tensors, actions=actions, rewards=rewards, next_tensors=next_tensors, next_masks=next_masks
+    )
+    seen = []
+    monkeypatch.setattr(agent.values, "loss_gradient", lambda *batch: seen.append([b.numpy() for b in batch]) or 0.5)
+    assert agent._learn_values(1) == 0.5
+    inputs, targets, weights = seen[0]
+    np.testing.assert_array_equal(inputs, tensors)
+    outputs = agent._target.predict(torch.from_numpy(next_tensors.astype(np.float32))).numpy()
+    for row in range(count):
+        best = outputs[row, next_masks[row]].max() if next_masks[row].any() else 0.0
+        assert targets[row, actions[row]] == pytest.approx(rewards[row] + best, abs=1e-5)
+        assert weights[row].sum() == weights[row, actions[row]] == 1
+    assert (outputs.argmax(1)[5:] != np.where(next_masks, outputs, -np.inf).argmax(1)[5:]).any()
+
+
+def test_the_target_network_is_renewed_after_so_many_updates():
+    solver = LockstepNFSP("kuhn_poker", dataclasses.replace(SMALL, target_every=3), seed=1)
+    agent = solver._agents[0]
+    paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 100, np.random.default_rng(1))
+    agent.remember(paths, 0, True, 1)
+    for update in range(1, 10):
+        before = agent._target.parameters.clone()
+        agent._counts[0] = 16 * update  # one more is due
+        agent.learn(1)
+        assert agent._counts[1] == update
+        is_new = torch.equal(agent._target.parameters, agent.values.parameters)
+        assert is_new == (update % 3 == 0)
+        assert torch.equal(before, agent._target.parameters) != is_new
