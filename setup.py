@@ -6,6 +6,7 @@ from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
 PLOT = ["matplotlib>=3.8", "bokeh>=3.4"]
+RAY = ["ray[client]>=2.54"]  # older ones listen on every interface
 
 setup(
     name="mccfr_plus",
@@ -26,9 +27,10 @@ setup(
         "tqdm>=4.60",
     ],
     extras_require={
-        "test": ["pytest>=8", "hypothesis>=6", "ruff>=0.9", "mypy>=1.10", "torch==2.13.0", *PLOT],
+        "test": ["pytest>=8", "hypothesis>=6", "ruff>=0.9", "mypy>=1.10", "torch==2.13.0", *PLOT, *RAY],
         "plot": PLOT,
         "neural": ["torch>=2.0"],
+        "ray": RAY,
     },
     entry_points={"console_scripts": ["mccfr-plus=mccfr_plus.cli.main:main"]},
     classifiers=[

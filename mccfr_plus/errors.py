@@ -39,3 +39,7 @@ class RecordError(MccfrPlusError, ValueError):
 
 class TrainingError(MccfrPlusError, ArithmeticError):
     """A network that diverged: which one, when, and what to change. The solver is as it was before that iteration."""
+
+
+class ClusterError(MccfrPlusError, RuntimeError):
+    """A cluster that cannot be reached, or whose machines cannot do the work."""

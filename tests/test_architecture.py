@@ -39,6 +39,7 @@ LAYERS = [
     {"solver", "online"},
     {"drop_in", "benchmark", "bounds", "checks", "citations", "zero_sum_value"},
     {"neural"},
+    {"distributed"},
     {"experiments"},
     {"papers"},
     {"cli"},

@@ -1,0 +1,5 @@
+"""The same solvers and comparisons on a Ray cluster. Needs the extra ``ray``: ``pip install 'mccfr_plus[ray]'``."""
+
+from mccfr_plus.distributed.cluster import Cluster
+
+__all__ = ["Cluster"]

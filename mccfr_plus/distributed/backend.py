@@ -1,0 +1,51 @@
+"""Ray, which is optional, and how it is started so that nobody else can reach it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from mccfr_plus.errors import ConfigError
+
+# Ray asks this before it looks for the machine's address: without it, what it starts listens on every interface.
+_LOCALHOST_SWITCH = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+
+
+def ray_module() -> Any:
+    """Returns the module ``ray``.
+
+    Raises:
+        ConfigError: If it is not installed.
+    """
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise ConfigError(
+            f"running on a cluster needs Ray, which cannot be imported ({error}): pip install 'mccfr_plus[ray]'"
+        ) from None
+
+
+@contextlib.contextmanager
+def on_localhost() -> Iterator[None]:
+    """Makes what Ray starts in a ``with`` block listen on localhost only, and report nothing to anybody."""
+    before = os.environ.get(_LOCALHOST_SWITCH)
+    os.environ[_LOCALHOST_SWITCH] = "0"
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray_module()
+    constants = sys.modules.get("ray._private.ray_constants")  # has read the switch when it was imported
+    was_enabled = getattr(constants, "ENABLE_RAY_CLUSTER", None)
+    if constants is not None:
+        constants.ENABLE_RAY_CLUSTER = False  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        if constants is not None:
+            constants.ENABLE_RAY_CLUSTER = was_enabled if before is not None else True  # type: ignore[attr-defined]
+        if before is None:
+            del os.environ[_LOCALHOST_SWITCH]
+        else:
+            os.environ[_LOCALHOST_SWITCH] = before

@@ -1,0 +1,286 @@
+"""A connection to a cluster: found or started, and looked at before work begins.
+
+Ray schedules, ships and tries again; here is only what it does not do: telling in seconds, and in words, why a cluster
+cannot do the work.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from mccfr_plus.distributed.backend import on_localhost, ray_module
+from mccfr_plus.distributed.versions import versions
+from mccfr_plus.errors import ClusterError, ConfigError
+
+logger = logging.getLogger("mccfr_plus")
+
+RAY = "ray"
+_CLIENT = "ray://"
+_PROBE_SECONDS = 5.0  # to reach a port
+_ANSWER_SECONDS = 60.0  # for a node to start a process and import this package
+_ROOM = 0.9  # of an object store that may be taken
+
+
+class Cluster:
+    """A connection to Ray, for the length of a ``with`` block.
+
+    Args:
+        address: ``"ray"``: what this program is connected to already; else the cluster that the environment variable
+            RAY_ADDRESS names, or that ``ray start`` has begun on this machine; else a cluster of this machine alone is
+            started, for the length of the block, listening on localhost only. ``"HOST:PORT"``: a cluster that this
+            machine is a node of. ``"ray://HOST:PORT"``: any, through Ray's client server.
+        cpus: How many CPUs a cluster that is started here offers; None: as many as the machine has.
+        imports: Modules that workers import before they load a game, such as one that registers it.
+        object_store: Bytes of shared memory of a cluster that is started here; None: what Ray finds right.
+
+    Raises:
+        ConfigError: If Ray is not installed, or the address is none.
+        ClusterError: If there is no cluster at the address, or its nodes have other versions of this package or of
+            what its results depend on.
+    """
+
+    def __init__(
+        self,
+        address: str = RAY,
+        *,
+        cpus: int | None = None,
+        imports: Sequence[str] = (),
+        object_store: int | None = None,
+    ):
+        self.address = check_address(address)
+        self.imports = tuple(imports)
+        self._cpus, self._object_store = cpus, object_store
+        self._is_own_connection = False
+        self.ray: Any = ray_module()
+
+    def __enter__(self) -> Self:
+        if not self.ray.is_initialized():
+            self._connect()
+            self._is_own_connection = True
+        try:
+            self._check_versions()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection if it was made here, and with it a cluster that was started here."""
+        if self._is_own_connection:
+            self._is_own_connection = False
+            self.ray.shutdown()
+
+    # --- connecting ---
+
+    def _connect(self) -> None:
+        address: str | None = self.address
+        if address == RAY:
+            address = self._find()
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            if address is None:
+                with on_localhost():
+                    self.ray.init(
+                        "local",
+                        num_cpus=self._cpus,
+                        object_store_memory=self._object_store,
+                        include_dashboard=False,
+                        **quiet,
+                    )
+                return
+            _probe(address)
+            self.ray.init(address, **quiet)
+        except ClusterError:
+            raise
+        except Exception as error:  # Ray raises all sorts, RuntimeError if versions differ
+            where = "on this machine" if address is None else f"at {address}"
+            raise ClusterError(f"cannot connect to Ray {where}: {_first_lines(error)}") from None
+
+    def _find(self) -> str | None:
+        """Returns the address of a cluster that somebody has started, or None."""
+        named = os.environ.get("RAY_ADDRESS")
+        if named and named != "local":
+            return named if named.startswith(_CLIENT) else check_address(named)
+        services = sys.modules.get("ray._private.services")
+        try:
+            found = None if services is None else services.canonicalize_bootstrap_address(None)
+        except (AttributeError, ConnectionError, ValueError):
+            return None
+        if found is not None:
+            try:
+                _probe(found)
+            except ClusterError:
+                logger.warning("a Ray cluster has run at %s and does not answer any more: one is started here.", found)
+                return None
+        return found
+
+    # --- looking at it ---
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        """What Ray tells of every node that is alive."""
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+    @property
+    def cpus(self) -> int:
+        """How many CPUs all nodes offer together."""
+        return int(self.ray.cluster_resources().get("CPU", 0))
+
+    def on_every_node(self, what: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Returns what a function returns on every node, by the node's name.
+
+        Args:
+            what: A function defined within another one, so that nodes need not be able to import it. What it raises is
+                returned, as a text.
+            *arguments: Its arguments.
+
+        Raises:
+            ClusterError: If a node does not answer.
+        """
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        task = self.ray.remote(_caught(what))
+        tasks = {}
+        for node in self.nodes:
+            name = f"{node['NodeManagerHostname']} ({node['NodeID'][:8]})"
+            where = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
+            tasks[name] = task.options(num_cpus=0, scheduling_strategy=where).remote(*arguments)
+        answers = {}
+        for name, reference in tasks.items():
+            try:
+                answers[name] = self.ray.get(reference, timeout=_ANSWER_SECONDS)
+            except Exception as error:
+                raise ClusterError(f"node {name} of the cluster does not answer: {_first_lines(error)}") from None
+        return answers
+
+    def _check_versions(self) -> None:
+        def ask() -> dict[str, str]:
+            from mccfr_plus.distributed.versions import versions
+
+            return versions()
+
+        here = versions()
+        for node, found in self.on_every_node(ask).items():
+            if isinstance(found, str):
+                raise ClusterError(
+                    f"node {node} cannot import this package: {found}. Install the same version there: "
+                    f"mccfr_plus {here['mccfr_plus']}."
+                )
+            for name, version in here.items():
+                if found[name] != version:
+                    raise ClusterError(
+                        f"node {node} has {name} {found[name]}, and this program {version}: results would not be the "
+                        "same. Install the same version on every machine."
+                    )
+
+    def check_game(self, game: str) -> None:
+        """Makes sure that every node can load a game.
+
+        Raises:
+            ClusterError: If one cannot.
+        """
+        for node, problem in self.on_every_node(_loading(), game, self.imports).items():
+            if problem is not None:
+                raise ClusterError(
+                    f"node {node} cannot load {game!r}, which this program can: {problem} If a module of yours "
+                    "registers the game, workers must import it, too: name it with imports=('MODULE',), or on the "
+                    "command line with --worker_import=MODULE; each node must find it, by PYTHONPATH for example."
+                )
+
+    def check_room(self, size: int, what: str) -> None:
+        """Makes sure that the shared memory of every node that has CPUs can hold something.
+
+        Args:
+            size: In bytes.
+            what: How it is called in the error.
+
+        Raises:
+            ClusterError: If one cannot.
+        """
+        for node in self.nodes:
+            room = node["Resources"].get("object_store_memory", 0.0)
+            if node["Resources"].get("CPU", 0) and size > _ROOM * room:
+                raise ClusterError(
+                    f"{what} takes {size / 2**20:,.0f} MiB, and the object store of node "
+                    f"{node['NodeManagerHostname']} ({node['NodeID'][:8]}) has {room / 2**20:,.0f} MiB: start Ray "
+                    "there with a larger --object-store-memory, which is a number of bytes."
+                )
+
+    def check_workers(self, workers: int) -> None:
+        """Warns if there are fewer CPUs than workers, who then wait until the cluster has grown."""
+        if workers > self.cpus:
+            logger.warning(
+                "workers=%s, and the cluster has %s CPUs: the others wait until it has more.", workers, self.cpus
+            )
+
+
+def check_address(address: Any) -> str:
+    """Returns the address of a cluster, if it has the form of one.
+
+    Raises:
+        ConfigError: If it does not.
+    """
+    if address == RAY:
+        return RAY
+    match = re.fullmatch(r"(?:ray://)?([^/\s]+):(\d{1,5})", address) if isinstance(address, str) else None
+    if match is None or not 0 < int(match[2]) < 2**16:
+        raise ConfigError(f"cluster={address!r}: give 'ray', 'ray://HOST:PORT', or 'HOST:PORT'.")
+    return address
+
+
+def _probe(address: str) -> None:
+    """Raises ClusterError if nothing listens at an address: Ray would try for minutes."""
+    host, _, port = address.removeprefix(_CLIENT).rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
+    except OSError as error:
+        hint = "the port of Ray's client server, usually 10001" if address.startswith(_CLIENT) else "the GCS's port"
+        raise ClusterError(
+            f"no cluster at {address}: {error.strerror or error}. Look whether `ray start --head` has been run there, "
+            f"and whether the port is right ({hint}) and open."
+        ) from None
+
+
+def _caught(what: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*arguments: Any) -> Any:
+        try:
+            return what(*arguments)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+
+    return run
+
+
+def _loading() -> Callable[..., str | None]:
+    def load(game: str, imports: tuple[str, ...]) -> str | None:
+        import importlib
+
+        from mccfr_plus.errors import MccfrPlusError
+        from mccfr_plus.tree.game import load_game
+
+        for name in imports:
+            importlib.import_module(name)
+        try:
+            load_game(game)
+        except MccfrPlusError as error:
+            return str(error)
+        return None
+
+    return load
+
+
+def _first_lines(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:3])[:400] or type(error).__name__
