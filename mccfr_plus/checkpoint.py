@@ -34,6 +34,7 @@ _COMMON = {
     "baseline": "baseline",
     "alternating": "alternating",
     "batch": "batch",
+    "chunks": "number of chunks per gradient",
     "threads": "number of threads",
     "thread_mode": "thread_mode",
     "keys": "kind of keys",
@@ -88,6 +89,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     if "algorithm" in header:
         name = header["algorithm"]
         raise CheckpointError(f"{path} holds a run of {name}: load it with mccfr_plus.neural.{name}.load.")
+    header.setdefault("chunks", None)  # files of versions that knew no distributed solvers
     missing = (set(_COMMON) | _TOLD) - set(header)
     if missing:
         raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
@@ -190,6 +192,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "baseline": describe(solver.baseline, "baseline"),
         "alternating": bool(solver.alternating),
         "batch": int(solver.batch),
+        "chunks": getattr(solver, "chunks", None),  # of a distributed solver
         "threads": int(solver.threads),
         "thread_mode": solver.thread_mode if solver.threads > 1 else None,
         "keys": tree.keys.kind if isinstance(tree, GrownTree) else None,

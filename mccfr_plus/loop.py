@@ -305,18 +305,38 @@ def runner(estimator: Estimator, minimizer: Minimizer, averaging: PowerAverage) 
     Raises:
         ConfigError: If a part that is not built in has no kernel.
     """
-    if estimator.kernel is None and estimator.scheme == Scheme.CUSTOM:
-        raise ConfigError(f"{estimator!r} has no kernel: give its class one; see mccfr_plus.Estimator.")
-    if minimizer.kernel is None and minimizer.rule == Rule.CUSTOM:
-        raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
-    replacements = {}
+    replacements = {"estimate": estimator_kernel_of(estimator), **update_kernels_of(minimizer, averaging)}
+    own = {name: part for name, part in replacements.items() if part is not None}
+    return rebind(run, loop=rebind(loop, **own)) if own else run
+
+
+def estimator_kernel_of(estimator: Estimator) -> Callable | None:
+    """Returns what takes the place of `estimate` if an estimator is not built in; None if it is.
+
+    Raises:
+        ConfigError: If it is not built in and has no kernel.
+    """
     if estimator.kernel is not None:
-        replacements["estimate"] = rebind(without_visits, estimator_kernel=estimator.kernel)
+        return rebind(without_visits, estimator_kernel=estimator.kernel)
+    if estimator.scheme == Scheme.CUSTOM:
+        raise ConfigError(f"{estimator!r} has no kernel: give its class one; see mccfr_plus.Estimator.")
+    return None
+
+
+def update_kernels_of(minimizer: Minimizer, averaging: PowerAverage) -> dict[str, Callable | None]:
+    """Returns what takes the places of `minimize` and `accumulate`, each None if its part is built in.
+
+    Raises:
+        ConfigError: If a minimizer is not built in and has no kernel.
+    """
+    own: dict[str, Callable | None] = {"minimize": None, "accumulate": None}
     if minimizer.kernel is not None:
-        replacements["minimize"] = rebind(minimize, update_infoset=minimizer.kernel, prepare=nothing_to_prepare)
+        own["minimize"] = rebind(minimize, update_infoset=minimizer.kernel, prepare=nothing_to_prepare)
+    elif minimizer.rule == Rule.CUSTOM:
+        raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
     if averaging.kernel is not None:
-        replacements["accumulate"] = rebind(own_accumulate, average_kernel=averaging.kernel)
-    return rebind(run, loop=rebind(loop, **replacements)) if replacements else run
+        own["accumulate"] = rebind(own_accumulate, average_kernel=averaging.kernel)
+    return own
 
 
 def estimator_kernel(parameters, guide, tree, strategy, workspace, player):

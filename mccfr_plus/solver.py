@@ -128,7 +128,10 @@ class Solver:
         self._tree_to_evaluate: GameTree | None = None
         places = tree_for(game, TreeOptions(tree, memory, keys), self._combination)
         self._combination.check_game(places)
-        self._engine = Engine(self._combination, places, rngs)
+        self._engine = self._new_engine(places, rngs)
+
+    def _new_engine(self, tree: GameTree | GrownTree, rngs: np.ndarray) -> Engine:
+        return Engine(self._combination, tree, rngs)
 
     @property
     def _combination(self) -> Combination:

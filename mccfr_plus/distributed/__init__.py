@@ -1,5 +1,6 @@
 """The same solvers and comparisons on a Ray cluster. Needs the extra ``ray``: ``pip install 'mccfr_plus[ray]'``."""
 
 from mccfr_plus.distributed.cluster import Cluster
+from mccfr_plus.distributed.solver import DistributedSolver
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "DistributedSolver"]

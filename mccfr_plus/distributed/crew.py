@@ -1,0 +1,121 @@
+"""Who samples the chunks of a round: this process, or actors on a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from mccfr_plus.distributed.chunk import Chunk
+from mccfr_plus.distributed.cluster import Cluster
+from mccfr_plus.distributed.sampler import Sampler, Task, as_read
+from mccfr_plus.errors import ClusterError
+from mccfr_plus.tree.arrays import TreeArrays
+
+
+class Crew(Protocol):
+    """Samples the chunks of rounds."""
+
+    def prepare(self) -> None:
+        """Compiles the kernels, if that is to be done."""
+
+    def sample(
+        self, strategy: np.ndarray, guide: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
+    ) -> Iterator[Chunk]:
+        """Yields what comes out of the chunks of a round, in their order; see `Sampler.sample`."""
+
+    def close(self) -> None:
+        """Ends what was started."""
+
+
+class OwnProcess:
+    """This process, one chunk after another.
+
+    Args:
+        arrays: The tree's.
+        task: What is sampled.
+    """
+
+    def __init__(self, arrays: TreeArrays, task: Task):
+        self._sampler = Sampler(arrays, task)
+
+    def prepare(self) -> None:
+        self._sampler.prepare()
+
+    def sample(
+        self, strategy: np.ndarray, guide: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
+    ) -> Iterator[Chunk]:
+        return (self._sampler.sample(strategy, guide, players, iteration, chunk) for chunk in range(chunks))
+
+    def close(self) -> None:
+        pass
+
+
+class _SamplingActor(Sampler):
+    """A sampler that takes the tree out of shared memory."""
+
+    def __init__(self, tree: list[Any], task: Task):
+        import ray
+
+        super().__init__(TreeArrays(*ray.get(tree[0])), task)
+
+    def process(self) -> int:
+        """Returns the number of the process."""
+        return os.getpid()
+
+
+class Actors:
+    """Actors on a cluster, each with its share of the chunks; Ray starts those anew that are lost, with what they did.
+
+    The tree is in shared memory once per node.
+
+    Args:
+        cluster: The cluster, connected.
+        workers: How many actors, each with one CPU.
+        arrays: The tree's.
+        task: What is sampled.
+
+    Raises:
+        ClusterError: If a node has no room for the tree.
+    """
+
+    def __init__(self, cluster: Cluster, workers: int, arrays: TreeArrays, task: Task):
+        self._ray = cluster.ray
+        num_bytes = sum(array.nbytes for array in arrays)
+        strategies = 2 * 8 * int(arrays.slot_range[-1])  # the last round's may still be there
+        cluster.check_room(num_bytes + strategies, "the tree with two strategies")
+        cluster.check_workers(workers)
+        self._tree = self._ray.put(tuple(as_read(array) for array in arrays))
+        actor = self._ray.remote(_SamplingActor).options(num_cpus=1, max_restarts=-1, max_task_retries=-1)
+        # In a list, a reference is handed over as it is: actors that are started anew read it again.
+        self.actors: Sequence[Any] = [actor.remote([self._tree], task) for _ in range(workers)]
+
+    def prepare(self) -> None:
+        self._get(self.actors[0].prepare.remote())  # alone: the others find on disk what it has compiled
+        for reference in [actor.prepare.remote() for actor in self.actors[1:]]:
+            self._get(reference)
+
+    def sample(
+        self, strategy: np.ndarray, guide: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
+    ) -> Iterator[Chunk]:
+        shared = self._ray.put(strategy)
+        guiding = self._ray.put(guide)
+        waiting = [
+            self.actors[chunk % len(self.actors)].sample.remote(shared, guiding, players, iteration, chunk)
+            for chunk in range(chunks)
+        ]
+        while waiting:
+            yield self._get(waiting.pop(0))
+
+    def close(self) -> None:
+        for actor in self.actors:
+            self._ray.kill(actor)
+        self.actors, self._tree = [], None
+
+    def _get(self, reference: Any) -> Any:
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            raise ClusterError(f"a worker of the cluster has failed: {error}") from None

@@ -1,0 +1,185 @@
+"""The solver whose walks are made by many processes, on one machine or many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus import checkpoint as checkpoints
+from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.distributed.cluster import RAY, Cluster, check_address
+from mccfr_plus.distributed.crew import Actors, Crew, OwnProcess
+from mccfr_plus.distributed.engine import DistributedEngine
+from mccfr_plus.distributed.sampler import Task
+from mccfr_plus.engine import Engine
+from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.estimators import Estimator
+from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.solver import Solver
+from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.grown_tree import GrownTree
+
+LOCAL = "local"
+
+
+class DistributedSolver(Solver):
+    """A `Solver` whose gradients are sampled by workers on a Ray cluster.
+
+    In every round, workers get the current strategy, make a fixed number of chunks of walks, each with a random stream
+    of its own, and send back sparse sums. These are added up in the order of chunks, and the minimizer acts. That is a
+    batch in the sense of Farina, Kroer, Sandholm 2020, section 6 (the mean of estimates), without bias. Results depend
+    on the seed, on `chunks` and on `walks`: not on the number of workers, on which of them is faster, or on one that
+    dies.
+
+    It runs, is evaluated and writes checkpoints like a `Solver`. Close it after use, or use it in a ``with`` block.
+
+    Args:
+        game: A `pyspiel.Game`, a game string, or a `GameTree`. It must fit into the memory of each machine; workers
+            get the compiled tree, and need not know the game.
+        estimator: See `Solver`; one that samples.
+        minimizer: See `Solver`.
+        averaging: See `Solver`.
+        alternating: See `Solver`. False halves the number of rounds of an iteration for two players: all players'
+            walks are made under one strategy.
+        chunks: How many chunks make one gradient. At least the number of workers, or some have nothing to do; several
+            times as many if some are slower than others.
+        walks: How many walks make a chunk.
+        seed: An integer for a repeatable run, a numpy generator, or None.
+        workers: How many processes sample, each with one CPU.
+        cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"``: this process does all by itself,
+            with the same results.
+
+    Raises:
+        GameError: If the game cannot be compiled, or a part is wrong for it; BudgetError if it is too large.
+        ConfigError: If a part is unknown, parameters are out of range, or parts do not go together.
+
+    Example:
+        >>> from mccfr_plus.distributed import DistributedSolver
+        >>> with DistributedSolver("kuhn_poker", chunks=4, walks=100, seed=1, cluster="local") as solver:
+        ...     solver.run(200).exploitability() < 0.01
+        True
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str | GameTree,
+        estimator: Estimator | str = "external",
+        minimizer: Minimizer | str = "rm",
+        averaging: PowerAverage | str | None = None,
+        *,
+        alternating: bool | None = None,
+        chunks: int = 8,
+        walks: int = 1000,
+        seed: int | np.random.Generator | None = None,
+        workers: int = 2,
+        cluster: Cluster | str = RAY,
+    ):
+        for name, value in (("chunks", chunks), ("walks", walks), ("workers", workers)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ConfigError(f"{name}={value!r}: must be a whole number, at least 1.")
+        if not isinstance(cluster, Cluster) and cluster != LOCAL:
+            check_address(cluster)
+        self.chunks, self.walks, self.workers = int(chunks), int(walks), int(workers)
+        self._cluster = cluster
+        self._own_cluster: Cluster | None = None
+        super().__init__(
+            game,
+            estimator,
+            minimizer,
+            averaging,
+            alternating=alternating,
+            batch=self.chunks * self.walks,
+            seed=seed,
+            tree="compiled",
+        )
+
+    def _new_engine(self, tree: GameTree | GrownTree, rngs: np.ndarray) -> Engine:
+        if self.estimator.keeps_values:
+            raise ConfigError(
+                f"estimator={self.estimator.short_name!r} in a distributed solver: its walks write to a table of the "
+                "values of histories, which every worker would have to share. Use external or outcome."
+            )
+        assert isinstance(tree, GameTree)
+        return DistributedEngine(self._combination, tree, rngs, self.chunks, self._new_crew)
+
+    def _new_crew(self, arrays: TreeArrays, task: Task) -> Crew:
+        if self._cluster == LOCAL:
+            return OwnProcess(arrays, task)
+        cluster = self._cluster
+        if not isinstance(cluster, Cluster):
+            cluster = self._own_cluster = Cluster(cluster, cpus=max(self.workers, os.cpu_count() or 1))
+            cluster.__enter__()
+        return Actors(cluster, self.workers, arrays, task)
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Ends the workers, and the connection if it was made here. The results stay; `run` would begin anew."""
+        engine = self._engine
+        assert isinstance(engine, DistributedEngine)
+        try:
+            engine.close()
+        finally:
+            if self._own_cluster is not None:
+                self._own_cluster.close()
+                self._own_cluster = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- checkpoints ---
+
+    @classmethod
+    def from_checkpoint(  # type: ignore[override]
+        cls,
+        path: str | os.PathLike,
+        game: pyspiel.Game | str | GameTree | None = None,
+        *,
+        workers: int = 2,
+        cluster: Cluster | str = RAY,
+    ) -> Self:
+        """Returns a solver as it was when a checkpoint was written.
+
+        Args:
+            path: The checkpoint.
+            game: Its game, or the tree if it is compiled already; None: the game that the file names.
+            workers: See `DistributedSolver`; it need not be what it was.
+            cluster: Likewise.
+
+        Raises:
+            CheckpointError: If the file is no checkpoint or damaged, of another game, of a solver that is not
+                distributed, or of parts that are not built in.
+            GameError: If the game cannot be loaded or compiled.
+        """
+        header = checkpoints.read_header(path)
+        if header["chunks"] is None:
+            raise CheckpointError(f"{path} was written by a solver that is not distributed: load it with Solver.")
+        arguments = _arguments_of(path, header)
+        solver = cls(header["game"] if game is None else game, **arguments, workers=workers, cluster=cluster)
+        solver.restore(path)
+        return solver
+
+    def __repr__(self) -> str:
+        return (
+            f"DistributedSolver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
+            f"averaging={self.averaging!r}, alternating={self.alternating!r}, chunks={self.chunks!r}, "
+            f"walks={self.walks!r}, workers={self.workers!r})"
+        )
+
+
+def _arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, Any]:
+    known: Sequence[str] = ("estimator", "minimizer", "averaging", "alternating", "seed")
+    arguments = checkpoints.arguments_of(path, header)
+    chunks = header["chunks"]
+    return {name: arguments[name] for name in known} | {"chunks": chunks, "walks": header["batch"] // chunks}

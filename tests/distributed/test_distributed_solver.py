@@ -1,0 +1,268 @@
+"""Results depend on the seed and the plan of chunks alone; chunks are batches; what cannot work is said at once."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from mccfr_plus import (
+    CheckpointError,
+    ConfigError,
+    ExternalSampling,
+    GameError,
+    OutcomeSampling,
+    Solver,
+    compile_game,
+)
+from mccfr_plus.distributed import DistributedSolver
+from mccfr_plus.distributed.crew import Actors
+from mccfr_plus.distributed.engine import DistributedEngine
+from mccfr_plus.distributed.streams import stream_of
+
+# Estimator, minimizer, average, alternating: every way of averaging, every guide, shared walks, own parts.
+KINDS = {
+    "lazy": ("external", "rm", None, None),
+    "simultaneous": ("external", "rm+", None, False),
+    "visits": ("external", "dcfr", "stochastic", None),
+    "drawn": ("external(once=True)", "rm", "sampled", None),
+    "own walk": ("outcome", "rm", "stochastic", None),
+    "shared": ("outcome(shared=True)", "rm", None, None),
+    "average guides": ("average_strategy", "rm", None, None),
+    "regrets guide": ("external", "dcfr_pruning", None, None),
+    "whole sequences": ("balanced", "ftrl", None, None),
+    "chance": ("chance", "prm+", None, None),
+}
+
+
+def solver_of(kind="lazy", game="kuhn_poker", **changes):
+    estimator, minimizer, averaging, alternating = KINDS[kind]
+    arguments = {"alternating": alternating, "chunks": 5, "walks": 7, "seed": 3, "cluster": "local"}
+    return DistributedSolver(game, estimator, minimizer, averaging, **arguments | changes)
+
+
+def bits(solver):
+    engine = solver._engine
+    return {name: np.array(array).tobytes() for name, array in engine.state().items()} | {
+        "policy": solver.average_strategy().tobytes()
+    }
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_the_same_bits_with_any_number_of_workers(cluster, workers):
+    with solver_of() as alone, solver_of(workers=workers, cluster=cluster) as together:
+        assert bits(together.run(6)) == bits(alone.run(6))
+        assert len(together._engine._crew.actors) == workers
+
+
+@pytest.mark.parametrize("kind", list(KINDS)[1:])
+def test_the_same_bits_with_other_parts(cluster, kind):
+    with solver_of(kind) as alone, solver_of(kind, cluster=cluster) as together:
+        assert bits(together.run(4)) == bits(alone.run(4))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_converges_as_batches_do(kind):
+    """The mean over chunks is the mean over a batch: not the same draws, but about the same exploitability."""
+    estimator, minimizer, averaging, alternating = KINDS[kind]
+    whole = Solver("kuhn_poker", estimator, minimizer, averaging, alternating=alternating, batch=200, seed=1)
+    with solver_of(kind, chunks=4, walks=50, seed=1) as chunks:
+        found, expected = chunks.run(300).exploitability(), whole.run(300).exploitability()
+    assert found < 3 * expected + 0.01
+    assert chunks.nodes_touched == pytest.approx(whole.nodes_touched, rel=0.05)
+
+
+@pytest.mark.parametrize("averaging", ["lazy", "stochastic", "optimistic"])
+@pytest.mark.parametrize("estimator", [OutcomeSampling(shared=True), ExternalSampling()])
+def test_one_chunk_is_a_batch_bit_for_bit(estimator, averaging):
+    """With one chunk and the stream's state in its generator, the solver in this process makes the same walks.
+
+    A walk for one player does so in player 0's turn; what serves all players, in the whole iteration.
+    """
+    shared = estimator.updates_all_players
+    inside = Solver("leduc_poker", estimator, "rm", averaging, batch=11, seed=5)
+    with solver_of(game="leduc_poker", chunks=1, walks=11, seed=5) as outside:
+        outside = DistributedSolver(
+            "leduc_poker", estimator, "rm", averaging, chunks=1, walks=11, seed=5, cluster="local"
+        )
+        seed = int(outside._engine._seed[0])
+        slots = outside.tree.num_slots if shared else int(outside.tree.arrays.slot_range[1])
+        for iteration in range(1, 6 if shared else 2):
+            inside._engine.workspaces[0].rng[:] = stream_of(seed, iteration, 0, 0)
+            inside.iteration()
+            outside.iteration()
+            assert (inside.current_strategy()[:slots] == outside.current_strategy()[:slots]).all()
+            assert (inside._engine.tables[:, :slots] == outside._engine.tables[:, :slots]).all()
+            if shared:
+                assert np.allclose(inside.average_strategy(), outside.average_strategy(), rtol=1e-12, atol=0)
+                assert inside.nodes_touched == outside.nodes_touched
+
+
+def test_every_chunk_has_a_stream_of_its_own():
+    """Chunks that drew the same would have the variance of one: their mean must have less."""
+
+    def spread(chunks, walks):
+        tables = []
+        for seed in range(200):
+            with solver_of(chunks=chunks, walks=walks, seed=seed) as solver:
+                solver.iteration()
+                tables.append(solver._engine.tables[0].copy())
+        return np.var(tables, axis=0).sum()
+
+    one, eight, together = spread(1, 1), spread(8, 1), spread(1, 8)
+    assert eight == pytest.approx(one / 8, rel=0.4)
+    assert together == pytest.approx(one / 8, rel=0.4)
+
+
+def test_the_mean_of_chunks_is_the_exact_gradient():
+    """Regrets of the first iteration, over many seeds, against those of full traversals (6 standard errors)."""
+    exact = Solver("kuhn_poker", "full", "rm", alternating=False)
+    exact.iteration()
+    found = []
+    for seed in range(300):
+        with solver_of("simultaneous", chunks=3, walks=2, seed=seed) as solver:
+            solver.minimizer  # noqa: B018
+            found.append(_first_regrets(seed))
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
+    assert (np.abs(mean - exact._engine.tables[0]) <= 6 * error + 1e-12).all()
+
+
+def _first_regrets(seed):
+    with DistributedSolver(
+        "kuhn_poker", "external", "rm", alternating=False, chunks=3, walks=2, seed=seed, cluster="local"
+    ) as solver:
+        solver.iteration()
+        return solver._engine.tables[0].copy()
+
+
+def test_a_worker_killed_within_a_round(cluster):
+    plan = {"game": "leduc_poker", "chunks": 8, "walks": 150_000}
+    with solver_of(**plan) as alone, solver_of(**plan, workers=2, cluster=cluster) as together:
+        expected = bits(alone.run(2))
+        together.iteration()
+        crew = together._engine._crew
+        assert isinstance(crew, Actors)
+        victim = cluster.ray.get(crew.actors[1].process.remote())
+        killer = threading.Timer(0.15, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        together.iteration()
+        killer.join()
+        assert cluster.ray.get(crew.actors[1].process.remote()) != victim
+        assert bits(together) == expected
+
+
+def test_a_driver_that_goes_on_from_its_checkpoint(cluster, tmp_path):
+    file = tmp_path / "kuhn.checkpoint"
+    with solver_of() as alone:
+        expected = bits(alone.run(9))
+    with solver_of(workers=2, cluster=cluster) as first:
+        first.run(4, checkpoint=file)
+    with DistributedSolver.from_checkpoint(file, workers=1, cluster=cluster) as second:
+        assert second.iterations == 4
+        assert (second.chunks, second.walks, second.seed) == (5, 7, 3)
+        assert bits(second.run(5)) == expected
+
+
+def test_an_iteration_cut_short_goes_on_at_its_turn(tmp_path):
+    class Stop(Exception):
+        pass
+
+    with solver_of() as whole, solver_of() as cut:
+        expected = bits(whole.run(3))
+        cut.run(1)
+        crew, calls = cut._engine._crew, []
+        sample = crew.sample
+
+        def failing(strategy, guide, players, iteration, chunks):
+            for chunk in sample(strategy, guide, players, iteration, chunks):
+                calls.append(players)
+                if len(calls) == 8:  # within the second player's turn
+                    raise Stop
+                yield chunk
+
+        crew.sample = failing
+        with pytest.raises(Stop):
+            cut.run(2)
+        cut.save_checkpoint(tmp_path / "cut.checkpoint")
+        assert bits(cut.run(2)) == expected
+        with DistributedSolver.from_checkpoint(tmp_path / "cut.checkpoint", cluster="local") as loaded:
+            assert bits(loaded.run(2)) == expected
+
+
+def test_workers_need_not_know_the_game(cluster):
+    """They get the tree: a game that only this program knows is sampled all the same."""
+    import pyspiel
+
+    tree = compile_game(pyspiel.load_game("kuhn_poker"))
+    with solver_of(game=tree, cluster=cluster) as together, solver_of() as alone:
+        assert bits(together.run(2)) == bits(alone.run(2))
+
+
+def test_what_is_sent_is_sparse():
+    """A chunk of one walk sends what that walk has touched, and not a table."""
+    with solver_of(game="leduc_poker", chunks=1, walks=1) as solver:
+        solver.iteration()
+        assert 0 < solver._engine.bytes_received < 8 * solver.tree.num_slots / 10
+
+
+def test_limits_and_progress_are_those_of_a_solver():
+    told = []
+    with solver_of() as solver:
+        solver.run(seconds=0.3, callback=told.append)
+        assert told[-1].iterations == solver.iterations > 1
+        assert solver.run(until=0.2).exploitability() <= 0.2
+
+
+@pytest.mark.parametrize("name", ["chunks", "walks", "workers"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True])
+def test_counts_that_make_no_sense(name, value):
+    with pytest.raises(ConfigError, match=f"{name}={value!r}: must be a whole number, at least 1"):
+        solver_of(**{name: value})
+
+
+@pytest.mark.parametrize("estimator", ["full", "escher"])
+def test_estimators_that_cannot_be_shared_out(estimator):
+    with pytest.raises(ConfigError, match=f"estimator='{estimator}'"):
+        DistributedSolver("kuhn_poker", estimator, cluster="local")
+
+
+def test_a_cluster_that_makes_no_sense():
+    with pytest.raises(ConfigError, match="cluster='nowhere': give 'ray'"):
+        solver_of(cluster="nowhere")
+
+
+def test_a_game_that_cannot_be_compiled():
+    with pytest.raises(GameError):
+        solver_of(game="dark_hex")
+
+
+def test_checkpoints_of_other_plans(tmp_path):
+    file, other = tmp_path / "five.checkpoint", tmp_path / "none.checkpoint"
+    with solver_of() as solver:
+        solver.run(2, checkpoint=file)
+    Solver("kuhn_poker", seed=3, batch=35).run(2, checkpoint=other)
+    with solver_of(chunks=7, walks=5) as solver, pytest.raises(CheckpointError, match="number of chunks .* is 5, .* 7"):
+        solver.restore(file)
+    with pytest.raises(CheckpointError, match="is not distributed: load it with Solver"):
+        DistributedSolver.from_checkpoint(other)
+    with pytest.raises(CheckpointError, match="number of chunks .* is 5"):
+        Solver("kuhn_poker", seed=3, batch=35).restore(file)
+
+
+def test_a_solver_cannot_be_copied():
+    with solver_of() as solver, pytest.raises(TypeError, match="write a checkpoint"):
+        DistributedEngine.__getstate__(solver._engine)
+
+
+def test_it_may_be_closed_and_run_on(cluster):
+    with solver_of() as alone:
+        expected = bits(alone.run(4))
+    solver = solver_of(cluster=cluster)
+    solver.run(2)
+    solver.close()
+    begin = time.perf_counter()
+    assert bits(solver.run(2)) == expected
+    solver.close()
+    assert time.perf_counter() - begin < 60
