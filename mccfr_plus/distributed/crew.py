@@ -53,13 +53,29 @@ class OwnProcess:
         pass
 
 
-class _SamplingActor(Sampler):
-    """A sampler that takes the tree out of shared memory."""
+class _SamplingActor:
+    """A sampler that gets the tree with every task: so it stays in shared memory, also if an actor begins anew.
 
-    def __init__(self, tree: list[Any], task: Task):
-        import ray
+    Args:
+        task: What is sampled.
+    """
 
-        super().__init__(TreeArrays(*ray.get(tree[0])), task)
+    def __init__(self, task: Task):
+        self._task = task
+        self._sampler: Sampler | None = None
+
+    def _sampler_on(self, tree: tuple[np.ndarray, ...]) -> Sampler:
+        if self._sampler is None:
+            self._sampler = Sampler(TreeArrays(*tree), self._task)
+        return self._sampler
+
+    def prepare(self, tree: tuple[np.ndarray, ...]) -> None:
+        """Does what `Sampler.prepare` does."""
+        self._sampler_on(tree).prepare()
+
+    def sample(self, tree: tuple[np.ndarray, ...], *arguments: Any) -> Chunk:
+        """Does what `Sampler.sample` does."""
+        return self._sampler_on(tree).sample(*arguments)
 
     def process(self) -> int:
         """Returns the number of the process."""
@@ -89,12 +105,11 @@ class Actors:
         cluster.check_workers(workers)
         self._tree = self._ray.put(tuple(as_read(array) for array in arrays))
         actor = self._ray.remote(_SamplingActor).options(num_cpus=1, max_restarts=-1, max_task_retries=-1)
-        # In a list, a reference is handed over as it is: actors that are started anew read it again.
-        self.actors: Sequence[Any] = [actor.remote([self._tree], task) for _ in range(workers)]
+        self.actors: Sequence[Any] = [actor.remote(task) for _ in range(workers)]
 
     def prepare(self) -> None:
-        self._get(self.actors[0].prepare.remote())  # alone: the others find on disk what it has compiled
-        for reference in [actor.prepare.remote() for actor in self.actors[1:]]:
+        self._get(self.actors[0].prepare.remote(self._tree))  # alone: the others find on disk what it has compiled
+        for reference in [actor.prepare.remote(self._tree) for actor in self.actors[1:]]:
             self._get(reference)
 
     def sample(
@@ -103,7 +118,7 @@ class Actors:
         shared = self._ray.put(strategy)
         guiding = self._ray.put(guide)
         waiting = [
-            self.actors[chunk % len(self.actors)].sample.remote(shared, guiding, players, iteration, chunk)
+            self.actors[chunk % len(self.actors)].sample.remote(self._tree, shared, guiding, players, iteration, chunk)
             for chunk in range(chunks)
         ]
         while waiting:

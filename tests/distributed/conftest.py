@@ -1,4 +1,4 @@
-"""A cluster for all tests of a module: one node on this machine, with more CPUs than it has, so that workers wait less."""
+"""A cluster for all tests: one node on this machine, with more CPUs than it has, so that workers need not wait."""
 
 import os
 import sys
