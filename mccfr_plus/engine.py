@@ -26,7 +26,7 @@ from mccfr_plus.tree.growth import INFOSETS_FULL, INTERRUPTED, NODES_FULL
 from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, STEP, WALKS_DONE, Workspace, begin_turn_anew, new_workspace
 
 # What these write at an infoset depends on that infoset alone.
-_LOCAL_RULES = (
+LOCAL_RULES = (
     Rule.REGRET_MATCHING,
     Rule.REGRET_MATCHING_PLUS,
     Rule.DISCOUNTED,
@@ -154,7 +154,7 @@ class Engine:
             and self.tree.perfect_recall
             and minimizer.kernel is None
             and average.kernel is None
-            and minimizer.rule in _LOCAL_RULES
+            and minimizer.rule in LOCAL_RULES
             and self.way not in (Way.TOUCHED, Way.OPTIMISTIC)
             and self.combination.threads <= MAX_OWNERS
         )

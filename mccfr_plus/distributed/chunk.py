@@ -172,9 +172,16 @@ def sums_of(tree: TreeArrays, workspace: Workspace, player: int, visited: np.nda
     firsts = np.empty(len(touched), np.int32)
     values = np.empty(int(touched["num_actions"].sum(dtype=np.int64)))
     copy_touched(touched, workspace.gradient, firsts, values)
-    found = weights[visited] if len(weights) else weights
+    found = weights[visited]
     weights[visited] = 0.0
-    return Sums(firsts, values, visited.copy(), found)
+    return Sums(*map(as_read, (firsts, values, visited.copy(), found)))
+
+
+def as_read(array: np.ndarray) -> np.ndarray:
+    """Returns a view that cannot be written, as arrays in shared memory cannot: kernels are compiled for these."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def nodes_of(workspace: Workspace) -> int:

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mccfr_plus.distributed.chunk import Chunk
+from mccfr_plus.distributed.chunk import Chunk, as_read
 from mccfr_plus.distributed.cluster import Cluster
-from mccfr_plus.distributed.sampler import Sampler, Task, as_read
+from mccfr_plus.distributed.sampler import Sampler, Task
 from mccfr_plus.errors import ClusterError
 from mccfr_plus.tree.arrays import TreeArrays
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from mccfr_plus.combination import Combination
-from mccfr_plus.distributed.chunk import add_sums, take_visits
+from mccfr_plus.distributed.chunk import add_sums, as_read, take_visits
 from mccfr_plus.distributed.crew import Crew
 from mccfr_plus.distributed.sampler import Task
 from mccfr_plus.distributed.streams import stream_of
-from mccfr_plus.distributed.update import updater, weight_of
+from mccfr_plus.distributed.update import BOTH, updater, weight_of
 from mccfr_plus.engine import Engine
 from mccfr_plus.estimators import Guide, Way
 from mccfr_plus.interrupts import deferred_signals
@@ -57,21 +57,23 @@ class DistributedEngine(Engine):
     def prepare(self) -> None:
         """Starts those who sample, and compiles the kernels, if that is to be done."""
         if self._crew is None:
-            task = Task(
-                self.combination.estimator,
-                self.tree.shape,
-                self.combination.batch // self._chunks,
-                self._max_visits() if self.way == Way.VISITS else 0,
-                self.combination.visit_mode(self.tree),
-                int(self._seed[0]),
-            )
-            crew = self._new_crew(self.tree.arrays, task)
+            crew = self._new_crew(self.tree.arrays, self._task())
             try:
                 crew.prepare()
             except BaseException:
                 crew.close()
                 raise
             self._crew = crew
+
+    def _task(self) -> Task:
+        return Task(
+            self.combination.estimator,
+            self.tree.shape,
+            self.combination.batch // self._chunks,
+            self._max_visits() if self.way == Way.VISITS else 0,
+            self.combination.visit_mode(self.tree),
+            int(self._seed[0]),
+        )
 
     def advance(self, iterations: int) -> None:
         """Runs iterations. One that is cut short, by Ctrl-C or a lost cluster, goes on at the turn it was in."""
@@ -88,8 +90,8 @@ class DistributedEngine(Engine):
     def _turn(self, players: tuple[int, ...]) -> None:
         """Estimates the gradients of players under one strategy, and updates them."""
         workspace, combination = self.workspaces[0], self.combination
-        counts, arrays = workspace.counts, self.tree.arrays
-        iteration = int(counts[ITERATION]) + 1
+        arrays, infoset_of_slot = self.tree.arrays, as_read(self.tree.infoset_of_slot)
+        iteration = int(workspace.counts[ITERATION]) + 1
         nodes, visits = 0, []
         for player in players:
             begin_gradient(arrays, workspace, player)
@@ -98,7 +100,7 @@ class DistributedEngine(Engine):
             nodes += chunk.nodes
             self.bytes_received += chunk.nbytes
             for player, sums in zip(players, chunk.sums, strict=True):
-                add_sums(arrays, workspace, self.tree.infoset_of_slot, player, sums.firsts, sums.values)
+                add_sums(arrays, workspace, infoset_of_slot, player, sums.firsts, sums.values)
                 if len(sums.visited):
                     visits.append((sums.visited, sums.visit_weights))
         # Until here only scratch memory was written, which the same turn begins anew.
@@ -108,7 +110,7 @@ class DistributedEngine(Engine):
             for visited, weights in visits:
                 take_visits(
                     arrays.infosets,
-                    self.tree.infoset_of_slot,
+                    infoset_of_slot,
                     self.strategy,
                     self.average,
                     visited,
@@ -119,12 +121,16 @@ class DistributedEngine(Engine):
             # For averages that have a walk of their own: a stream that no chunk has.
             workspace.rng[:] = stream_of(int(self._seed[0]), iteration, players[0], self._chunks)
             self._update(players, iteration)
-            counts[NODES_TOUCHED] += nodes
-            if players[-1] == self.tree.num_players - 1:
-                counts[STEP] = 0
-                counts[ITERATION] += 1
-            else:
-                counts[STEP] = 2 * (players[-1] + 1)
+            self._end_turn(players, nodes)
+
+    def _end_turn(self, players: tuple[int, ...], nodes: int) -> None:
+        counts = self.workspaces[0].counts
+        counts[NODES_TOUCHED] += nodes
+        if players[-1] == self.tree.num_players - 1:
+            counts[STEP] = 0
+            counts[ITERATION] += 1
+        else:
+            counts[STEP] = 2 * (players[-1] + 1)
 
     def _update(self, players: tuple[int, ...], iteration: int) -> None:
         combination = self.combination
@@ -142,6 +148,7 @@ class DistributedEngine(Engine):
             players[-1],
             int(combination.batch),
             iteration,
+            BOTH,
         )
 
     def _guide(self) -> np.ndarray:

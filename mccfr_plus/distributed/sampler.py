@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.distributed.chunk import Chunk, nodes_of, sums_of, walker
+from mccfr_plus.distributed.chunk import Chunk, as_read, nodes_of, sums_of, walker
 from mccfr_plus.distributed.streams import stream_of
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.tree.arrays import TreeArrays
@@ -88,10 +88,3 @@ class Sampler:
             self._weights,
             self._visited,
         )
-
-
-def as_read(array: np.ndarray) -> np.ndarray:
-    """Returns a view that cannot be written, as arrays in shared memory cannot: kernels are compiled for these."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -15,11 +15,16 @@ from mccfr_plus.averaging import PowerAverage
 from mccfr_plus.distributed.cluster import RAY, Cluster, check_address
 from mccfr_plus.distributed.crew import Actors, Crew, OwnProcess
 from mccfr_plus.distributed.engine import DistributedEngine
+from mccfr_plus.distributed.owner import Rules
 from mccfr_plus.distributed.sampler import Task
+from mccfr_plus.distributed.split import Part, Places
+from mccfr_plus.distributed.split_crew import SplitActors, SplitCrew, SplitOwnProcess
+from mccfr_plus.distributed.split_engine import SplitEngine
 from mccfr_plus.engine import Engine
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.shares import MAX_OWNERS
 from mccfr_plus.solver import Solver
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.game_tree import GameTree
@@ -52,6 +57,10 @@ class DistributedSolver(Solver):
         walks: How many walks make a chunk.
         seed: An integer for a repeatable run, a numpy generator, or None.
         workers: How many processes sample, each with one CPU.
+        owners: Among how many further processes the tables are split, so that no machine must hold all of them: each
+            has the regrets and averages of whole subtrees of information sets, and their strategy, which workers fetch.
+            0: this process has all. The results are the same bits. If an owner is lost, so is its part: go on from a
+            checkpoint then.
         cluster: An address as for `Cluster`, a connected `Cluster`, or ``"local"``: this process does all by itself,
             with the same results.
 
@@ -78,14 +87,20 @@ class DistributedSolver(Solver):
         walks: int = 1000,
         seed: int | np.random.Generator | None = None,
         workers: int = 2,
+        owners: int = 0,
         cluster: Cluster | str = RAY,
     ):
+        if isinstance(owners, bool) or not isinstance(owners, int | np.integer) or not 0 <= owners <= MAX_OWNERS:
+            raise ConfigError(
+                f"owners={owners!r}: must be a whole number from 0, where the tables stay here, to {MAX_OWNERS}."
+            )
         for name, value in (("chunks", chunks), ("walks", walks), ("workers", workers)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ConfigError(f"{name}={value!r}: must be a whole number, at least 1.")
         if not isinstance(cluster, Cluster) and cluster != LOCAL:
             check_address(cluster)
         self.chunks, self.walks, self.workers = int(chunks), int(walks), int(workers)
+        self.owners = int(owners)
         self._cluster = cluster
         self._own_cluster: Cluster | None = None
         super().__init__(
@@ -106,16 +121,33 @@ class DistributedSolver(Solver):
                 "values of histories, which every worker would have to share. Use external or outcome."
             )
         assert isinstance(tree, GameTree)
+        if self.owners:
+            return SplitEngine(self._combination, tree, rngs, self.chunks, self.owners, self._new_split_crew)
         return DistributedEngine(self._combination, tree, rngs, self.chunks, self._new_crew)
 
     def _new_crew(self, arrays: TreeArrays, task: Task) -> Crew:
+        cluster = self._connected()
+        return OwnProcess(arrays, task) if cluster is None else Actors(cluster, self.workers, arrays, task)
+
+    def _new_split_crew(
+        self, arrays: TreeArrays, places: Places, parts: list[Part], task: Task, rules: Rules
+    ) -> SplitCrew:
+        cluster = self._connected()
+        if cluster is None:
+            return SplitOwnProcess(arrays, places, parts, task, rules)
+        return SplitActors(cluster, self.workers, arrays, places, parts, task, rules)
+
+    def _connected(self) -> Cluster | None:
+        """Returns the cluster, connected; None if this process does all by itself."""
         if self._cluster == LOCAL:
-            return OwnProcess(arrays, task)
-        cluster = self._cluster
-        if not isinstance(cluster, Cluster):
-            cluster = self._own_cluster = Cluster(cluster, cpus=max(self.workers, os.cpu_count() or 1))
+            return None
+        if isinstance(self._cluster, Cluster):
+            return self._cluster
+        if self._own_cluster is None:
+            cluster = Cluster(self._cluster, cpus=max(self.workers + self.owners, os.cpu_count() or 1))
             cluster.__enter__()
-        return Actors(cluster, self.workers, arrays, task)
+            self._own_cluster = cluster
+        return self._own_cluster
 
     # --- the end ---
 
@@ -147,6 +179,7 @@ class DistributedSolver(Solver):
         game: pyspiel.Game | str | GameTree | None = None,
         *,
         workers: int = 2,
+        owners: int = 0,
         cluster: Cluster | str = RAY,
     ) -> Self:
         """Returns a solver as it was when a checkpoint was written.
@@ -155,6 +188,7 @@ class DistributedSolver(Solver):
             path: The checkpoint.
             game: Its game, or the tree if it is compiled already; None: the game that the file names.
             workers: See `DistributedSolver`; it need not be what it was.
+            owners: Likewise.
             cluster: Likewise.
 
         Raises:
@@ -166,7 +200,8 @@ class DistributedSolver(Solver):
         if header["chunks"] is None:
             raise CheckpointError(f"{path} was written by a solver that is not distributed: load it with Solver.")
         arguments = _arguments_of(path, header)
-        solver = cls(header["game"] if game is None else game, **arguments, workers=workers, cluster=cluster)
+        game = header["game"] if game is None else game
+        solver = cls(game, **arguments, workers=workers, owners=owners, cluster=cluster)
         solver.restore(path)
         return solver
 
@@ -174,7 +209,7 @@ class DistributedSolver(Solver):
         return (
             f"DistributedSolver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
             f"averaging={self.averaging!r}, alternating={self.alternating!r}, chunks={self.chunks!r}, "
-            f"walks={self.walks!r}, workers={self.workers!r})"
+            f"walks={self.walks!r}, workers={self.workers!r}, owners={self.owners!r})"
         )
 
 

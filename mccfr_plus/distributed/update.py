@@ -12,10 +12,25 @@ from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.fold import minimize
 from mccfr_plus.workspace import mean_of_walks
 
+AVERAGE, MINIMIZE, BOTH = range(3)
+
 
 @kernel
 def update(
-    tree, strategy, tables, average, workspace, parameters, way, gamma, all_own, first_player, last_player, walks, now
+    tree,
+    strategy,
+    tables,
+    average,
+    workspace,
+    parameters,
+    way,
+    gamma,
+    all_own,
+    first_player,
+    last_player,
+    walks,
+    now,
+    phases,
 ):
     """Averages and updates the players from `first_player` to `last_player`, in the order of `loop`.
 
@@ -33,12 +48,14 @@ def update(
         last_player: The last one.
         walks: How many.
         now: Number of the iteration, from 1.
+        phases: `AVERAGE`, `MINIMIZE`, or `BOTH`.
     """
     tree, workspace = borrow(tree), borrow(workspace)
     strategy, tables, average, parameters = borrow(strategy), borrow(tables), borrow(average), borrow(parameters)
     weight = weight_of(gamma, now)
     count = last_player + 1 - first_player
-    for step in range(2 * count):  # one place that averages and one that minimizes: each is inlined once
+    begin, end = 0 if phases != MINIMIZE else count, 2 * count if phases != AVERAGE else count
+    for step in range(begin, end):  # one place that averages and one that minimizes: each is inlined once
         player = first_player + step % count
         if step < count:
             mean_of_walks(workspace, tree, player, walks)

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from solver_bits import bits
 
 from mccfr_plus import (
     CheckpointError,
@@ -21,6 +22,7 @@ from mccfr_plus.distributed import DistributedSolver
 from mccfr_plus.distributed.crew import Actors
 from mccfr_plus.distributed.engine import DistributedEngine
 from mccfr_plus.distributed.streams import stream_of
+from mccfr_plus.estimators import Way
 
 # Estimator, minimizer, average, alternating: every way of averaging, every guide, shared walks, own parts.
 KINDS = {
@@ -28,7 +30,7 @@ KINDS = {
     "simultaneous": ("external", "rm", None, False),
     "visits": ("external", "dcfr", "stochastic", None),
     "drawn": ("external(once=True)", "rm", "sampled", None),
-    "own walk": ("outcome", "rm", "stochastic", None),
+    "outcome": ("outcome", "rm", "stochastic", None),
     "shared": ("outcome(shared=True)", "rm", None, None),
     "average guides": ("average_strategy", "rm", None, None),
     "regrets guide": ("external", "dcfr_pruning", None, None),
@@ -41,15 +43,6 @@ def solver_of(kind="lazy", game="kuhn_poker", **changes):
     estimator, minimizer, averaging, alternating = KINDS[kind]
     arguments = {"alternating": alternating, "chunks": 5, "walks": 7, "seed": 3, "cluster": "local"}
     return DistributedSolver(game, estimator, minimizer, averaging, **arguments | changes)
-
-
-def bits(solver):
-    """Returns the bits of all that results are made of."""
-    state = solver._engine.state()
-    names = [name for name in state if name.startswith(("strategy", "average", "tables", "minimizer", "stream"))]
-    found = {name: np.array(state[name]).tobytes() for name in names}
-    counts = (solver.iterations, solver.nodes_touched)
-    return found | {"policy": solver.average_strategy().tobytes(), "counts": counts}
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -98,6 +91,14 @@ def test_one_chunk_is_a_batch_bit_for_bit(estimator, averaging):
             if shared:
                 assert np.allclose(inside.average_strategy(), outside.average_strategy(), rtol=1e-12, atol=0)
                 assert inside.nodes_touched == outside.nodes_touched
+
+
+def test_averages_with_a_walk_of_their_own(cluster):
+    """With three players, visits do not tell reach: the driver walks, with a stream of its own."""
+    three = {"kind": "visits", "game": "kuhn_poker(players=3)"}
+    with solver_of(**three) as alone, solver_of(**three, cluster=cluster) as together:
+        assert alone.way == Way.OWN_WALK
+        assert bits(together.run(4)) == bits(alone.run(4))
 
 
 def test_every_chunk_has_a_stream_of_its_own():
