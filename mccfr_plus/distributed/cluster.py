@@ -6,6 +6,7 @@ cannot do the work.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -101,7 +102,8 @@ class Cluster:
                     )
                 return
             _probe(address)
-            self.ray.init(address, **quiet)
+            with on_localhost() if _is_on_localhost_only(address) else contextlib.nullcontext():
+                self.ray.init(address, **quiet)
         except ClusterError:
             raise
         except Exception as error:  # Ray raises all sorts, RuntimeError if versions differ
@@ -251,6 +253,19 @@ def _probe(address: str) -> None:
             f"no cluster at {address}: {error.strerror or error}. Look whether `ray start --head` has been run there, "
             f"and whether the port is right ({hint}) and open."
         ) from None
+
+
+def _is_on_localhost_only(address: str) -> bool:
+    """Returns whether a cluster listens on localhost, and not on the machine's address, which Ray would put there."""
+    host, _, port = address.rpartition(":")
+    services = sys.modules.get("ray._private.services")
+    if host not in ("127.0.0.1", "localhost", "[::1]") or services is None:
+        return False
+    try:
+        _probe(f"{services.get_node_ip_address()}:{port}")
+    except ClusterError:
+        return True
+    return False
 
 
 def _caught(what: Callable[..., Any]) -> Callable[..., Any]:

@@ -77,9 +77,11 @@ class _SamplingActor:
         """Does what `Sampler.sample` does."""
         return self._sampler_on(tree).sample(*arguments)
 
-    def process(self) -> int:
-        """Returns the number of the process."""
-        return os.getpid()
+    def where(self) -> tuple[str, int]:
+        """Returns the node and the number of the process."""
+        import ray
+
+        return ray.get_runtime_context().get_node_id(), os.getpid()
 
 
 class Actors:

@@ -191,8 +191,10 @@ class _OwningActor:
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         self._owner.set_state(state)
 
-    def process(self) -> int:
-        return os.getpid()
+    def where(self) -> tuple[str, int]:
+        import ray
+
+        return ray.get_runtime_context().get_node_id(), os.getpid()
 
 
 class SplitActors:

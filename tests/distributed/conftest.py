@@ -20,5 +20,6 @@ def pytest_collection_modifyitems(items):
 def cluster():
     # Workers unpickle functions of test modules by their names.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    os.environ["RAY_ADDRESS"] = "local"  # not a cluster that somebody else has begun on this machine
     with Cluster(cpus=4, object_store=256 << 20) as connected:
         yield connected

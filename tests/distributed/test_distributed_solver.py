@@ -139,12 +139,12 @@ def test_a_worker_killed_within_a_round(cluster):
         together.iteration()
         crew = together._engine._crew
         assert isinstance(crew, Actors)
-        victim = cluster.ray.get(crew.actors[1].process.remote())
+        _, victim = cluster.ray.get(crew.actors[1].where.remote())
         killer = threading.Timer(0.15, os.kill, (victim, signal.SIGKILL))
         killer.start()
         together.iteration()
         killer.join()
-        assert cluster.ray.get(crew.actors[1].process.remote()) != victim
+        assert cluster.ray.get(crew.actors[1].where.remote())[1] != victim
         assert bits(together) == expected
 
 

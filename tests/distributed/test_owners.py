@@ -94,7 +94,7 @@ def test_a_lost_owner_is_an_error_that_a_checkpoint_mends(cluster, tmp_path):
     with solver_of(owners=2, workers=1, cluster=cluster) as parts:
         parts.run(2, checkpoint=file)
         owner = parts._engine._split_crew.owners[0]
-        os.kill(cluster.ray.get(owner.process.remote()), signal.SIGKILL)
+        os.kill(cluster.ray.get(owner.where.remote())[1], signal.SIGKILL)
         with pytest.raises(ClusterError, match="checkpoint"):
             parts.run(2)
         with pytest.raises(ClusterError):

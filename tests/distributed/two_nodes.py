@@ -1,0 +1,25 @@
+"""Two Ray nodes on this machine, until standard input ends: ``python two_nodes.py [PYTHONPATH of the second one]``.
+
+Prints the addresses of the cluster and of its client server.
+"""
+
+import socket
+import sys
+
+from mccfr_plus.distributed.backend import on_localhost
+
+with on_localhost():
+    from ray._common.utils import reset_ray_address
+    from ray.cluster_utils import Cluster
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = {"num_cpus": 1, "object_store_memory": 200 << 20, "node_ip_address": "127.0.0.1"}
+    cluster = Cluster(initialize_head=True, head_node_args={**own, "ray_client_server_port": port})
+    other = {"env_vars": {"PYTHONPATH": sys.argv[1]}} if len(sys.argv) > 1 else {}
+    cluster.add_node(**own, **other)
+    reset_ray_address()  # or programs that look for a cluster would find this one
+    print(cluster.address, f"ray://127.0.0.1:{port}", flush=True)
+    sys.stdin.read()
+    cluster.shutdown()
