@@ -63,6 +63,18 @@ class Running:
         self.mean += distance / self.count
         self._squares += distance * (number - self.mean)
 
+    def merge(self, other: Running) -> None:
+        """Takes the numbers of another one into account, too.
+
+        Reference: Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance", equation 2.1.
+        """
+        count = self.count + other.count
+        if other.count:
+            distance = other.mean - self.mean
+            self._squares += other._squares + distance * distance * self.count * other.count / count
+            self.mean += distance * other.count / count
+            self.count = count
+
     @property
     def variance(self) -> float:
         """The sample variance; infinite for fewer than two numbers."""

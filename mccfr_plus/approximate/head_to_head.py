@@ -11,7 +11,7 @@ import pyspiel
 
 from mccfr_plus.approximate.behavior import Behavior, JointPolicy, Row
 from mccfr_plus.approximate.controlled_play import ControlledPlay
-from mccfr_plus.approximate.estimate import Estimate, mean_estimate, sum_estimate
+from mccfr_plus.approximate.estimate import Estimate, Running, mean_estimate, sum_estimate
 from mccfr_plus.approximate.play_until import Stop, play_until, variance_ratio
 from mccfr_plus.rng import new_state
 from mccfr_plus.tree.game import load_game
@@ -77,11 +77,31 @@ def head_to_head(
     """
     stop = Stop(num_games, seconds, half_width, confidence, progress)
     game = load_game(game)
-    rng = random.Random(int(new_state(seed)[0]))
-    behaviors = Behavior(game, first), Behavior(game, second)
-    plays = [ControlledPlay(game, _seated(seat, *behaviors), seat, rng) for seat in range(game.num_players())]
+    plays = seats_of(game, first, second, random.Random(int(new_state(seed)[0])))
     plain, controlled, spent = play_until(plays, stop)
-    weights = [1 / len(plays)] * len(plays)
+    return result_of(plain, controlled, confidence, spent)
+
+
+def seats_of(game: pyspiel.Game, first: JointPolicy, second: JointPolicy, rng: random.Random) -> list[ControlledPlay]:
+    """Returns the plays with `first` in seat 0, 1, ..., and `second` in all others.
+
+    Raises:
+        PolicyError: If a policy is none.
+    """
+    behaviors = Behavior(game, first), Behavior(game, second)
+    return [ControlledPlay(game, _seated(seat, *behaviors), seat, rng) for seat in range(game.num_players())]
+
+
+def result_of(plain: list[Running], controlled: list[Running], confidence: float, spent: float) -> HeadToHead:
+    """Returns the result of the games that were played in each seat.
+
+    Args:
+        plain: Payoffs, per seat.
+        controlled: Payoffs less control variates, per seat.
+        confidence: Of the intervals.
+        spent: Seconds.
+    """
+    weights = [1 / len(plain)] * len(plain)
     return HeadToHead(
         estimate=sum_estimate(controlled, weights, 0.0, "estimate", confidence, spent),
         plain=sum_estimate(plain, weights, 0.0, "estimate", confidence, spent),

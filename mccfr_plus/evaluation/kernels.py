@@ -36,8 +36,14 @@ def best_response_value(tree, reach, player, gradient, best):
     Returns:
         The value of the best response, and the value of what the policy does.
     """
-    infosets = tree.infosets
     exact_gradient(tree, reach, gradient, player)
+    return respond(tree, reach, player, gradient, best)
+
+
+@kernel
+def respond(tree, reach, player, gradient, best):
+    """Does what `best_response_value` does, given the player's gradient."""
+    infosets = tree.infosets
     empty = tree.slot_range[-1] + player
     on_policy = gradient[empty]
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):

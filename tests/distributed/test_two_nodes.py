@@ -49,7 +49,10 @@ def two_nodes():
 
 def start_driver(address, file, *arguments):
     command = [sys.executable, HERE / "driver.py", address, file, str(ITERATIONS), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    # Ray lets workers import from the driver's working directory first.
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, cwd=HERE
+    )
 
 
 def result_of(process):
