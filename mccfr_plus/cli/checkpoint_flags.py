@@ -66,6 +66,8 @@ def header_to_resume(claim: Claim, game: str, values: Any, baseline: Baseline | 
         GameError: If the game of the command line cannot be loaded.
     """
     header = read_header(claim)
+    if header["chunks"] is not None and values.cluster is None:
+        raise CheckpointError(f"{claim.path} is of a run with --cluster: give --cluster=ray, or local, too.")
     given: dict[str, Any] = {"game": str(load_game(game))}
     if values.estimator is not None:
         given["estimator"] = describe(parts.estimator_of(values.estimator), "estimator")
@@ -82,7 +84,7 @@ def header_to_resume(claim: Claim, game: str, values: Any, baseline: Baseline | 
         given["alternating"] = values.alternating
     if values.seed is not None:
         given["seed"] = values.seed
-    for name in ("threads", "keys"):
+    for name in ("chunks", "threads", "keys"):
         if values[name].present:
             given[name] = values[name].value
     if values["thread_mode"].present:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from absl import flags
 
 from mccfr_plus import parts
 from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.cli import algorithms, checkpoint_flags, growth_flags, output, trees
+from mccfr_plus.cli import algorithms, checkpoint_flags, cluster_flags, growth_flags, output, trees
 from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
-from mccfr_plus.cli.choice import Specs, choose, choose_for_growth
+from mccfr_plus.cli.choice import Choice, Specs, choose, choose_for_growth
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, Text, define_switch
 from mccfr_plus.cli.limited_run import run_to_limits
@@ -25,6 +26,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.policy_file import check_writable, save_policy
 from mccfr_plus.solver import Solver
+from mccfr_plus.tree.game_tree import GameTree
 
 
 class SolveCommand(Command):
@@ -58,6 +60,7 @@ class SolveCommand(Command):
         flags.DEFINE(Count(0), "seed", None, "Makes a run repeatable. Default: drawn, and printed.", values)
         checkpoint_flags.define(values)
         growth_flags.define(values)
+        cluster_flags.define(values)
         text("policy_out", "FILE", "Write the average policy there, as .npz.")
         promise = "Also print what theory promises about regret, beside what was measured."
         define_switch(values, "bounds", False, promise)
@@ -69,7 +72,8 @@ class SolveCommand(Command):
             "baselines), seed, iterations, nodes_touched, seconds, iterations_per_second, values (list per player), "
             "nash_conv, exploitability (null with imperfect recall, and where the tree grows), exploitability_bound "
             "(null, or where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, "
-            "information_sets, nodes (kept), threads, thread_mode, stopped (null, or why the run ended early), "
+            "information_sets, nodes (kept), threads, thread_mode, cluster, workers, owners, chunks (null without "
+            "--cluster), stopped (null, or why the run ended early), "
             "interrupted, policy_out, checkpoint, bounds (null without --bounds, else: confidence, regret and theorem "
             "(lists per player, null where none is known), sum, slack, measured (null where NashConv does not measure "
             "it), reason); with networks the like, without what is about tables, and: settings, losses (list per "
@@ -82,22 +86,27 @@ class SolveCommand(Command):
         (game,) = arguments
         if values.policy_out is not None:
             check_writable(values.policy_out)
+        cluster_flags.check(values)
         claim = checkpoint_flags.claim_of(values)
         with claim or contextlib.nullcontext():
             algorithm = algorithms.algorithm_of(values, claim)
             if algorithm == algorithms.TABULAR:
-                self._solve(game, values, claim)
+                with cluster_flags.connected(values) as cluster:
+                    self._solve(game, values, claim, cluster)
             else:
                 solve_neural(game, algorithm, values, claim)
 
     def more_help(self) -> str:
         return settings_note()
 
-    def _solve(self, game: str, values: Any, claim: Claim | None) -> None:
+    def _solve(self, game: str, values: Any, claim: Claim | None, cluster: Any) -> None:
         specs = Specs(values.estimator, values.minimizer, values.averaging)
         baseline = _baseline(values)
         specs.check(baseline, values.batch, values.alternating, values.threads, values.thread_mode)
         options = growth_flags.options_of(values)
+        if cluster is not None:
+            specs = specs._replace(estimator=specs.estimator or cluster_flags.ESTIMATOR)
+            options = options._replace(kind="compiled")
         resumed = checkpoint_flags.header_to_resume(claim, game, values, baseline) if claim and values.resume else None
         if resumed:
             specs = checkpoint_flags.specs_of(resumed)
@@ -111,27 +120,17 @@ class SolveCommand(Command):
             )
         choice = choose(tree, specs) if tree else choose_for_growth(game, specs)
         names = choice.names(specs)
-        if claim and resumed:
-            solver = Solver.from_checkpoint(claim, tree or game, memory=values.memory)
-        else:
-            solver = Solver(
-                tree or game,
-                *choice[:3],
-                alternating=values.alternating,
-                batch=values.batch,
-                baseline=baseline,
-                seed=secrets.randbits(32) if values.seed is None else values.seed,
-                threads=values.threads,
-                thread_mode=values.thread_mode,
-                tree="compiled" if tree else "grown",
-                memory=values.memory,
-                keys=values.keys,
-            )
+        with _solver(game, values, claim, bool(resumed), tree, choice, baseline, cluster) as solver:
+            self._run(game, solver, values, claim, names, choice.reason)
+
+    def _run(
+        self, game: str, solver: Solver, values: Any, claim: Claim | None, names: dict[str, str], reason: str | None
+    ) -> None:
         output.show_notes()
-        if not values.quiet and choice.reason:
+        if not values.quiet and reason:
             listed = ", ".join(f"{part}={name}" for part, name in names.items())
-            print(f"solving with {listed}: {choice.reason}", file=sys.stderr)
-        if tree is not None and tree.perfect_recall:
+            print(f"solving with {listed}: {reason}", file=sys.stderr)
+        if not solver.tree.grows and solver.tree.perfect_recall:
             solver.evaluate()  # compiles what evaluations need, before the clock starts
         seconds, interrupted, failure = run_to_limits(solver, values, claim, Watch(values.quiet))
         if values.policy_out is not None:
@@ -154,6 +153,8 @@ class SolveCommand(Command):
             "nodes": solver.tree.num_nodes,
             "threads": solver.threads,
             "thread_mode": solver.thread_mode,
+            "cluster": values.cluster,
+            **{name: getattr(solver, name, None) for name in ("workers", "owners", "chunks")},
             "stopped": solver.stopped,
             "interrupted": interrupted,
             "policy_out": values.policy_out,
@@ -171,6 +172,39 @@ class SolveCommand(Command):
             raise failure  # last, as the result is good without a checkpoint of it
 
 
+@contextlib.contextmanager
+def _solver(
+    game: str,
+    values: Any,
+    claim: Claim | None,
+    resume: bool,
+    tree: GameTree | None,
+    choice: Choice,
+    baseline: Baseline | None,
+    cluster: Any,
+) -> Iterator[Solver]:
+    """Yields the solver, or the one that the checkpoint is of."""
+    if cluster is not None and tree is not None:
+        with cluster_flags.distributed_solver(values, cluster, tree, choice, claim, resume) as distributed:
+            yield distributed
+    elif claim and resume:
+        yield Solver.from_checkpoint(claim, tree or game, memory=values.memory)
+    else:
+        yield Solver(
+            tree or game,
+            *choice[:3],
+            alternating=values.alternating,
+            batch=values.batch,
+            baseline=baseline,
+            seed=secrets.randbits(32) if values.seed is None else values.seed,
+            threads=values.threads,
+            thread_mode=values.thread_mode,
+            tree="compiled" if tree else "grown",
+            memory=values.memory,
+            keys=values.keys,
+        )
+
+
 def _baseline(values: Any) -> Baseline | None:
     if values.baseline_rate is None:
         return Baseline() if values.baseline else None
@@ -184,10 +218,14 @@ def _print_table(solver: Solver, result: dict[str, Any]) -> None:
     baseline = f", baselines with rate {solver.baseline.rate:g}" if solver.baseline else ""
     order = "alternating updates" if solver.alternating else "simultaneous updates"
     threads = f", {solver.threads} threads ({solver.thread_mode})" if solver.threads > 1 else ""
+    chunks = f" in {result['chunks']} chunks" if result["chunks"] else ""
     cut = " (interrupted)" if result["interrupted"] else " (memory full)" if result["stopped"] else ""
     rows = [
         ["game", result["game"]],
-        ["parts", f"{result['estimator']} + {result['minimizer']}, {average}, {order}{batch}{baseline}{threads}"],
+        [
+            "parts",
+            f"{result['estimator']} + {result['minimizer']}, {average}, {order}{batch}{chunks}{baseline}{threads}",
+        ],
         ["seed", str(result["seed"])],
         ["iterations", output.count(result["iterations"]) + cut],
         ["nodes touched", output.count(result["nodes_touched"])],
