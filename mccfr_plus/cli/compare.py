@@ -1,4 +1,4 @@
-"""`mccfr-plus compare`: games x algorithms x seeds over the cores of this machine or of a cluster; records, a table and pictures."""
+"""`mccfr-plus compare`: games x algorithms x seeds over the cores of this machine or of a cluster; what they reach."""
 
 from __future__ import annotations
 

@@ -49,10 +49,12 @@ def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Itera
         _warm_up(cluster)
         clerk.open()
         # A task costs a core; the memory of a run is not known before its tree is there.
-        task = ray.remote(_work).options(num_cpus=1, max_retries=-1)
-        for number in runs:
+        task = ray.remote(_work)
+        for number, (directory, key) in runs.items():
             if number not in clerk.failed:
-                numbers[task.remote(number, *runs[number], about, cluster.imports, clerk.desk)] = number
+                named = task.options(num_cpus=1, max_retries=-1, name="{} {} seed {}".format(*key))
+                reference = named.remote(number, directory, key, about, cluster.imports, clerk.desk)
+                numbers[reference] = number
         waiting = list(numbers)
         while waiting:
             ended, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_POLL_SECONDS)
@@ -156,10 +158,7 @@ class _Clerk:
             return
         directory, key = self._runs[entry.run]
         if entry.kind == LOST:
-            game, algorithm, seed = key
-            logger.warning(
-                "%s  %s  seed %s: worker %s was lost, and another one goes on with it", game, algorithm, seed, value
-            )
+            logger.warning("%s  %s  seed %s: worker %s was lost, and another one goes on with it", *key, value)
             return
         try:
             if entry.kind == HEADER:
