@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from mccfr_plus.distributed.backend import on_localhost, ray_module
+from mccfr_plus.distributed.backend import messages_to_stderr, on_localhost, ray_module
 from mccfr_plus.distributed.versions import versions
 from mccfr_plus.errors import ClusterError, ConfigError
 
@@ -67,6 +67,7 @@ class Cluster:
         if not self.ray.is_initialized():
             with _own_sigterm():
                 self._connect()
+            messages_to_stderr()
             self._is_own_connection = True
         try:
             self._check_versions()

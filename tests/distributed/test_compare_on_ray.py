@@ -111,9 +111,10 @@ def compare_with_kills(command, tmp_path, arguments, num_runs):
     """Runs a comparison with a quarter of its workers killed, and one without Ray; returns how many were lost."""
     whole, path = tmp_path / "whole", tmp_path / "out"
     with Killer(path, num_runs, num_runs // 4, num_runs - 4) as killer:
-        code, _, err = command(*arguments, "--cluster=ray", f"--out={path}", "--json")
-    print(err)
+        code, out, err = command(*arguments, "--cluster=ray", f"--out={path}", "--json")
     assert code == 0, err
+    assert "raylet" not in out
+    assert json.loads(out.splitlines()[-1])["failed"] == []
     assert len(killer.killed) == num_runs // 4
     assert err.count("  done\n") == num_runs == num_ended(path)
     code, _, err_whole = command(*arguments, "--processes=2", f"--out={whole}", "--quiet")
