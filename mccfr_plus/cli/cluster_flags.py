@@ -80,6 +80,7 @@ def chosen_cluster(values: Any, imports: Sequence[str] = (), games: Sequence[str
         yield None
         return
     with Cluster(values.cluster, imports=imports) as cluster:
+        cluster.check_workers(1)
         for game in games:
             cluster.check_game(game)
         yield cluster

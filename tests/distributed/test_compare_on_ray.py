@@ -12,8 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from mccfr_plus.cli.compare_view import View
 from mccfr_plus.cli.main import main
-from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
+from mccfr_plus.experiments.points import Limit
+from mccfr_plus.experiments.record import read_record, recorded_points
+from mccfr_plus.experiments.workers import DONE, run_all
+from mccfr_plus.papers.figure import run_figure
+from mccfr_plus.papers.item import Setting
 
 GAMES = ["leduc_poker", "kuhn_poker"]
 
@@ -136,6 +142,31 @@ def test_a_hundred_runs_lose_no_record(cluster, command, tmp_path):
     algorithms = "external,outcome,opponent/rm+,external[batch=4]/rm+/linear,openspiel:external"
     arguments = ["compare", *GAMES, f"--algorithms={algorithms}", "--seeds=10", "--nodes=3e6", "--points=8"]
     assert compare_with_kills(command, tmp_path, arguments, 100) >= 15
+
+
+def test_what_is_told_while_runs_go_on(cluster, tmp_path):
+    """Progress moves, and points are in the files, while the run that found them goes on."""
+    comparison = Comparison(("leduc_poker",), ("external",), (1,), Limit("nodes", 6e7), 20)
+    shown, recorded = [], []
+    with Directory(tmp_path / "out", comparison) as directory:
+        run = directory.run_of("leduc_poker", "external", 1)
+        for news in run_all([directory], about_here("test"), cluster=cluster):
+            shown.append(news)
+            if news.outcome is None:
+                recorded.append(len(recorded_points(run.record)))
+    assert shown[-1] == (0, 1.0, DONE)
+    assert len(recorded_points(run.record)) == 20
+    assert any(0.0 < news.progress < 1.0 for news in shown[:-1])
+    assert any(0 < count < 20 for count in recorded)
+
+
+def test_a_figure_of_a_paper(cluster, tmp_path):
+    watch = lambda directories: View(directories, quiet=True)  # noqa: E731
+    setting = Setting("small", tmp_path, about_here("test"), None, watch, cluster)
+    comparison = Comparison(("kuhn_poker",), ("external",), (1,), Limit("nodes", 2e3), 3)
+    (curve,) = run_figure(setting, "figure9", {"kuhn": comparison})
+    assert curve.algorithm == "external"
+    assert num_ended(tmp_path / "figure9-runs" / "kuhn") == 1
 
 
 # --- a program that is ended ---
@@ -286,7 +317,6 @@ def test_a_cluster_that_cannot_be_reached(start, tmp_path, form):
 
 
 def test_a_game_that_workers_do_not_know(start, address, tmp_path):
-    pytest.importorskip("open_spiel")
     path = tmp_path / "out"
     arguments = ["compare", "python_hidden_kuhn", *SHORT[2:], f"--cluster={address}", f"--out={path}", "--quiet"]
     code = "import sys, hidden_game; from mccfr_plus.cli.main import main; sys.exit(main(sys.argv[1:]))"
