@@ -139,7 +139,7 @@ def test_lost_workers_lose_no_record(cluster, command, tmp_path):
 
 @pytest.mark.slow
 def test_a_hundred_runs_lose_no_record(cluster, command, tmp_path):
-    algorithms = "external,outcome,opponent/rm+,external[batch=4]/rm+/linear,openspiel:external"
+    algorithms = "external[batch=4],outcome,opponent/rm+,external/rm+/linear,openspiel:external"
     arguments = ["compare", *GAMES, f"--algorithms={algorithms}", "--seeds=10", "--nodes=3e6", "--points=8"]
     assert compare_with_kills(command, tmp_path, arguments, 100) >= 15
 
