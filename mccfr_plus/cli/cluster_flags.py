@@ -1,122 +1,86 @@
-"""``--cluster`` and what goes with it of `mccfr-plus solve`. What needs Ray is imported when it is asked for."""
+"""The flags of work on a cluster, and the connection that they ask for."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from absl import flags
 
-from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.cli.choice import Choice
 from mccfr_plus.cli.command import UsageError
-from mccfr_plus.cli.flag_kinds import Count, Text
-from mccfr_plus.solver import Solver
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.cli.flag_kinds import ClusterAddress, Names
+from mccfr_plus.distributed.cluster import Cluster
+from mccfr_plus.errors import ConfigError
 
-_CHUNKS, _WALKS = 8, 1000
-ESTIMATOR = "external"  # where none is named: full traversals cannot be shared out
-
-# Flags of other ways to run, which say nothing here.
-_OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "baseline", "baseline_rate")
+LOCAL = "local"
 
 
-def define(values: flags.FlagValues) -> None:
-    """Defines the flags."""
-    meaning = "Make walks on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: the same in this process."
-    flags.DEFINE(Text("WHERE"), "cluster", None, meaning, values)
-    flags.DEFINE(Count(), "workers", None, "How many processes of the cluster make walks. Default: 2.", values)
-    meaning = "Among how many further processes the tables are split. Default: 0, not at all."
-    flags.DEFINE(Count(0), "owners", None, meaning, values)
-    meaning = f"In how many chunks the walks of --batch are made; results depend on it. Default: {_CHUNKS}."
-    flags.DEFINE(Count(), "chunks", None, meaning, values)
+def define_cluster(values: flags.FlagValues, *, with_imports: bool = True) -> None:
+    """Defines the flags.
+
+    Args:
+        values: Where.
+        with_imports: Whether games may be those of a module of the user's.
+    """
+    meaning = (
+        "Where runs go on: local, processes of this machine; ray, a Ray cluster that this machine belongs to, or one "
+        "of this machine alone; ray://HOST:PORT, any, through Ray's client server; HOST:PORT, one that this machine "
+        "is a node of."
+    )
+    flags.DEFINE(ClusterAddress(), "cluster", LOCAL, meaning, values)
+    if with_imports:
+        meaning = "With --cluster: modules to import before a game is loaded, here and in each worker."
+        flags.DEFINE(Names("MODULE,..."), "worker_import", None, meaning, values)
 
 
-def check(values: Any) -> None:
-    """Raises UsageError if flags do not go together, ConfigError if the address is none."""
-    if values.cluster is None:
-        given = [name for name in ("workers", "owners", "chunks") if values[name].present]
-        if given:
-            raise UsageError(f"--{given[0]} is about a cluster: give --cluster=ray, or local, too.")
-        return
-    given = [name for name in _OTHERS if values[name].present and values[name].value]
-    if given:
-        raise UsageError(f"--{given[0]} with --cluster={values.cluster}: leave it out; workers walk a compiled tree.")
-    if values.cluster != "local":
-        from mccfr_plus.distributed.cluster import check_address
+def check_cluster_flags(values: Any) -> tuple[str, ...]:
+    """Returns the modules of ``--worker_import``, imported.
 
-        check_address(values.cluster)
-    plan = _plan_of(values)
-    if plan.batch % plan.chunks:
+    Raises:
+        UsageError: If a flag makes no sense with another one.
+        ConfigError: If a module cannot be imported.
+    """
+    imports = tuple(values.worker_import or ()) if "worker_import" in values else ()
+    if values.cluster == LOCAL:
+        if imports:
+            raise UsageError("--worker_import is for workers of a cluster: give --cluster, too.")
+        return ()
+    if values.processes is not None:
         raise UsageError(
-            f"--batch={plan.batch} in --chunks={plan.chunks}: chunks have the same number of walks, so that the batch "
-            "must be a multiple of them."
+            f"--processes={values.processes} is for --cluster={LOCAL}: with --cluster={values.cluster} as many runs go "
+            "on at a time as the cluster has free CPUs (ray start --num-cpus=N says how many a node offers)."
         )
-
-
-class _Plan(NamedTuple):
-    batch: int
-    chunks: int
-
-
-def _plan_of(values: Any) -> _Plan:
-    chunks = values.chunks or _CHUNKS
-    return _Plan(values.batch if values["batch"].present else chunks * _WALKS, chunks)
+    for name in imports:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            raise ConfigError(
+                f"--worker_import={name}: it cannot be imported here ({type(error).__name__}: {error}). Python must "
+                "find it here and on each node, by PYTHONPATH for example."
+            ) from None
+    return imports
 
 
 @contextlib.contextmanager
-def connected(values: Any) -> Iterator[Any]:
-    """Yields the cluster of the command line: connected, or ``"local"``; None without one.
+def chosen_cluster(values: Any, imports: Sequence[str] = (), games: Sequence[str] = ()) -> Iterator[Cluster | None]:
+    """Gives the cluster of the flags for the length of a ``with`` block, looked at; None: runs go on here.
+
+    Args:
+        values: The flags.
+        imports: See `check_cluster_flags`.
+        games: What each node must be able to load.
 
     Raises:
         ConfigError: If Ray is not installed.
-        ClusterError: If there is no cluster, or its nodes have other versions.
+        ClusterError: If there is no cluster there, or it cannot do the work.
     """
-    if values.cluster in (None, "local"):
-        yield values.cluster
+    if values.cluster == LOCAL:
+        yield None
         return
-    from mccfr_plus.distributed.cluster import Cluster
-
-    with Cluster(values.cluster, cpus=max(_workers(values) + (values.owners or 0), os.cpu_count() or 1)) as cluster:
+    with Cluster(values.cluster, imports=imports) as cluster:
+        cluster.check_workers(1)
+        for game in games:
+            cluster.check_game(game)
         yield cluster
-
-
-def _workers(values: Any) -> int:
-    return values.workers or 2
-
-
-@contextlib.contextmanager
-def distributed_solver(
-    values: Any, cluster: Any, tree: GameTree, choice: Choice, claim: Claim | None, resume: bool
-) -> Iterator[Solver]:
-    """Yields the solver, whose workers end with the block.
-
-    Args:
-        values: Parsed flags.
-        cluster: See `connected`.
-        tree: The game's.
-        choice: The parts.
-        claim: On the checkpoint, if there is to be one.
-        resume: Whether to go on from it.
-    """
-    from mccfr_plus.distributed.solver import DistributedSolver
-
-    where = {"workers": _workers(values), "owners": values.owners or 0, "cluster": cluster}
-    if claim and resume:
-        solver = DistributedSolver.from_checkpoint(claim, tree, **where)
-    else:
-        plan = _plan_of(values)
-        solver = DistributedSolver(
-            tree,
-            *choice[:3],
-            alternating=values.alternating,
-            chunks=plan.chunks,
-            walks=plan.batch // plan.chunks,
-            seed=secrets.randbits(32) if values.seed is None else values.seed,
-            **where,
-        )
-    with solver:
-        yield solver

@@ -1,4 +1,4 @@
-"""`mccfr-plus compare`: games x algorithms x seeds over the cores of this machine; records, a table and pictures."""
+"""`mccfr-plus compare`: games x algorithms x seeds over the cores of this machine or of a cluster; what they reach."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output, trees
+from mccfr_plus.cli.cluster_flags import check_cluster_flags, chosen_cluster, define_cluster
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError
 from mccfr_plus.cli.compare_view import View
 from mccfr_plus.cli.flag_kinds import Count, Names, Positive, Text, define_switch
@@ -58,6 +59,7 @@ count histories: theirs are those that our solver with the same scheme has touch
         flags.DEFINE(Count(), "points", None, "Measuring points of a run. Default: as many as cost little.", values)
         flags.DEFINE(Text("DIR"), "out", None, "Directory of records and pictures; made if it is not there.", values)
         flags.DEFINE(Count(), "processes", None, "Runs at a time. Default: one per core.", values)
+        define_cluster(values)
         keys = (
             "out, and rows: a list with game, algorithm, seeds, nodes, iterations, seconds (means over seeds at the "
             "end), exploitability (mean), low, high (quantiles 5 % and 95 %); failed: a list of texts; pictures"
@@ -68,6 +70,7 @@ count histories: theirs are those that our solver with the same scheme has touch
     def run(self, arguments: list[str], values: Any) -> None:
         if values.out is None:
             raise UsageError(f"--out=DIR is missing: say where records go. See {PROGRAM} {self.name} --help.")
+        imports = check_cluster_flags(values)
         comparison = Comparison(
             tuple(arguments),
             tuple(values.algorithms),
@@ -80,8 +83,12 @@ count histories: theirs are those that our solver with the same scheme has touch
         about = about_here(self.line)
         failures: dict[int, str] = {}
         try:
-            with directory, View([directory], quiet=values.quiet) as view:
-                for news in run_all([directory], about, values.processes):
+            with (
+                chosen_cluster(values, imports, comparison.games) as cluster,
+                directory,
+                View([directory], quiet=values.quiet) as view,
+            ):
+                for news in run_all([directory], about, values.processes, cluster):
                     view.show(news)
                     if news.outcome not in (None, DONE, STOPPED):
                         failures[news.number] = f"{view.name_of(news.number)}: {news.outcome}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from absl import flags
 
+from mccfr_plus.distributed.cluster import check_address
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.tree.memory import bytes_of
 
@@ -156,6 +157,18 @@ class OneOf(flags.ArgumentParser):
         if argument not in self.allowed:
             raise ValueError(f"must be one of {', '.join(self.allowed)}")
         return argument
+
+
+class ClusterAddress(flags.ArgumentParser):
+    """Where a cluster is: ``local`` (there is none), ``ray``, ``ray://HOST:PORT``, ``HOST:PORT``."""
+
+    metavar = "local|ray|ray://HOST:PORT"
+
+    def parse(self, argument: str) -> str:
+        try:
+            return argument if argument == "local" else check_address(argument)
+        except ConfigError:
+            raise ValueError("must be local, ray, ray://HOST:PORT or HOST:PORT") from None
 
 
 class Setting(flags.ArgumentParser):

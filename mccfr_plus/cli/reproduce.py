@@ -9,14 +9,16 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
+from mccfr_plus.cli.cluster_flags import check_cluster_flags, chosen_cluster, define_cluster
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.compare_view import View
 from mccfr_plus.cli.flag_kinds import Count, Names, OneOf, Text, define_switch
+from mccfr_plus.distributed.cluster import Cluster
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.papers import PAPERS
-from mccfr_plus.papers.item import SCALES, Setting, write_result
+from mccfr_plus.papers.item import SCALES, Item, Paper, Setting, write_result
 
 
 class ReproduceCommand(Command):
@@ -36,6 +38,7 @@ class ReproduceCommand(Command):
         flags.DEFINE(OneOf(SCALES), "scale", "small", meaning, values)
         flags.DEFINE(Text("DIR"), "out", None, "Directory of the results. Default: PAPER-SCALE.", values)
         flags.DEFINE(Count(), "processes", None, "Runs at a time. Default: one per core.", values)
+        define_cluster(values, with_imports=False)
         output.define_json(values, "out, and items: an object of lists of rows (what, paper, here, verdict)")
         define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
 
@@ -45,18 +48,33 @@ class ReproduceCommand(Command):
             raise ConfigError(f"{name!r} is no paper that can be reproduced: give one of {', '.join(PAPERS)}.")
         paper = PAPERS[name]
         items = paper.chosen(values.item)
+        check_cluster_flags(values)
         folder = Path(values.out or f"{name}-{values.scale}")
         with record_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         output.show_notes()
+        with chosen_cluster(values) as cluster:
+            found = self._compute(paper, items, folder, values, cluster)
+        if values.json:
+            output.print_json({"out": str(folder), "items": found})
+
+    def _compute(
+        self, paper: Paper, items: list[Item], folder: Path, values: Any, cluster: Cluster | None
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Computes items one after another, and prints and writes what has come of each; returns their rows."""
         about = about_here(self.line)
         found = {}
         for item in items:
             setting = Setting(
-                values.scale, folder, about, values.processes, lambda directories: View(directories, quiet=values.quiet)
+                values.scale,
+                folder,
+                about,
+                values.processes,
+                lambda directories: View(directories, quiet=values.quiet),
+                cluster,
             )
             if not values.quiet:
-                print(f"{name} {item.name}: {item.title}", file=sys.stderr)
+                print(f"{paper.name} {item.name}: {item.title}", file=sys.stderr)
             try:
                 result = item.compute(setting)
             except KeyboardInterrupt:
@@ -73,5 +91,4 @@ class ReproduceCommand(Command):
                 print(f"* {note}")
             print(f"written to {page}\n")
             found[item.name] = [row.__dict__ for row in result.rows]
-        if values.json:
-            output.print_json({"out": str(folder), "items": found})
+        return found

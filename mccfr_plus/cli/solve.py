@@ -12,7 +12,7 @@ from absl import flags
 
 from mccfr_plus import parts
 from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.cli import algorithms, checkpoint_flags, cluster_flags, growth_flags, output, trees
+from mccfr_plus.cli import algorithms, checkpoint_flags, growth_flags, output, solve_cluster, trees
 from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
 from mccfr_plus.cli.choice import Choice, Specs, choose, choose_for_growth
 from mccfr_plus.cli.command import Command
@@ -60,7 +60,7 @@ class SolveCommand(Command):
         flags.DEFINE(Count(0), "seed", None, "Makes a run repeatable. Default: drawn, and printed.", values)
         checkpoint_flags.define(values)
         growth_flags.define(values)
-        cluster_flags.define(values)
+        solve_cluster.define(values)
         text("policy_out", "FILE", "Write the average policy there, as .npz.")
         promise = "Also print what theory promises about regret, beside what was measured."
         define_switch(values, "bounds", False, promise)
@@ -86,12 +86,12 @@ class SolveCommand(Command):
         (game,) = arguments
         if values.policy_out is not None:
             check_writable(values.policy_out)
-        cluster_flags.check(values)
+        solve_cluster.check(values)
         claim = checkpoint_flags.claim_of(values)
         with claim or contextlib.nullcontext():
             algorithm = algorithms.algorithm_of(values, claim)
             if algorithm == algorithms.TABULAR:
-                with cluster_flags.connected(values) as cluster:
+                with solve_cluster.connected(values) as cluster:
                     self._solve(game, values, claim, cluster)
             else:
                 solve_neural(game, algorithm, values, claim)
@@ -105,7 +105,7 @@ class SolveCommand(Command):
         specs.check(baseline, values.batch, values.alternating, values.threads, values.thread_mode)
         options = growth_flags.options_of(values)
         if cluster is not None:
-            specs = specs._replace(estimator=specs.estimator or cluster_flags.ESTIMATOR)
+            specs = specs._replace(estimator=specs.estimator or solve_cluster.ESTIMATOR)
             options = options._replace(kind="compiled")
         resumed = checkpoint_flags.header_to_resume(claim, game, values, baseline) if claim and values.resume else None
         if resumed:
@@ -185,7 +185,7 @@ def _solver(
 ) -> Iterator[Solver]:
     """Yields the solver, or the one that the checkpoint is of."""
     if cluster is not None and tree is not None:
-        with cluster_flags.distributed_solver(values, cluster, tree, choice, claim, resume) as distributed:
+        with solve_cluster.distributed_solver(values, cluster, tree, choice, claim, resume) as distributed:
             yield distributed
     elif claim and resume:
         yield Solver.from_checkpoint(claim, tree or game, memory=values.memory)

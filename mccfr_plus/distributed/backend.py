@@ -49,3 +49,20 @@ def on_localhost() -> Iterator[None]:
             del os.environ[_LOCALHOST_SWITCH]
         else:
             os.environ[_LOCALHOST_SWITCH] = before
+
+
+def messages_to_stderr() -> None:
+    """Makes Ray write what it has to say, of lost workers for example, on standard error.
+
+    Its thread prints it on standard output, whatever `log_to_driver` says: in the middle of a program's results.
+    """
+    worker: Any = sys.modules.get("ray._private.worker")
+    write = getattr(worker, "print_to_stdstream", None)
+    if write is None or getattr(write, "is_ours", False):
+        return
+
+    def write_on_stderr(data: dict[str, Any], *arguments: Any, **named: Any) -> None:
+        write({**data, "is_err": True}, *arguments, **named)
+
+    write_on_stderr.is_ours = True  # type: ignore[attr-defined]
+    worker.print_to_stdstream = write_on_stderr

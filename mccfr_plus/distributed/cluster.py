@@ -10,13 +10,15 @@ import contextlib
 import logging
 import os
 import re
+import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from mccfr_plus.distributed.backend import on_localhost, ray_module
+from mccfr_plus.distributed.backend import messages_to_stderr, on_localhost, ray_module
 from mccfr_plus.distributed.versions import versions
 from mccfr_plus.errors import ClusterError, ConfigError
 
@@ -63,7 +65,9 @@ class Cluster:
 
     def __enter__(self) -> Self:
         if not self.ray.is_initialized():
-            self._connect()
+            with _own_sigterm():
+                self._connect()
+            messages_to_stderr()
             self._is_own_connection = True
         try:
             self._check_versions()
@@ -240,6 +244,17 @@ def check_address(address: Any) -> str:
     if match is None or not 0 < int(match[2]) < 2**16:
         raise ConfigError(f"cluster={address!r}: give 'ray', 'ray://HOST:PORT', or 'HOST:PORT'.")
     return address
+
+
+@contextlib.contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keeps the program's handler of SIGTERM, if it has one: Ray's would end it at once, without what it does then."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if callable(before) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def _probe(address: str) -> None:

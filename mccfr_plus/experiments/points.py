@@ -41,8 +41,9 @@ class Limit(NamedTuple):
             return 1
         missing = (target - done) * iterations / done
         # The mean of k iterations is known to about 1 / sqrt(k), and the sum of the next ones strays by about its root.
+        # And it drifts, as strategies become purer: so at most half of what seems to be missing.
         careful = missing * (1.0 - 2.0 / math.sqrt(iterations + 3)) - 3.0 * math.sqrt(missing)
-        return max(1, min(math.floor(careful), iterations))
+        return max(1, min(math.floor(careful), math.floor(missing / 2.0), iterations))
 
 
 def limit_of(**given: float | None) -> Limit:

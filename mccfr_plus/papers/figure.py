@@ -34,7 +34,7 @@ def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparis
             stack.enter_context(Directory(folder / label, comparison)) for label, comparison in comparisons.items()
         ]
         view = stack.enter_context(setting.watch(directories))
-        for news in run_all(directories, setting.about, setting.processes):
+        for news in run_all(directories, setting.about, setting.processes, setting.cluster):
             view.show(news)
             if news.outcome not in (None, DONE, STOPPED):
                 problems.append(news.outcome)

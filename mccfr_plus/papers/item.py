@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from mccfr_plus.distributed.cluster import Cluster
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.page import write_page
@@ -52,6 +53,7 @@ class Setting:
         about: For records; see `about_here`.
         processes: Runs at a time; None: one per core.
         watch: Given comparisons, returns what shows them while they run.
+        cluster: Where comparisons are run, entered; None: here.
     """
 
     scale: str
@@ -59,6 +61,7 @@ class Setting:
     about: dict[str, Any]
     processes: int | None
     watch: Callable[[Sequence[Directory]], AbstractContextManager[Shows]]
+    cluster: Cluster | None = None
 
 
 @dataclass(frozen=True)

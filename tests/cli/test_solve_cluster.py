@@ -49,7 +49,7 @@ def test_it_goes_on_from_its_checkpoint(command, tmp_path):
     ("arguments", "expected"),
     [
         (["--workers=2"], "--workers is about a cluster: give --cluster=ray, or local, too"),
-        (["--cluster=nowhere"], "cluster='nowhere': give 'ray', 'ray://HOST:PORT', or 'HOST:PORT'"),
+        (["--cluster=nowhere"], "must be local, ray, ray://HOST:PORT or HOST:PORT"),
         (["--cluster=ray://127.0.0.1:9"], "no cluster at ray://127.0.0.1:9: Connection refused"),
         (["--cluster=127.0.0.1:9"], "no cluster at 127.0.0.1:9: Connection refused"),
         (["--cluster=local", "--threads=2"], "--threads with --cluster=local: leave it out"),

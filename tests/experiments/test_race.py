@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,15 @@ def test_points_lie_where_they_should(tmp_path, algorithm):
     assert not run.checkpoint.exists()
     policy = load_policy(run.policy)
     assert TREE.num_infosets == len(policy)
+
+
+def test_far_points_are_not_passed(tmp_path):
+    """What an iteration costs drifts: a long way to the next point must not be gone by what it has cost so far."""
+    tree, limit = compile_game("leduc_poker"), Limit("nodes", 1.3e7)
+    run = replace(run_in(tmp_path, seed=1, limit=limit), game="leduc_poker", points=(1e3, 5.6e6, 1.3e7))
+    assert whole(run, tree)
+    for point in read_record(run.record)[1]:
+        assert point.nodes - point.target < 6 * point.nodes / point.iterations + 60
 
 
 def test_a_run_measures_what_a_solver_has_then(tmp_path):
@@ -128,6 +138,24 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     run.record.write_bytes(run.record.read_bytes() + b'{"point": {"itera')  # and in the middle of a line
     assert whole(run)
     assert numbers(run.record) == numbers(uninterrupted.record)
+
+
+@pytest.mark.parametrize("algorithm", ["external", "openspiel:external"])
+def test_a_run_that_was_killed_after_its_last_point_goes_to_its_end(tmp_path, algorithm):
+    """The policy and the seconds are those of the end, although nothing is left to measure."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    uninterrupted, run = run_in(tmp_path / "a", algorithm), run_in(tmp_path / "b", algorithm)
+    whole(uninterrupted)
+    run.record.write_text("".join(uninterrupted.record.read_text().splitlines(keepends=True)[:-1]))
+    count = itertools.count()
+    assert not whole(run, stop=lambda: next(count) > 6)
+    assert not run.policy.exists()
+    assert run.checkpoint.exists() == (algorithm == "external")
+    assert whole(run)
+    assert numbers(run.record) == numbers(uninterrupted.record)
+    assert read_record(run.record)[2]["seconds"] > 0.0
+    assert load_policy(run.policy).strategy().tobytes() == load_policy(uninterrupted.policy).strategy().tobytes()
 
 
 def test_a_run_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
