@@ -1,0 +1,109 @@
+"""Who makes chunks: actors on a cluster, or this process. Ray schedules, ships and tries again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mccfr_plus.distributed.cluster import RAY, Cluster
+from mccfr_plus.distributed.neural.walks import bytes_of, without_game
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.tree.game_tree import GameTree
+
+LOCAL = "local"
+
+
+class Workers:
+    """Makes chunks of samples, and gives them back in the order in which they were wanted.
+
+    Args:
+        count: How many actors; 0: this process does the work, without Ray; None: as many as the cluster has CPUs.
+        cluster: A connected `Cluster`, the address of one, or ``"local"``: this process does the work.
+
+    Raises:
+        ConfigError: If one of them is none of these, or Ray is not installed.
+    """
+
+    def __init__(self, count: int | None = None, cluster: str | Cluster = RAY):
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0):
+            raise ConfigError(
+                f"workers={count!r}: give a number of processes, 0 to sample in this one, or None for as many as the "
+                "cluster has CPUs."
+            )
+        if not isinstance(cluster, str | Cluster):
+            raise ConfigError(f"cluster={cluster!r}: give an address, a connected Cluster, or 'local'.")
+        self.count = count
+        self._is_local = count == 0 or cluster == LOCAL
+        self._owns_cluster = isinstance(cluster, str)
+        self._cluster: Any = None
+        if not self._is_local:
+            self._cluster = Cluster(cluster) if isinstance(cluster, str) else cluster
+        self._own: Any = None  # what does the work in this process
+        self._actors: list[Any] = []
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is somebody to work."""
+        return self._own is not None or bool(self._actors)
+
+    def begin(self, kind: Callable[..., Any], tree: GameTree, *arguments: Any) -> None:
+        """Starts the workers, and returns when all can work.
+
+        Args:
+            kind: A class that can be imported, whose objects have a method ``work(shared, task)`` that gives the same
+                for the same arguments.
+            tree: The game, of which workers get the arrays.
+            *arguments: What the class is made with besides the tree.
+
+        Raises:
+            ClusterError: If there is no cluster, or it cannot do the work.
+        """
+        bare = without_game(tree)
+        if self._is_local:
+            self._own = kind(bare, *arguments)
+            return
+        cluster = self._cluster
+        if self._owns_cluster:
+            cluster.__enter__()
+        try:
+            cluster.check_room(bytes_of(tree), f"the compiled tree of {tree.game}")
+            ray = cluster.ray
+            # One that dies is made anew, from the same arguments, and does again what it was at. It holds no CPU while
+            # it runs, which is Ray's default: else one whose machine is lost would wait for a free CPU for ever.
+            actor = ray.remote(kind).options(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")
+            stored = [ray.put(each) for each in (bare, *arguments)]
+            count = max(cluster.cpus, 1) if self.count is None else int(self.count)
+            self._actors = [actor.remote(*stored) for _ in range(count)]
+            ray.get([each.__ray_ready__.remote() for each in self._actors])
+        except BaseException:
+            self.close()
+            raise
+
+    def work(self, shared: Any, tasks: Sequence[Any]) -> Iterator[Any]:
+        """Yields what comes of tasks, in their order.
+
+        Args:
+            shared: What all of them read.
+            tasks: One after another.
+        """
+        if self._own is not None:
+            for task in tasks:
+                yield self._own.work(shared, task)
+            return
+        from ray.util import ActorPool
+
+        reference = self._cluster.ray.put(shared)
+        # A pool for each phase: if one is cut short nothing of it comes up in the next.
+        yield from ActorPool(self._actors).map(lambda actor, task: actor.work.remote(reference, task), tasks)
+
+    def close(self) -> None:
+        """Ends the workers, and the connection if it was made here. They can begin anew."""
+        self._own = None
+        if self._actors:
+            for actor in self._actors:
+                self._cluster.ray.kill(actor)
+            self._actors = []
+        if self._owns_cluster and self._cluster is not None:
+            self._cluster.close()
