@@ -141,9 +141,9 @@ def _complain_if_different(path: str | os.PathLike, header: dict[str, Any], solv
     theirs, ours = header.get("chunks"), own.get("chunks")
     if theirs != ours:
         raise CheckpointError(
-            f"{path} belongs to another run: it samples in chunks={theirs}, and the solver in chunks={ours}, which draws "
-            f"other random numbers. Use {header['algorithm']}.load, which takes the plan from the file, or give another "
-            "file."
+            f"{path} belongs to another run: it samples in chunks={theirs}, and the solver in chunks={ours}, whose "
+            f"random numbers are others. Use {header['algorithm']}.load, which takes chunks from the file, or give "
+            "another file."
         )
     for key, what in (("game", "game"), ("tree", "tree, that is rules, payoffs or the order of nodes,")):
         if header[key] != own[key]:

@@ -42,7 +42,8 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
             for walks, stream in self._streams(self.config.traversals, iteration, player)
         ]
         for chunk in self._work(self._shared(player), tasks):
-            samples = Samples(*(None if array is None else writable(array) for array in chunk.samples))
+            rows, regrets, weights = chunk.samples
+            samples = Samples(writable(rows), writable(regrets), None if weights is None else writable(weights))
             self._players[player].memory.add(self._taken(samples), iteration)
             self._note(chunk)
 

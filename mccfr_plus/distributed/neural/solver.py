@@ -43,6 +43,7 @@ class Distributed(NeuralSolver):
 
     worker: ClassVar[Callable[..., Any]]  # the class whose objects sample; see `Workers.begin`
     seed: int
+    chunks: int
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -111,14 +112,14 @@ class PathWalks:
         before = self._sampler.nodes_touched
         parts: list[Samples] = []
         for player in task.players:
-            parts += all_walks(task.walks, lambda left, player=player: self._walk(player, left, task.wants_samples))
+            parts += all_walks(task.walks, functools.partial(self._walk, player, task.wants_samples))
         return Chunk(
             joined(parts) if task.wants_samples else None,
             self._visits() if task.wants_visits else None,
             self._sampler.nodes_touched - before,
         )
 
-    def _walk(self, player: int, walks: int, wants_samples: bool) -> tuple[int, Samples]:
+    def _walk(self, player: int, wants_samples: bool, walks: int) -> tuple[int, Samples]:
         done, samples = self._sampler.sample_paths(self._strategy, self._values, player, walks, self._corrected)
         return done, samples if wants_samples else Samples(samples.rows[:0], samples.regrets[:0])
 
@@ -137,7 +138,8 @@ def all_walks(walks: int, make: Callable[[int], tuple[int, Samples]]) -> list[Sa
     parts = []
     while walks > 0:
         done, samples = make(walks)
-        parts.append(Samples(*(None if array is None else array.copy() for array in samples)))  # not the buffer's
+        rows, regrets, weights = samples
+        parts.append(Samples(rows.copy(), regrets.copy(), None if weights is None else weights.copy()))  # no views
         walks -= done
     return parts
 

@@ -96,7 +96,8 @@ class Workers:
 
         reference = self._cluster.ray.put(shared)
         # A pool for each phase: if one is cut short nothing of it comes up in the next.
-        yield from ActorPool(self._actors).map(lambda actor, task: actor.work.remote(reference, task), tasks)
+        pool: Any = ActorPool(self._actors)
+        yield from pool.map(lambda actor, task: actor.work.remote(reference, task), tasks)
 
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. They can begin anew."""
