@@ -34,7 +34,7 @@ def save(solver: Any, path: str | os.PathLike) -> None:
     """Writes a solver's state; see `NeuralSolver.save`."""
     header = {
         **_common(solver),
-        "versions": _versions(),
+        "versions": _versions(solver),
         "seed": solver.seed,
         "iterations": solver.iterations,
         "nodes_touched": solver.nodes_touched,
@@ -65,12 +65,12 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         solver.resize_memories(sizes)
         raise
     checkpoint_file.read_into(path, solver.state())
-    if header["versions"] != _versions():
+    if header["versions"] != _versions(solver):
         logger.warning(
             "%s was written with %s, and these are %s: the run goes on, perhaps with other roundings.",
             path,
             _shown(header["versions"]),
-            _shown(_versions()),
+            _shown(_versions(solver)),
         )
     return header
 
@@ -170,8 +170,9 @@ def _common(solver: Any) -> dict[str, Any]:
     return common if solver.chunks is None else common | {"chunks": solver.chunks}
 
 
-def _versions() -> dict[str, str]:
-    return {"mccfr_plus": package_version(), "torch": torch.__version__}
+def _versions(solver: Any) -> dict[str, str]:
+    versions = {"mccfr_plus": package_version(), "torch": torch.__version__}
+    return versions if solver.device == "cpu" else versions | {"device": solver.device}
 
 
 def _shown(versions: dict[str, str]) -> str:

@@ -76,7 +76,7 @@ def assert_same(solver, state):
 @every_case
 def test_workers_give_the_bits_of_one_process(kind, config):
     alone = local(kind, config).run(3)
-    for workers in (1, 2, 4) if kind is DistributedDeepCFR else (2,):
+    for workers in (1, 2, 4) if config is DEEP else (2,):
         with kind("kuhn_poker", config, seed=1, chunks=5, workers=workers) as solver:
             solver.run(2).run(1)
             assert_same(solver, alone.state())

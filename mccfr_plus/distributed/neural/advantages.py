@@ -10,6 +10,7 @@ from mccfr_plus.distributed.neural.walks import Chunk, Task, Visits
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
 from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.sampling import Samples
+from mccfr_plus.neural.training import Learner
 
 
 class DistributedAdvantages(Distributed, AdvantageSolver):
@@ -20,6 +21,9 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
 
     def _counts(self, config: AdvantageConfig) -> dict[str, int]:
         return {"traversals": config.traversals}
+
+    def _learners(self) -> list[Learner]:
+        return [part.learner for part in self._players]
 
     # --- what a subclass gives ---
 

@@ -18,7 +18,7 @@ class DistributedDeepCFR(DistributedAdvantages, DeepCFR):
         game: See `DeepCFR`.
         config: A `DeepCFRConfig`; None: its defaults.
         seed: An integer for a repeatable run; a numpy generator, or None: an integer is drawn, and kept as `seed`.
-        **others: ``workers``, ``chunks`` and ``cluster``; see `Distributed`.
+        **others: ``workers``, ``chunks``, ``cluster`` and ``device``; see `Distributed`.
 
     Raises:
         ConfigError: If an argument is out of range, or Ray is needed and not installed.

@@ -10,6 +10,7 @@ from mccfr_plus.distributed.neural.advantages import DistributedAdvantages
 from mccfr_plus.distributed.neural.walks import PathWalks
 from mccfr_plus.neural.dream import DREAM
 from mccfr_plus.neural.sampling import Samples
+from mccfr_plus.neural.training import Learner
 
 
 class DistributedDREAM(DistributedAdvantages, DREAM):
@@ -22,7 +23,7 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
         game: See `DREAM`.
         config: A `DREAMConfig`; None: its defaults.
         seed: An integer for a repeatable run; a numpy generator, or None: an integer is drawn, and kept as `seed`.
-        **others: ``workers``, ``chunks`` and ``cluster``; see `Distributed`.
+        **others: ``workers``, ``chunks``, ``cluster`` and ``device``; see `Distributed`.
 
     Raises:
         ConfigError: If an argument is out of range, or Ray is needed and not installed.
@@ -45,6 +46,9 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
 
     def _workers_arguments(self) -> tuple[Any, ...]:
         return np.zeros(0), self.config.epsilon, True
+
+    def _learners(self) -> list[Learner]:
+        return [*super()._learners(), self.values.learner]
 
     @property
     def wants_visits(self) -> bool:  # type: ignore[override]

@@ -12,6 +12,8 @@ from mccfr_plus.neural import escher_config as configs
 from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.escher import ESCHER
 from mccfr_plus.neural.escher_config import ESCHERConfig
+from mccfr_plus.neural.history_values import ExactValues
+from mccfr_plus.neural.training import Learner
 
 _VALUES = 1  # behind the chunk's number in the key of a stream: walks whose histories are learned from
 
@@ -27,7 +29,7 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
         game: See `ESCHER`.
         config: An `ESCHERConfig`; None: its defaults.
         seed: An integer for a repeatable run; a numpy generator, or None: an integer is drawn, and kept as `seed`.
-        **others: ``workers``, ``chunks`` and ``cluster``; see `Distributed`.
+        **others: ``workers``, ``chunks``, ``cluster`` and ``device``; see `Distributed`.
 
     Raises:
         ConfigError: If an argument is out of range, or Ray is needed and not installed.
@@ -56,6 +58,10 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
 
     def _workers_arguments(self) -> tuple[Any, ...]:
         return self._sampler.exploration, 1.0, False
+
+    def _learners(self) -> list[Learner]:
+        learned = [] if isinstance(self.values, ExactValues) else [self.values.learner]
+        return super()._learners() + learned
 
     def _shared(self, player: int) -> tuple[np.ndarray, np.ndarray]:
         return self._strategy, self.values.table[player]

@@ -9,6 +9,7 @@ import numpy as np
 from mccfr_plus.distributed.neural.episodes import EpisodeChunks, EpisodeTask, Policies, Record
 from mccfr_plus.distributed.neural.solver import Distributed
 from mccfr_plus.neural.nfsp import NFSP
+from mccfr_plus.neural.training import Learner
 
 _NOBODY = 0  # in place of a player in the key of a stream: episodes are for all of them
 
@@ -29,7 +30,7 @@ class DistributedNFSP(Distributed, NFSP):
         game: See `NFSP`.
         config: An `NFSPConfig`; None: its defaults.
         seed: An integer for a repeatable run; a numpy generator, or None: an integer is drawn, and kept as `seed`.
-        **others: ``workers``, ``chunks`` (of an iteration's episodes) and ``cluster``; see `Distributed`.
+        **others: ``workers``, ``chunks`` (of an iteration's episodes), ``cluster`` and ``device``; see `Distributed`.
 
     Raises:
         ConfigError: If an argument is out of range, or Ray is needed and not installed.
@@ -54,6 +55,9 @@ class DistributedNFSP(Distributed, NFSP):
 
     def _workers_arguments(self) -> tuple[Any, ...]:
         return (self.config.anticipatory,)
+
+    def _learners(self) -> list[Learner]:
+        return [learner for part in self._players for learner in (part.values, part.policy)]
 
     def _play_and_learn(self, iteration: int) -> None:
         self._begin_phase("episodes")

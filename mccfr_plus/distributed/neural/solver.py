@@ -16,12 +16,15 @@ from mccfr_plus.distributed.neural.plan import CHUNKS, check_chunks, seed_of, sh
 from mccfr_plus.distributed.neural.workers import Workers
 from mccfr_plus.distributed.streams import stream_of
 from mccfr_plus.neural import checkpoint as checkpoints
+from mccfr_plus.neural.device import CPU, device_of
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
+from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.game_tree import GameTree
 
 
 class Distributed(NeuralSolver):
-    """A solver whose samples come from workers. A subclass gives `_counts`, `_workers_arguments` and ``worker``.
+    """A solver whose samples come from workers. A subclass gives `_counts`, `_workers_arguments`, `_learners`
+    and ``worker``.
 
     Ends its workers at the end of a ``with`` block, or by `close`.
 
@@ -34,6 +37,8 @@ class Distributed(NeuralSolver):
             and chunks give the same bits, whatever the workers are.
         cluster: A connected `Cluster`; or the address of one, as `Cluster` takes it; or ``"local"``: this process
             samples, without Ray.
+        device: Where this process trains networks, as torch calls it; None: on a GPU if there is one. On another
+            device bits are others.
 
     Raises:
         ConfigError: If an argument is out of range, chunks would be empty, or Ray is needed and not installed.
@@ -54,12 +59,18 @@ class Distributed(NeuralSolver):
         workers: int | None = None,
         chunks: int = CHUNKS,
         cluster: str | Cluster = RAY,
+        device: str | None = None,
     ):
         config = config_or_default(config, self.config_class)
         check_chunks(chunks, self._counts(config))
         self.chunks = int(chunks)
         self._workers = Workers(workers, cluster)
+        where = device_of(device)
         super().__init__(game, config, seed_of(seed))  # type: ignore[arg-type]
+        self.device = str(where)
+        if where != CPU:
+            for learner in self._learners():
+                learner.use(where)
 
     # --- what a subclass gives ---
 
@@ -70,6 +81,10 @@ class Distributed(NeuralSolver):
     @abc.abstractmethod
     def _workers_arguments(self) -> tuple[Any, ...]:
         """Returns what `worker` is made with besides the tree."""
+
+    @abc.abstractmethod
+    def _learners(self) -> list[Learner]:
+        """Returns all networks."""
 
     # --- sampling ---
 
@@ -113,6 +128,7 @@ class Distributed(NeuralSolver):
         *,
         workers: int | None = None,
         cluster: str | Cluster = RAY,
+        device: str | None = None,
     ) -> Self:
         """Returns a solver as it was when a checkpoint was written, with its plan of chunks.
 
@@ -121,10 +137,11 @@ class Distributed(NeuralSolver):
             game: Its game, or the tree if it is compiled already; None: the game that the file names.
             workers: As many as you like: see the class.
             cluster: See the class.
+            device: See the class.
 
         Raises:
             CheckpointError: If the file is no checkpoint or damaged, or of another algorithm or game.
-            ConfigError: If workers or cluster is out of range, or Ray is needed and not installed.
+            ConfigError: If workers, cluster or device is none, or Ray is needed and not installed.
             GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path, cls.__name__)
@@ -136,6 +153,7 @@ class Distributed(NeuralSolver):
             workers=workers,
             chunks=checkpoints.chunks_of(path, header),
             cluster=cluster,
+            device=device,
         )
         return solver.restore(path)
 
