@@ -1,4 +1,4 @@
-"""Workers for tests, which wait in the middle of a chunk to be killed. Actors import this by its name."""
+"""Workers for tests: one that waits in the middle of a chunk to be killed, one that is slow. Actors import this."""
 
 import os
 import time
@@ -22,3 +22,16 @@ class MortalWalks(ExternalWalks):
             draft.rename(self._file)
             time.sleep(60)
         return chunk
+
+
+class SlowWalks(ExternalWalks):
+    """Takes its time over one chunk."""
+
+    def __init__(self, tree, stream):
+        super().__init__(tree)
+        self._stream = int(stream)
+
+    def work(self, shared, task):
+        if int(task.stream[0]) == self._stream:
+            time.sleep(0.5)
+        return super().work(shared, task)

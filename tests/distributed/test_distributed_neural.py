@@ -3,6 +3,8 @@
 import dataclasses
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -119,6 +121,17 @@ def test_a_killed_worker_changes_nothing(cluster, tmp_path):
         assert time.monotonic() - begin < 50  # nobody has waited out the sleep
     assert len(killed) == 1
     assert_same(solver, local(DistributedDeepCFR, DEEP).run(3).state())
+
+
+def test_chunks_are_taken_in_their_order(cluster):
+    class Slow(DistributedDeepCFR):
+        worker = chunk_workers.SlowWalks
+
+        def _workers_arguments(self):
+            return (int(stream_of(1, 1, 0, 0)[0]),)
+
+    with Slow("kuhn_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster) as solver:
+        assert_same(solver.run(1), local(DistributedDeepCFR, DEEP).run(1).state())
 
 
 def test_workers_get_no_game_and_no_torch(cluster):
@@ -275,6 +288,40 @@ def test_goes_on_bit_for_bit_with_other_workers(kind, config, tmp_path):
     restored = local(kind, config, seed=9).run(1).restore(tmp_path / "run")
     assert restored.seed == 1
     assert_same(restored.run(1), whole.run(1).state())
+
+
+DRIVER = """
+import sys
+from mccfr_plus.distributed import Cluster
+from mccfr_plus.distributed.neural import DistributedDeepCFR
+from test_distributed_neural import DEEP
+with Cluster(sys.argv[1]) as cluster:
+    solver = DistributedDeepCFR("kuhn_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster)
+    solver.run(10_000, checkpoint=sys.argv[2], checkpoint_every=0.01)
+"""
+
+
+def test_a_killed_driver_goes_on_from_its_checkpoint(cluster, tmp_path):
+    path = tmp_path / "run"
+    address = cluster.ray.get_runtime_context().gcs_address
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, address, str(path)],
+        env=os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},  # the cluster listens on localhost only
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        end = time.monotonic() + 60
+        while not path.exists() and driver.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.2)
+    finally:
+        driver.kill()
+        _, errors = driver.communicate()
+    assert path.exists(), errors
+    solver = DistributedDeepCFR.load(path, cluster="local")
+    assert 0 < solver.iterations < 10_000
+    assert_same(local(DistributedDeepCFR, DEEP).run(solver.iterations + 2), solver.run(2).state())
 
 
 def test_another_plan_is_refused(tmp_path):
