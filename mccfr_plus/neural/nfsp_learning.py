@@ -128,7 +128,7 @@ class PolicyLearner(_StepLearner):
         def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
             log = outputs.masked_fill(is_illegal, -torch.inf).log_softmax(1)
             slope = log.exp()
-            slope.scatter_add_(1, actions, torch.full(actions.shape, -1.0, device=slope.device))
+            slope.scatter_add_(1, actions, torch.full_like(actions, -1.0, dtype=slope.dtype))
             return float(-log.gather(1, actions).mean()), slope.div_(len(rows))
 
         self._step(rows, loss, iteration)
