@@ -114,13 +114,15 @@ def test_a_killed_worker_changes_nothing(cluster, tmp_path):
 
     hunter = threading.Thread(target=kill)
     hunter.start()
-    with Mortal("kuhn_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster) as solver:
+    # A game whose tree goes to shared memory: small things go along with calls.
+    with Mortal("leduc_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster) as solver:
         begin = time.monotonic()
         solver.run(3)
         hunter.join()
         assert time.monotonic() - begin < 50  # nobody has waited out the sleep
     assert len(killed) == 1
-    assert_same(solver, local(DistributedDeepCFR, DEEP).run(3).state())
+    alone = DistributedDeepCFR(solver.tree, DEEP, seed=1, chunks=5, cluster="local")
+    assert_same(solver, alone.run(3).state())
 
 
 def test_chunks_are_taken_in_their_order(cluster):
@@ -145,9 +147,8 @@ def test_workers_get_no_game_and_no_torch(cluster):
 
             from mccfr_plus.neural.sampling import record_walks
 
-            tree = self._sampler._tree
-            nodes = tree.arrays.nodes
-            return tree.game, "torch" in sys.modules, nodes.flags.owndata, len(record_walks.signatures)
+            tree = self._worker._sampler._tree
+            return tree.game, "torch" in sys.modules, tree.arrays.nodes.flags.owndata, len(record_walks.signatures)
 
         (actor,) = solver._workers._actors
         game, has_torch, owns, compiled = ray.get(actor.__ray_call__.remote(look))

@@ -9,10 +9,32 @@ import numpy as np
 
 from mccfr_plus.distributed.cluster import RAY, Cluster
 from mccfr_plus.distributed.neural.walks import bytes_of, without_game
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ClusterError, ConfigError
 from mccfr_plus.tree.game_tree import GameTree
 
 LOCAL = "local"
+
+
+class _Actor:
+    """A worker that gets the tree with every task: so it stays in shared memory, also if an actor begins anew.
+
+    Args:
+        kind: See `Workers.begin`.
+    """
+
+    def __init__(self, kind: Callable[..., Any]):
+        self._kind = kind
+        self._worker: Any = None
+
+    def prepare(self, made_with: tuple[Any, ...]) -> None:
+        """Makes the worker, which compiles its kernels or loads them."""
+        if self._worker is None:
+            self._worker = self._kind(*made_with)
+
+    def work(self, made_with: tuple[Any, ...], shared: Any, task: Any) -> Any:
+        """Returns what comes of a task."""
+        self.prepare(made_with)
+        return self._worker.work(shared, task)
 
 
 class Workers:
@@ -34,13 +56,14 @@ class Workers:
             )
         if not isinstance(cluster, str | Cluster):
             raise ConfigError(f"cluster={cluster!r}: give an address, a connected Cluster, or 'local'.")
-        self.count = count
+        self._count = count
         self._is_local = count == 0 or cluster == LOCAL
         self._owns_cluster = isinstance(cluster, str)
         self._cluster: Any = None
         if not self._is_local:
             self._cluster = Cluster(cluster) if isinstance(cluster, str) else cluster
         self._own: Any = None  # what does the work in this process
+        self._made_with: Any = None  # what workers are made with, in the cluster's object store
         self._actors: list[Any] = []
 
     @property
@@ -60,23 +83,23 @@ class Workers:
         Raises:
             ClusterError: If there is no cluster, or it cannot do the work.
         """
-        bare = without_game(tree)
+        made_with = without_game(tree), *arguments
         if self._is_local:
-            self._own = kind(bare, *arguments)
+            self._own = kind(*made_with)
             return
-        cluster = self._cluster
-        if self._owns_cluster:
-            cluster.__enter__()
         try:
-            cluster.check_room(bytes_of(tree), f"the compiled tree of {tree.game}")
-            ray = cluster.ray
-            # One that dies is made anew, from the same arguments, and does again what it was at. It holds no CPU while
-            # it runs, which is Ray's default: else one whose machine is lost would wait for a free CPU for ever.
-            actor = ray.remote(kind).options(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")
-            stored = [ray.put(each) for each in (bare, *arguments)]
-            count = max(cluster.cpus, 1) if self.count is None else int(self.count)
-            self._actors = [actor.remote(*stored) for _ in range(count)]
-            ray.get([each.__ray_ready__.remote() for each in self._actors])
+            if self._owns_cluster:
+                self._cluster.__enter__()
+            self._cluster.check_room(bytes_of(tree), f"the compiled tree of {tree.game}")
+            ray = self._cluster.ray
+            count = max(self._cluster.cpus, 1) if self._count is None else int(self._count)
+            # One that dies is made anew, and does again what it was at. It holds no CPU while it runs, which is Ray's
+            # default: else one whose machine is lost would wait for a free CPU of another one for ever.
+            actor = ray.remote(_Actor).options(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")
+            self._made_with = ray.put(made_with)
+            self._actors = [actor.remote(kind) for _ in range(count)]
+            for some in (self._actors[:1], self._actors[1:]):  # the first alone: others find what it has compiled
+                self._get([each.prepare.remote(self._made_with) for each in some])
         except BaseException:
             self.close()
             raise
@@ -87,6 +110,9 @@ class Workers:
         Args:
             shared: What all of them read.
             tasks: One after another.
+
+        Raises:
+            ClusterError: If a worker raises an error.
         """
         if self._own is not None:
             for task in tasks:
@@ -97,14 +123,22 @@ class Workers:
         reference = self._cluster.ray.put(shared)
         # A pool for each phase: if one is cut short nothing of it comes up in the next.
         pool: Any = ActorPool(self._actors)
-        yield from pool.map(lambda actor, task: actor.work.remote(reference, task), tasks)
+        results = pool.map(lambda actor, task: actor.work.remote(self._made_with, reference, task), tasks)
+        for _ in tasks:
+            yield self._get(results)
+
+    def _get(self, wanted: Any) -> Any:
+        """Returns the results of references, or the next one of an iterator."""
+        try:
+            return self._cluster.ray.get(wanted) if isinstance(wanted, list) else next(wanted)
+        except self._cluster.ray.exceptions.RayError as error:
+            raise ClusterError(f"a worker of the cluster has failed: {error}") from None
 
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. They can begin anew."""
-        self._own = None
-        if self._actors:
-            for actor in self._actors:
-                self._cluster.ray.kill(actor)
-            self._actors = []
+        self._own = self._made_with = None
+        for actor in self._actors:
+            self._cluster.ray.kill(actor)
+        self._actors = []
         if self._owns_cluster and self._cluster is not None:
             self._cluster.close()
