@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
 from mccfr_plus import CheckpointError, ConfigError, Solver  # noqa: E402
 from mccfr_plus.distributed.neural import (  # noqa: E402
     DistributedDeepCFR,
@@ -20,7 +22,9 @@ from mccfr_plus.distributed.neural import (  # noqa: E402
     DistributedESCHER,
     DistributedNFSP,
 )
+from mccfr_plus.distributed.neural.episodes import EpisodeChunks, EpisodeTask, Policies  # noqa: E402
 from mccfr_plus.distributed.neural.plan import shares_of  # noqa: E402
+from mccfr_plus.distributed.neural.walks import ExternalWalks, PathWalks, Task, without_game  # noqa: E402
 from mccfr_plus.distributed.streams import stream_of  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
@@ -33,6 +37,7 @@ from mccfr_plus.neural import (  # noqa: E402
     NFSPConfig,
     TrainingConfig,
 )
+from mccfr_plus.neural.episodes import Tables  # noqa: E402
 
 NETWORK = {"hidden_layers": (8,), "train_steps": 3, "batch_size": 16}
 VALUES = TrainingConfig(**NETWORK)
@@ -156,6 +161,26 @@ def test_workers_get_no_game_and_no_torch(cluster):
     assert not has_torch
     assert not owns  # it is the object store's memory
     assert compiled == 1  # arrays that came from elsewhere have not made Numba compile again
+
+
+def test_what_a_worker_did_before_does_not_matter():
+    tree = without_game(mccfr_plus.compile_game("leduc_poker"))  # with two actions here and three there
+    strategy, rng = tree.uniform_strategy(), np.random.default_rng(3)
+    values = rng.normal(size=tree.num_nodes)
+    policies = Policies(Tables(strategy, np.zeros(tree.num_infosets, np.int32)), np.array([0.1, 0.2]))
+    for make, shared, tasks in (
+        (ExternalWalks, strategy, [Task((p,), 30, stream_of(1, p)) for p in (0, 1)]),
+        (
+            lambda tree: PathWalks(tree, np.zeros(0), 0.5, True),
+            (strategy, values),
+            [Task((p,), 300, stream_of(1, p), wants_visits=True) for p in (0, 1)],
+        ),
+        (lambda tree: EpisodeChunks(tree, 0.3), policies, [EpisodeTask(n, stream_of(1, n)) for n in (300, 200)]),
+    ):
+        used = make(tree)
+        used.work(shared, tasks[0])
+        same = pickle.dumps(used.work(shared, tasks[1])) == pickle.dumps(make(tree).work(shared, tasks[1]))
+        assert same, make
 
 
 # --- what is drawn ---

@@ -59,6 +59,7 @@ class ExternalWalks:
     def __init__(self, tree: GameTree):
         self._rng = np.zeros(1, np.uint64)
         self._sampler = Sampler(tree, self._rng)
+        self._tree = tree
         self._strategy = tree.uniform_strategy()
         self._sampler.sample(self._strategy, 0, 0)  # compiles the kernel, or loads it
 
@@ -73,7 +74,8 @@ class ExternalWalks:
         self._rng[:] = task.stream
         (player,) = task.players
         before = self._sampler.nodes_touched
-        parts = all_walks(task.walks, lambda left: self._sampler.sample(self._strategy, player, left))
+        counts = counts_of(self._tree, player)
+        parts = all_walks(task.walks, counts, lambda left: self._sampler.sample(self._strategy, player, left))
         return Chunk(joined(parts), None, self._sampler.nodes_touched - before)
 
 
@@ -89,6 +91,7 @@ class PathWalks:
 
     def __init__(self, tree: GameTree, exploration: np.ndarray, epsilon: float, corrected: bool):
         self._rng = np.zeros(1, np.uint64)
+        self._tree = tree
         self._sampler = PathSampler(tree, self._rng, exploration.copy(), epsilon)
         self._strategy = tree.uniform_strategy()
         self._values = np.zeros((tree.num_players, tree.num_nodes))
@@ -112,7 +115,8 @@ class PathWalks:
         before = self._sampler.nodes_touched
         parts: list[Samples] = []
         for player in task.players:
-            parts += all_walks(task.walks, functools.partial(self._walk, player, task.wants_samples))
+            walk = functools.partial(self._walk, player, task.wants_samples)
+            parts += all_walks(task.walks, counts_of(self._tree, player), walk)
         return Chunk(
             joined(parts) if task.wants_samples else None,
             self._visits() if task.wants_visits else None,
@@ -128,18 +132,29 @@ class PathWalks:
         return Visits(nodes, self._sampler.visited[nodes])
 
 
-def all_walks(walks: int, make: Callable[[int], tuple[int, Samples]]) -> list[Samples]:
+def counts_of(tree: GameTree, player: int) -> np.ndarray:
+    """Returns how many actions each information set of a player has, ``[num_rows]``."""
+    begin, end = tree.arrays.infoset_range[player : player + 2]
+    return tree.arrays.infosets["num_actions"][begin:end]
+
+
+def all_walks(walks: int, counts: np.ndarray, make: Callable[[int], tuple[int, Samples]]) -> list[Samples]:
     """Returns the samples of so many walks, in parts.
 
     Args:
         walks: How many.
+        counts: See `counts_of`.
         make: Makes at least one of so many walks that are left, and returns how many, and what they sampled.
     """
     parts = []
     while walks > 0:
         done, samples = make(walks)
         rows, regrets, weights = samples
-        parts.append(Samples(rows.copy(), regrets.copy(), None if weights is None else weights.copy()))  # no views
+        # Copies, as the next call writes there; without what earlier ones have left beyond a row's actions.
+        is_action = np.arange(regrets.shape[1]) < counts[rows][:, None]
+        parts.append(
+            Samples(rows.copy(), np.where(is_action, regrets, 0.0), None if weights is None else weights.copy())
+        )
         walks -= done
     return parts
 
