@@ -88,7 +88,8 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     header = checkpoint_file.read_header(path)
     if "algorithm" in header:
         name = header["algorithm"]
-        raise CheckpointError(f"{path} holds a run of {name}: load it with mccfr_plus.neural.{name}.load.")
+        package = "mccfr_plus.neural" if "chunks" not in header else "mccfr_plus.distributed.neural"
+        raise CheckpointError(f"{path} holds a run of {name}: load it with {package}.{name}.load.")
     header.setdefault("chunks", None)  # files of versions that knew no distributed solvers
     missing = (set(_COMMON) | _TOLD) - set(header)
     if missing:

@@ -35,6 +35,18 @@ class Adam:
         """Returns the arrays that carry from one step to the next, by name: views."""
         return {"mean": self._mean.numpy(), "square": self._square.numpy(), "steps": self._steps}
 
+    def copy(self, network: MLP) -> Adam:
+        """Returns one with the same settings and moments for a network of the same shape, where that one is."""
+        copy = Adam(network, self._learning_rate, self._clip)
+        copy.take(self)
+        return copy
+
+    def take(self, other: Adam) -> None:
+        """Takes over the moments of another one, which may be on another device."""
+        self._mean.copy_(other._mean)
+        self._square.copy_(other._square)
+        self._steps[:] = other._steps
+
     def restart(self) -> None:
         """Forgets all steps."""
         self._mean.zero_()

@@ -34,7 +34,7 @@ def save(solver: Any, path: str | os.PathLike) -> None:
     """Writes a solver's state; see `NeuralSolver.save`."""
     header = {
         **_common(solver),
-        "versions": _versions(),
+        "versions": _versions(solver),
         "seed": solver.seed,
         "iterations": solver.iterations,
         "nodes_touched": solver.nodes_touched,
@@ -65,12 +65,12 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         solver.resize_memories(sizes)
         raise
     checkpoint_file.read_into(path, solver.state())
-    if header["versions"] != _versions():
+    if header["versions"] != _versions(solver):
         logger.warning(
             "%s was written with %s, and these are %s: the run goes on, perhaps with other roundings.",
             path,
             _shown(header["versions"]),
-            _shown(_versions()),
+            _shown(_versions(solver)),
         )
     return header
 
@@ -116,6 +116,18 @@ def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any
         raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
 
 
+def chunks_of(path: str | os.PathLike, header: dict[str, Any]) -> int:
+    """Returns into how many chunks the solver of a checkpoint divides its sampling.
+
+    Raises:
+        CheckpointError: If it does not tell.
+    """
+    chunks = header.get("chunks")
+    if not isinstance(chunks, int) or chunks < 1:
+        raise CheckpointError(f"{path} is damaged: its number of chunks is {chunks}.")
+    return chunks
+
+
 def _sizes_of(path: str | os.PathLike, header: dict[str, Any], own: dict[str, int]) -> dict[str, int]:
     sizes = header["memory_sizes"]
     is_right = isinstance(sizes, dict) and set(sizes) == set(own)
@@ -126,6 +138,13 @@ def _sizes_of(path: str | os.PathLike, header: dict[str, Any], own: dict[str, in
 
 def _complain_if_different(path: str | os.PathLike, header: dict[str, Any], solver: Any) -> None:
     own = _common(solver)
+    theirs, ours = header.get("chunks"), own.get("chunks")
+    if theirs != ours:
+        raise CheckpointError(
+            f"{path} belongs to another run: it samples in chunks={theirs}, and the solver in chunks={ours}, whose "
+            f"random numbers are others. Use {header['algorithm']}.load, which takes chunks from the file, or give "
+            "another file."
+        )
     for key, what in (("game", "game"), ("tree", "tree, that is rules, payoffs or the order of nodes,")):
         if header[key] != own[key]:
             raise CheckpointError(
@@ -142,16 +161,18 @@ def _complain_if_different(path: str | os.PathLike, header: dict[str, Any], solv
 
 
 def _common(solver: Any) -> dict[str, Any]:
-    return {
+    common = {
         "algorithm": type(solver).__name__,
         "game": str(solver.game),
         "tree": None if solver.tree is None else digest_of_tree(solver.tree),  # None: it has none
         "config": solver.config.as_dict(),
     }
+    return common if solver.chunks is None else common | {"chunks": solver.chunks}
 
 
-def _versions() -> dict[str, str]:
-    return {"mccfr_plus": package_version(), "torch": torch.__version__}
+def _versions(solver: Any) -> dict[str, str]:
+    versions = {"mccfr_plus": package_version(), "torch": torch.__version__}
+    return versions if solver.device == "cpu" else versions | {"device": solver.device}
 
 
 def _shown(versions: dict[str, str]) -> str:

@@ -66,9 +66,13 @@ class DREAM(AdvantageSolver):
 
     def _walk(self, player: int, walks: int) -> tuple[int, Samples]:
         done, samples = self._sampler.sample_paths(self._strategy, self.values.table, player, walks, corrected=True)
+        return done, self._clipped(samples)
+
+    def _clipped(self, samples: Samples) -> Samples:
+        """Returns samples with weights cut down to the largest one that is allowed, modified in place."""
         if self.config.weight_clip is not None and samples.weights is not None:
             np.minimum(samples.weights, self.config.weight_clip, out=samples.weights)
-        return done, samples
+        return samples
 
     def _prepare(self) -> None:
         super()._prepare()

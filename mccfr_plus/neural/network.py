@@ -36,6 +36,7 @@ class MLP:
         skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
         rng: Draws the initial parameters; torch's global generator is not touched.
         dtype: float32, or float64 for checks.
+        device: Where it computes; None: on the CPU.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class MLP:
         skip: bool = False,
         rng: np.random.Generator,
         dtype: torch.dtype = torch.float32,
+        device: torch.device | None = None,
     ):
         self.sizes = sizes
         self._layer_norm, self._skip = layer_norm, skip
@@ -55,8 +57,8 @@ class MLP:
             shapes.append(((sizes[-2],), (sizes[-2],)))  # gain and offset
         self._shapes = shapes
         size = sum(math.prod(shape) for pair in shapes for shape in pair)
-        self.parameters = torch.zeros(size, dtype=dtype)
-        self.gradient = torch.zeros(size, dtype=dtype)
+        self.parameters = torch.zeros(size, dtype=dtype, device=device)
+        self.gradient = torch.zeros(size, dtype=dtype, device=device)
         self._layers, self._gradients = self._views(self.parameters), self._views(self.gradient)
         self.initialize(rng)
 
@@ -65,17 +67,21 @@ class MLP:
         return {"sizes": list(self.sizes), "layer_norm": self._layer_norm, "skip": self._skip}
 
     @classmethod
-    def of_shape(cls, shape: dict[str, Any]) -> Self:
+    def of_shape(cls, shape: dict[str, Any], device: torch.device | None = None) -> Self:
         """Returns a network of the shape of another one, with parameters of its own, all 0."""
         network = cls(
-            tuple(shape["sizes"]), layer_norm=shape["layer_norm"], skip=shape["skip"], rng=np.random.default_rng(0)
+            tuple(shape["sizes"]),
+            layer_norm=shape["layer_norm"],
+            skip=shape["skip"],
+            rng=np.random.default_rng(0),
+            device=device,
         )
         network.parameters.zero_()
         return network
 
-    def copy(self) -> Self:
-        """Returns a network of the same shape and parameters, which owns them."""
-        network = self.of_shape(self.shape())
+    def copy(self, device: torch.device | None = None) -> Self:
+        """Returns a network of the same shape and parameters, which owns them, on a device; None: on the CPU."""
+        network = self.of_shape(self.shape(), device)
         network.parameters.copy_(self.parameters)
         return network
 

@@ -139,13 +139,13 @@ class NFSP(NeuralSolver):
             if iteration == 1:
                 self._look(player, iteration)
                 self._renew_target(player)
+        self._play_and_learn(iteration)
+
+    def _play_and_learn(self, iteration: int) -> None:
         left = self.config.episodes
         while left > 0:
             left -= self._play(left)
-            for player in range(self.tree.num_players):
-                count = self._updates_due(player)
-                if count >= self.config.refresh_every:
-                    self._learn(player, count, iteration)
+            self._learn_if_due(iteration)
 
     def _play(self, episodes: int) -> int:
         """Plays until somebody's updates are due, and remembers; returns how many episodes there were."""
@@ -157,6 +157,12 @@ class NFSP(NeuralSolver):
             part.transitions.add(self._episodes.transitions(player))
             part.decisions.add(self._episodes.decisions(player))
         return done
+
+    def _learn_if_due(self, iteration: int) -> None:
+        for player in range(self.tree.num_players):
+            count = self._updates_due(player)
+            if count >= self.config.refresh_every:
+                self._learn(player, count, iteration)
 
     def _updates_due(self, player: int) -> int:
         return int(self._episodes.steps[player]) // self.config.learn_every - int(self._updates[player])

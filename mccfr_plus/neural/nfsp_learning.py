@@ -29,11 +29,16 @@ class _StepLearner(Learner):
         Raises:
             TrainingError: If the loss is no finite number.
         """
-        inputs = self._inputs.index_select(0, torch.from_numpy(rows))
-        value = self.network.differentiate(inputs, loss)
-        self._check(value, f"is {value} at its training step {len(self.losses) + 1} there", iteration)
-        self.losses.append(value)
-        self.optimizer.step()
+        inputs = self._inputs.index_select(0, self._tensor(rows))
+        with self._at_work() as (network, optimizer):
+            value = network.differentiate(inputs, loss)
+            self._check(value, f"is {value} at its training step {len(self.losses) + 1} there", iteration)
+            self.losses.append(value)
+            optimizer.step()
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        """Returns an array where the network is trained."""
+        return torch.from_numpy(array).to(self.device)
 
     def draw_from(self, memory: RecordRing | RecordReservoir, size: int) -> np.ndarray:
         """Returns a batch of records, drawn by the generator of batches; see `RecordRing.draw`."""
@@ -80,8 +85,8 @@ class ValueLearner(_StepLearner):
         Raises:
             TrainingError: If the loss is no finite number.
         """
-        actions = torch.from_numpy(transitions["action"].astype(np.int64))[:, None]
-        targets = torch.from_numpy(self.targets(transitions))[:, None]
+        actions = self._tensor(transitions["action"].astype(np.int64))[:, None]
+        targets = self._tensor(self.targets(transitions))[:, None]
 
         def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
             error = outputs.gather(1, actions) - targets
@@ -104,7 +109,7 @@ class PolicyLearner(_StepLearner):
 
     def __init__(self, features: Features, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str):
         super().__init__(features.tensors, num_actions, config, rngs, name)
-        self._is_illegal = torch.from_numpy(~features.mask(num_actions))
+        self._is_illegal = ~features.mask(num_actions)
 
     def learn(self, decisions: np.ndarray, iteration: int) -> None:
         """Makes one step on the mean of -log Pi(s, a), over legal actions (Heinrich, Silver 2016, algorithm 1).
@@ -117,13 +122,13 @@ class PolicyLearner(_StepLearner):
             TrainingError: If the loss is no finite number.
         """
         rows = decisions["row"].astype(np.int64)
-        actions = torch.from_numpy(decisions["action"].astype(np.int64))[:, None]
-        is_illegal = self._is_illegal.index_select(0, torch.from_numpy(rows))
+        actions = self._tensor(decisions["action"].astype(np.int64))[:, None]
+        is_illegal = self._tensor(self._is_illegal[rows])
 
         def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
             log = outputs.masked_fill(is_illegal, -torch.inf).log_softmax(1)
             slope = log.exp()
-            slope.scatter_add_(1, actions, torch.full(actions.shape, -1.0))
+            slope.scatter_add_(1, actions, torch.full_like(actions, -1.0, dtype=slope.dtype))
             return float(-log.gather(1, actions).mean()), slope.div_(len(rows))
 
         self._step(rows, loss, iteration)

@@ -27,7 +27,7 @@ class PathSampler(Sampler):
 
     def __init__(self, tree: GameTree, rng: np.ndarray, exploration: np.ndarray, epsilon: float):
         super().__init__(tree, rng)
-        self._exploration, self._epsilon = exploration, epsilon
+        self.exploration, self._epsilon = exploration, epsilon
         depth = tree.shape.max_depth
         size = max(_CHUNK, depth)
         self._path_buffer = (
@@ -69,7 +69,7 @@ class PathSampler(Sampler):
         done, count = record_paths(
             self._tree.arrays,
             strategy,
-            self._exploration,
+            self.exploration,
             self._epsilon,
             values,
             self._workspace,

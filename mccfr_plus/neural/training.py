@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator
 from typing import Protocol
@@ -12,6 +13,7 @@ from mccfr_plus.errors import TrainingError
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.device import CPU, Guest
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import MLP
 from mccfr_plus.rng import next_word
@@ -46,6 +48,7 @@ class Learner:
         self.network = MLP(sizes, layer_norm=config.layer_norm, skip=config.skip, rng=self._generator())
         self.optimizer = Adam(self.network, config.learning_rate, config.gradient_clip)
         self.losses: list[float] = []  # of the last fit, step by step
+        self._guest: Guest | None = None
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(int(next_word(self._rngs[_INITIAL : _INITIAL + 1])))
@@ -57,6 +60,26 @@ class Learner:
             **self.optimizer.state(),
             "rngs": self._rngs,
         }
+
+    def use(self, device: torch.device) -> None:
+        """Trains and predicts on a device from now on; what carries from one fit to the next stays with the CPU."""
+        self._inputs = self._inputs.to(device)
+        self._guest = Guest(self.network, self.optimizer, device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it trains."""
+        return CPU if self._guest is None else self._guest.device
+
+    @contextlib.contextmanager
+    def _at_work(self) -> Iterator[tuple[MLP, Adam]]:
+        """Gives the network and the optimizer that work in a ``with`` block; an error makes a guest's work void."""
+        if self._guest is None:
+            yield self.network, self.optimizer
+            return
+        self._guest.fetch()
+        yield self._guest.network, self._guest.optimizer
+        self._guest.give_back()
 
     def restart(self) -> None:
         """Forgets what was learned: fresh parameters and moments."""
@@ -80,20 +103,22 @@ class Learner:
         self.losses = []
         batches = memory.batches(config.batch_size, iteration, self._rngs[_BATCHES : _BATCHES + 1])
         seen: Batch | None = None
-        source = self._inputs if tensors is None else torch.from_numpy(tensors)
-        for step, batch in zip(range(config.train_steps), batches, strict=False):
-            if batch is not seen:  # where a batch is all of the memory it is the same object every time
-                seen = batch
-                rows, targets, weights = (torch.from_numpy(array) for array in batch)
-                inputs = source.index_select(0, rows).float()
-            loss = self.network.loss_gradient(inputs, targets, weights)
-            self._check(loss, f"is {loss} at training step {step + 1} of {config.train_steps}", iteration)
-            self.losses.append(loss)
-            self.optimizer.step()
+        source = self._inputs if tensors is None else torch.from_numpy(tensors).to(self.device)
+        with self._at_work() as (network, optimizer):
+            for step, batch in zip(range(config.train_steps), batches, strict=False):
+                if batch is not seen:  # where a batch is all of the memory it is the same object every time
+                    seen = batch
+                    rows, targets, weights = (torch.from_numpy(array).to(self.device) for array in batch)
+                    inputs = source.index_select(0, rows).float()
+                loss = network.loss_gradient(inputs, targets, weights)
+                self._check(loss, f"is {loss} at training step {step + 1} of {config.train_steps}", iteration)
+                self.losses.append(loss)
+                optimizer.step()
 
     def predict(self) -> np.ndarray:
         """Returns the network's answers for all information sets, ``[num_rows, num_actions]`` float32."""
-        return self.network.predict(self._inputs).numpy()
+        with self._at_work() as (network, _):
+            return network.predict(self._inputs).cpu().numpy()
 
     def check_predictions(self, predictions: np.ndarray, iteration: int) -> None:
         """Raises TrainingError if a prediction is no finite number."""

@@ -1,0 +1,88 @@
+"""Training on another device. Where there is none, torch's "meta" device stands for it: numbers that are not there,
+but operations that refuse those of another device."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from mccfr_plus import ConfigError  # noqa: E402
+from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
+from mccfr_plus.neural.device import CPU, Guest, device_of  # noqa: E402
+from mccfr_plus.neural.episodes import DECISION, TRANSITION  # noqa: E402
+from mccfr_plus.neural.history_values import Targets  # noqa: E402
+from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner  # noqa: E402
+from mccfr_plus.neural.training import Learner  # noqa: E402
+
+CONFIG = TrainingConfig(hidden_layers=(5, 5), layer_norm=True, skip=True, gradient_clip=0.1, train_steps=70)
+MEMORY = Targets(np.arange(3), np.arange(12.0).reshape(3, 4), np.ones((3, 4)))
+
+
+def regression(features):
+    learner = Learner(features.tensors, 4, CONFIG, np.zeros(2, np.uint64), "loss")
+    return learner, lambda: learner.fit(MEMORY, 1)
+
+
+def q_learning(features):
+    learner = ValueLearner(features, 4, CONFIG, np.zeros(2, np.uint64), "loss", 1.0)
+    return learner, lambda: learner.learn(np.array([(0, 1, 1, 0.0), (1, 2, -1, 3.0)], TRANSITION), 1)
+
+
+def imitation(features):
+    learner = PolicyLearner(features, 4, CONFIG, np.zeros(2, np.uint64), "loss")
+    return learner, lambda: learner.learn(np.array([(0, 1), (1, 2), (2, 2)], DECISION), 1)
+
+
+every_learner = pytest.mark.parametrize("make", [regression, q_learning, imitation])
+
+
+@pytest.fixture
+def no_numbers(monkeypatch):
+    """What asks the meta device for numbers gets some."""
+    monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: 0.5)
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: torch.zeros(tensor.shape))
+    monkeypatch.setattr(Guest, "give_back", lambda guest: None)
+
+
+@pytest.mark.usefixtures("no_numbers")
+@every_learner
+def test_everything_is_where_training_is(make, three_rows):
+    learner, learn = make(three_rows)
+    learner.use(torch.device("meta"))
+    learn()
+    assert learner.losses
+    assert learner.predict().shape == (3, 4)
+    assert learner._guest.network.gradient.device.type == "meta"
+
+
+@every_learner
+def test_a_guest_learns_the_same_and_gives_it_back(make, three_rows):
+    (one, learn), (other, learn_as_guest) = make(three_rows), make(three_rows)
+    other.use(CPU)
+    before = {name: array.copy() for name, array in other.state().items()}
+    for _ in range(3):
+        learn()
+        learn_as_guest()
+    for name, array in one.state().items():
+        np.testing.assert_array_equal(other.state()[name], array, err_msg=name)
+    np.testing.assert_array_equal(one.predict(), other.predict())
+    for name, array in other.state().items():
+        array[...] = before[name]  # what undoes an iteration writes to the CPU's numbers
+    np.testing.assert_array_equal(other.predict(), make(three_rows)[0].predict())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@every_learner
+def test_a_gpu(make, three_rows):
+    (one, learn), (other, learn_there) = make(three_rows), make(three_rows)
+    other.use(torch.device("cuda"))
+    learn()
+    learn_there()
+    np.testing.assert_allclose(one.predict(), other.predict(), atol=1e-3)
+
+
+def test_which_device():
+    assert device_of("cpu") == CPU
+    assert (device_of(None) == CPU) is not torch.cuda.is_available()
+    for name in ("nowhere", "meta"):
+        with pytest.raises(ConfigError, match=f"device='{name}': torch cannot compute there"):
+            device_of(name)
