@@ -52,9 +52,9 @@ away variance and no more; its rate is --baseline_rate.
 The run ends at the first limit reached; without --iterations, --seconds and --until it takes ten seconds. Ctrl-C ends
 it early and still prints and writes the result so far; so does SIGTERM.
 
---cluster=ray makes the walks of a gradient, --batch, by --workers on a Ray cluster (pip install 'mccfr_plus[ray]'): the one
-that RAY_ADDRESS names or that runs on this machine, else one that is started here for the run. Results depend on --seed,
---batch and --chunks, not on the workers; --cluster=local gives the same in this process. See docs/cluster.md.
+--cluster=ray makes the walks of a gradient, --batch, by --workers on a Ray cluster (pip install 'mccfr_plus[ray]'):
+the one that RAY_ADDRESS names or that runs on this machine, else one that is started here for the run. Results depend
+on --seed, --batch and --chunks, not on workers; --cluster=local gives the same in this process. See docs/cluster.md.
 
 --checkpoint=FILE keeps the state of the run in a file, every 60 seconds (--every=5m), at the end, and on Ctrl-C.
 The same command line with --resume goes on from it after a kill, and ends with the same bits as if nothing had happened
