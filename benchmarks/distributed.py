@@ -4,9 +4,10 @@
     python benchmarks/distributed.py --game=leduc_poker --round=0.25
 
 First, seconds per iteration of `DistributedSolver` with one worker on a cluster of this machine over those of
-`Solver` with the same batch, in turn in this process; rounds take about as long as asked. Then what the sizing table of
-docs/cluster.md is computed from: bytes that chunks send, and what merging, updating and sending cost. The load of the
-machine is printed: with one worker, two cores should be idle.
+`Solver` with the same batch, in turn in this process; rounds take about as long as asked. On a shared machine both
+vary more than they differ: so the iteration is also given over the time that its walks took, by the worker's own clock,
+which other work slows down alike, and walks over those of `Solver` by CPU time. Then what the sizing table of
+docs/cluster.md is computed from: what chunks send, and what merging, updating and sending cost.
 """
 
 import os
@@ -38,6 +39,13 @@ def seconds_of(solver):
     return time.perf_counter() - begin
 
 
+def cpu_seconds_of(solver):
+    """Returns CPU seconds per iteration."""
+    begin = time.process_time()
+    solver.iteration()
+    return time.process_time() - begin
+
+
 def batch_of(tree, seconds):
     """Returns how many walks take so many seconds for one player."""
     batch = 256
@@ -57,7 +65,10 @@ def main(_):
         f"{FLAGS.game}, {tree.num_slots:,} slots, {FLAGS.scheme}, {batch:,} walks a round; "
         f"load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores"
     )
-    print(f"{'chunks':>7}{'Solver, s':>11}{'one worker, s':>15}{'ratio':>7}{'least..most':>14}{'MB a round':>12}")
+    print(
+        f"{'chunks':>7}{'Solver, s':>11}{'one worker, s':>15}{'ratio':>7}{'least..most':>14}"
+        f"{'over its walks':>16}{'least..most':>14}{'MB a round':>12}"
+    )
     with Cluster() as cluster:
         for chunks in map(int, FLAGS.chunks):
             walks = batch // chunks
@@ -66,13 +77,26 @@ def main(_):
             plan = {"chunks": chunks, "walks": walks, "seed": 1, "workers": 1, "cluster": cluster}
             with DistributedSolver(tree, FLAGS.scheme, **plan) as outside:
                 outside.run(1)
-                pairs = [(seconds_of(inside), seconds_of(outside)) for _ in range(FLAGS.rounds)]
+                pairs, walking = [], []
+                for _ in range(FLAGS.rounds):
+                    before = outside._engine.sampling_seconds
+                    pairs.append((seconds_of(inside), seconds_of(outside)))
+                    walking.append(pairs[-1][1] / (outside._engine.sampling_seconds - before))
                 ratios = [b / a for a, b in pairs]
                 middle = [statistics.median(x) for x in zip(*pairs, strict=True)]
                 sent = outside._engine.bytes_received / (outside.iterations * tree.num_players)
                 print(
                     f"{chunks:>7}{middle[0]:>11.3f}{middle[1]:>15.3f}{statistics.median(ratios):>7.3f}"
-                    f"{f'{min(ratios):.2f}..{max(ratios):.2f}':>14}{sent / 1e6:>12.2f}",
+                    f"{f'{min(ratios):.2f}..{max(ratios):.2f}':>14}{statistics.median(walking):>16.3f}"
+                    f"{f'{min(walking):.3f}..{max(walking):.3f}':>14}{sent / 1e6:>12.2f}",
+                    flush=True,
+                )
+            with DistributedSolver(tree, FLAGS.scheme, **plan | {"cluster": "local"}) as local:
+                local.run(1)
+                times = [(cpu_seconds_of(inside), cpu_seconds_of(local)) for _ in range(FLAGS.rounds)]
+                print(
+                    f"{'':>7}CPU time of all chunks in this process over that of Solver: "
+                    f"{statistics.median(b / a for a, b in times):.3f}",
                     flush=True,
                 )
         _print_pieces(tree, cluster)

@@ -43,6 +43,7 @@ class Chunk(NamedTuple):
 
     sums: tuple[Sums, ...]  # per player of the turn
     nodes: int  # histories touched
+    seconds: float  # that it took
 
     @property
     def nbytes(self) -> int:

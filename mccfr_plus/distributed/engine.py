@@ -47,6 +47,7 @@ class DistributedEngine(Engine):
         self._crew: Crew | None = None
         super().__init__(combination, tree, rngs)
         self.bytes_received = 0  # since the engine was made
+        self.sampling_seconds = 0.0  # of all workers together, likewise
 
     def _bind(self, together: bool) -> None:
         self._only = self._team = None
@@ -99,6 +100,7 @@ class DistributedEngine(Engine):
         for chunk in self._crew.sample(self.strategy, self._guide(), players, iteration, self._chunks):
             nodes += chunk.nodes
             self.bytes_received += chunk.nbytes
+            self.sampling_seconds += chunk.seconds
             for player, sums in zip(players, chunk.sums, strict=True):
                 add_sums(arrays, workspace, infoset_of_slot, player, sums.firsts, sums.values)
                 if len(sums.visited):

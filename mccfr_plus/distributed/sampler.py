@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,7 @@ class Sampler:
             chunk: Its number, from 0.
         """
         strategy, guide = as_read(strategy), as_read(guide)
+        begin = time.perf_counter()
         before, task = nodes_of(self._workspace), self._task
         sums = []
         for player in players:
@@ -71,7 +73,7 @@ class Sampler:
                 visited = self._visited[: self._sample(strategy, guide, player, task.walks)]
             sums.append(sums_of(self._arrays, self._workspace, player, visited, self._weights))
             visited = visited[:0]
-        return Chunk(tuple(sums), nodes_of(self._workspace) - before)
+        return Chunk(tuple(sums), nodes_of(self._workspace) - before, time.perf_counter() - begin)
 
     def _sample(self, strategy: np.ndarray, guide: np.ndarray, player: int, walks: int) -> int:
         task = self._task

@@ -22,12 +22,13 @@ class Summary:
 
     Args:
         nodes: Histories touched.
+        seconds: That it took.
         num_bytes: What all owners together are sent.
         top: The sums of part 0, per player.
     """
 
-    def __init__(self, nodes: int, num_bytes: int, top: list[Sums]):
-        self.nodes, self.num_bytes, self.top = nodes, num_bytes, top
+    def __init__(self, nodes: int, seconds: float, num_bytes: int, top: list[Sums]):
+        self.nodes, self.seconds, self.num_bytes, self.top = nodes, seconds, num_bytes, top
 
 
 class SplitSampler:
@@ -73,7 +74,7 @@ class SplitSampler:
         found = self._sampler.sample(self._strategy, guide, players, iteration, chunk)
         shared = [share_out(sums, self._counts[sums.firsts], self._places, len(self._slots)) for sums in found.sums]
         by_part = [[of_player[part] for of_player in shared] for part in range(len(self._slots))]
-        return [Summary(found.nodes, found.nbytes, by_part[0]), *by_part[1:]]
+        return [Summary(found.nodes, found.seconds, found.nbytes, by_part[0]), *by_part[1:]]
 
 
 class SplitCrew(Protocol):

@@ -124,6 +124,7 @@ class SplitEngine(DistributedEngine):
             top.begin(players)
             for chunk in found:
                 self.bytes_received += chunk.num_bytes
+                self.sampling_seconds += chunk.seconds
                 for player, sums in zip(players, chunk.top, strict=True):
                     top.add(player, sums)
             top.take_visits(iteration, [sums for chunk in found for sums in chunk.top])
