@@ -105,7 +105,10 @@ def main(_):
 
 def _print_pieces(tree, cluster):
     """Prints what the steps of a round cost."""
-    print(f"\n{'walks':>9}{'of the slots touched':>22}{'bytes':>12}{'bytes/slot touched':>20}{'merge, ns/slot':>16}")
+    print(
+        f"\n{'walks':>9}{'of the slots touched':>22}{'bytes':>12}{'bytes/slot touched':>20}"
+        f"{'merge, ns/slot':>16}{'update':>8}"
+    )
     for walks in (1, 100, 10_000, 100_000):
         with DistributedSolver(tree, FLAGS.scheme, chunks=1, walks=walks, seed=1, cluster="local") as solver:
             solver.iteration()
@@ -113,11 +116,12 @@ def _print_pieces(tree, cluster):
             sampler = Sampler(tree.arrays, engine._task())
             chunk = sampler.sample(engine.strategy, np.zeros(0), (0,), 2, 0)
             values = chunk.sums[0].values
-            spent = min(_merge_seconds(tree, engine, chunk.sums[0]) for _ in range(5))
+            times = [_merge_seconds(tree, engine, chunk.sums[0]) for _ in range(5)]
+            merge, update = (1e9 * min(x) / len(values) for x in zip(*times, strict=True))
             share = len(values) / int(tree.arrays.slot_range[1])
             print(
                 f"{walks:>9,}{share:>22.4f}{chunk.nbytes:>12,}{chunk.nbytes / len(values):>20.1f}"
-                f"{1e9 * spent / len(values):>16.2f}"
+                f"{merge:>16.2f}{update:>8.2f}"
             )
     print(f"\n{'bytes':>13}{'put, s':>10}{'get by a worker, s':>20}{'GB/s':>8}")
     reader = cluster.ray.remote(_Reader).remote()
@@ -130,11 +134,14 @@ def _print_pieces(tree, cluster):
 
 
 def _merge_seconds(tree, engine, sums):
+    """Returns the seconds of adding a chunk's sums up, and of averaging and updating what they have touched."""
     begin_gradient(tree.arrays, engine.workspaces[0], 0)
     begin = time.perf_counter()
     of_slot = as_read(tree.infoset_of_slot)
     add_sums(tree.arrays, engine.workspaces[0], of_slot, 0, sums.firsts, sums.values)
-    return time.perf_counter() - begin
+    middle = time.perf_counter()
+    engine._update((0,), 2)
+    return middle - begin, time.perf_counter() - middle
 
 
 class _Reader:
