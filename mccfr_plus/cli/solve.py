@@ -86,11 +86,11 @@ class SolveCommand(Command):
         (game,) = arguments
         if values.policy_out is not None:
             check_writable(values.policy_out)
-        solve_cluster.check(values)
         claim = checkpoint_flags.claim_of(values)
         with claim or contextlib.nullcontext():
             algorithm = algorithms.algorithm_of(values, claim)
             if algorithm == algorithms.TABULAR:
+                solve_cluster.check(values)
                 with solve_cluster.connected(values) as cluster:
                     self._solve(game, values, claim, cluster)
             else:

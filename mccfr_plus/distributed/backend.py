@@ -32,19 +32,21 @@ def ray_module() -> Any:
 @contextlib.contextmanager
 def on_localhost() -> Iterator[None]:
     """Makes what Ray starts in a ``with`` block listen on localhost only, and report nothing to anybody."""
-    before = os.environ.get(_LOCALHOST_SWITCH)
+    before, was_imported = os.environ.get(_LOCALHOST_SWITCH), "ray" in sys.modules
     os.environ[_LOCALHOST_SWITCH] = "0"
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray_module()
     constants = sys.modules.get("ray._private.ray_constants")  # has read the switch when it was imported
     was_enabled = getattr(constants, "ENABLE_RAY_CLUSTER", None)
+    if not was_imported and before is None:  # what it would have read without the switch
+        was_enabled = sys.platform.startswith("linux")
     if constants is not None:
         constants.ENABLE_RAY_CLUSTER = False  # type: ignore[attr-defined]
     try:
         yield
     finally:
         if constants is not None:
-            constants.ENABLE_RAY_CLUSTER = was_enabled if before is not None else True  # type: ignore[attr-defined]
+            constants.ENABLE_RAY_CLUSTER = was_enabled  # type: ignore[attr-defined]
         if before is None:
             del os.environ[_LOCALHOST_SWITCH]
         else:

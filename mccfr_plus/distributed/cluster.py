@@ -27,6 +27,8 @@ logger = logging.getLogger("mccfr_plus")
 RAY = "ray"
 _CLIENT = "ray://"
 _PROBE_SECONDS = 5.0  # to reach a port
+_HELLO_SECONDS = 15.0  # for a busy head to answer
+_SETTINGS = 4  # the type of HTTP/2's first frame
 _ANSWER_SECONDS = 60.0  # for a node to start a process and import this package
 _ROOM = 0.9  # of an object store that may be taken
 
@@ -111,6 +113,8 @@ class Cluster:
         except ClusterError:
             raise
         except Exception as error:  # Ray raises all sorts, RuntimeError if versions differ
+            with contextlib.suppress(Exception):
+                self.ray.shutdown()  # else it takes itself for a client from now on
             where = "on this machine" if address is None else f"at {address}"
             raise ClusterError(f"cannot connect to Ray {where}: {_first_lines(error)}") from None
 
@@ -258,16 +262,32 @@ def _own_sigterm() -> Iterator[None]:
 
 
 def _probe(address: str) -> None:
-    """Raises ClusterError if nothing listens at an address: Ray would try for minutes."""
+    """Raises ClusterError if nothing listens at an address, or something else than Ray: it would try for minutes."""
     host, _, port = address.removeprefix(_CLIENT).rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS) as connection:
+            problem = None if _speaks_http2(connection) else "what listens there is not Ray"
     except OSError as error:
+        problem = error.strerror or str(error)
+    if problem is not None:
         hint = "the port of Ray's client server, usually 10001" if address.startswith(_CLIENT) else "the GCS's port"
         raise ClusterError(
-            f"no cluster at {address}: {error.strerror or error}. Look whether `ray start --head` has been run there, "
+            f"no cluster at {address}: {problem}. Look whether `ray start --head` has been run there, "
             f"and whether the port is right ({hint}) and open."
-        ) from None
+        )
+
+
+def _speaks_http2(connection: socket.socket) -> bool:
+    """Returns whether the other end answers as gRPC does, which Ray speaks (RFC 9113, section 3.4)."""
+    if os.environ.get("RAY_USE_TLS", "0") != "0":
+        return True  # it would not answer without a certificate
+    empty_settings = bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
+    connection.settimeout(_HELLO_SECONDS)
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + empty_settings)
+    answer = b""
+    while len(answer) < len(empty_settings) and (more := connection.recv(len(empty_settings) - len(answer))):
+        answer += more
+    return len(answer) == len(empty_settings) and answer[3] == _SETTINGS
 
 
 def _is_on_localhost_only(address: str) -> bool:

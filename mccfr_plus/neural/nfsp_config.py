@@ -25,8 +25,8 @@ class NFSPConfig(Settings):
     *update* is one training step of each of its two networks.
 
     Args:
-        episodes: Per iteration. It only sets how often a run can stop, be evaluated or saved: what is learned does not
-            depend on it.
+        episodes: Per iteration. It only sets how often a run can stop, be evaluated or saved: what `NFSP` learns does
+            not depend on it. (What `DistributedNFSP` learns does: it plays all of an iteration's by the same tables.)
         hidden_layers: Widths of the hidden layers of both networks; ``()`` for linear models.
         value_learning_rate: Of Adam, for the action values of the best response.
         policy_learning_rate: Of Adam, for the average policy.
