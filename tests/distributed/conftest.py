@@ -24,13 +24,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def cluster():
-    if not _clusters:
-        # Workers unpickle functions of test modules by their names.
-        _patches.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        _patches.setenv("RAY_ADDRESS", "local")  # not a cluster that somebody else has begun on this machine
-        _clusters.append(Cluster(cpus=4, object_store=256 << 20).__enter__())
+    # Workers unpickle functions of test modules by their names.
+    _patches.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    _patches.setenv("RAY_ADDRESS", "local")  # not a cluster that somebody else has begun on this machine
+    _clusters.append(Cluster(cpus=4, object_store=256 << 20).__enter__())
     return _clusters[0]
 
 
@@ -40,7 +39,8 @@ def pytest_runtest_teardown(item, nextitem):
         _clusters.pop().close()
         _patches.undo()
         for process in gc.get_objects():
-            if isinstance(process, subprocess.Popen) and process.returncode is None:
+            # By its type: others are asked for their class, and may warn.
+            if issubclass(type(process), subprocess.Popen) and process.returncode is None:
                 process.wait(30)  # Ray has ended it, and does not look; Python would warn of it at any time later
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
