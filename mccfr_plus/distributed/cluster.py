@@ -229,11 +229,9 @@ class Cluster:
                 )
 
     def check_workers(self, workers: int) -> None:
-        """Warns if there are fewer CPUs than workers, who then wait until the cluster has grown."""
+        """Warns if there are fewer CPUs than workers."""
         if workers > self.cpus:
-            logger.warning(
-                "workers=%s, and the cluster has %s CPUs: the others wait until it has more.", workers, self.cpus
-            )
+            logger.warning("%s workers share the %s CPUs that the cluster has.", workers, self.cpus)
 
 
 def check_address(address: Any) -> str:

@@ -84,6 +84,12 @@ class _SamplingActor:
         return ray.get_runtime_context().get_node_id(), os.getpid()
 
 
+# An actor is begun where a CPU is free, and holds none while it runs, which is Ray's default. Else one whose machine is
+# lost, a second solver, or an evaluation between two rounds could wait for a CPU for ever.
+PLACED: dict[str, Any] = {"scheduling_strategy": "SPREAD"}
+RESTARTED: dict[str, Any] = {"max_restarts": -1, "max_task_retries": -1}
+
+
 class Actors:
     """Actors on a cluster, each with its share of the chunks; Ray starts those anew that are lost, with what they did.
 
@@ -91,7 +97,7 @@ class Actors:
 
     Args:
         cluster: The cluster, connected.
-        workers: How many actors, each with one CPU.
+        workers: How many actors.
         arrays: The tree's.
         task: What is sampled.
 
@@ -106,7 +112,7 @@ class Actors:
         cluster.check_room(num_bytes + strategies, "the tree with two strategies")
         cluster.check_workers(workers)
         self._tree = self._ray.put(tuple(as_read(array) for array in arrays))
-        actor = self._ray.remote(_SamplingActor).options(num_cpus=1, max_restarts=-1, max_task_retries=-1)
+        actor = self._ray.remote(_SamplingActor).options(**RESTARTED, **PLACED)
         self.actors: Sequence[Any] = [actor.remote(task) for _ in range(workers)]
 
     def prepare(self) -> None:

@@ -56,7 +56,7 @@ class DistributedSolver(Solver):
             times as many if some are slower than others.
         walks: How many walks make a chunk.
         seed: An integer for a repeatable run, a numpy generator, or None.
-        workers: How many processes sample, each with one CPU.
+        workers: How many processes sample.
         owners: Among how many further processes the tables are split, so that no machine must hold all of them: each
             has the regrets and averages of whole subtrees of information sets, and their strategy, which workers fetch.
             0: this process has all. The results are the same bits. If an owner is lost, so is its part: go on from a

@@ -10,6 +10,7 @@ import numpy as np
 
 from mccfr_plus.distributed.chunk import Sums, as_read
 from mccfr_plus.distributed.cluster import Cluster
+from mccfr_plus.distributed.crew import PLACED, RESTARTED
 from mccfr_plus.distributed.owner import Owner, Rules
 from mccfr_plus.distributed.sampler import Sampler, Task
 from mccfr_plus.distributed.split import Part, Places, share_out
@@ -203,10 +204,10 @@ class SplitActors:
 
     Args:
         cluster: The cluster, connected.
-        workers: How many samplers, each with one CPU.
+        workers: How many samplers.
         arrays: The tree's.
         places: Where slots are.
-        parts: The parts; each but the first one gets an actor with one CPU.
+        parts: The parts; each but the first one gets an actor.
         task: What is sampled.
         rules: What owners do.
 
@@ -231,8 +232,8 @@ class SplitActors:
         cluster.check_workers(workers + len(parts) - 1)
         self._shared = (self._put(arrays), self._put(places))
         self._slots = [self._ray.put(as_read(part.slots)) for part in parts]
-        sampling = self._ray.remote(_SamplingActor).options(num_cpus=1, max_restarts=-1, max_task_retries=-1)
-        owning = self._ray.remote(_OwningActor).options(num_cpus=1)
+        sampling = self._ray.remote(_SamplingActor).options(**RESTARTED, **PLACED)
+        owning = self._ray.remote(_OwningActor).options(**PLACED)
         self.samplers = [sampling.remote(self._slots, task) for _ in range(workers)]
         self.owners = [owning.remote(self._ray.put(part), rules) for part in parts[1:]]
         self._strategies: list[Any] = []

@@ -33,8 +33,10 @@ def cluster():
     return _clusters[0]
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item, nextitem):
     """Ends the cluster after the last test here, and what is left of it: other tests are to know nothing of it."""
+    yield
     if _clusters and (nextitem is None or HERE not in nextitem.path.parents):
         _clusters.pop().close()
         _patches.undo()

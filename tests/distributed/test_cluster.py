@@ -135,7 +135,7 @@ def test_more_workers_than_processors(cluster, caplog):
     cluster.check_workers(4)
     assert not caplog.records
     cluster.check_workers(5)
-    assert "the cluster has 4 CPUs" in caplog.text
+    assert "5 workers share the 4 CPUs that the cluster has" in caplog.text
 
 
 def test_other_versions(cluster, monkeypatch):

@@ -17,8 +17,9 @@ from mccfr_plus import (
     GameError,
     OutcomeSampling,
     Solver,
+    compile_game,
 )
-from mccfr_plus.distributed import DistributedSolver
+from mccfr_plus.distributed import DistributedEvaluator, DistributedSolver
 from mccfr_plus.distributed.crew import Actors
 from mccfr_plus.distributed.engine import DistributedEngine
 from mccfr_plus.distributed.streams import stream_of
@@ -130,6 +131,21 @@ def _first_regrets(seed):
     with solver_of("simultaneous", chunks=3, walks=2, seed=seed) as solver:
         solver.iteration()
         return solver._engine.tables[0].copy()
+
+
+def test_workers_leave_processors_to_others(cluster):
+    """More of them than there are processors, a second solver and an evaluation: nobody waits for ever."""
+    tree = compile_game("kuhn_poker")
+    with (
+        solver_of() as alone,
+        solver_of(workers=5, cluster=cluster) as first,
+        solver_of(workers=2, owners=1, cluster=cluster) as second,
+        DistributedEvaluator(tree, cluster) as evaluator,
+    ):
+        expected = bits(alone.run(3))
+        for together in (first, second):
+            assert bits(together.run(3)) == expected
+            assert evaluator.evaluate(together.average_policy()).nash_conv == alone.nash_conv()
 
 
 def test_a_worker_killed_within_a_round(cluster):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.distributed.cluster import RAY, Cluster
+from mccfr_plus.distributed.crew import PLACED, RESTARTED
 from mccfr_plus.distributed.neural.walks import bytes_of, without_game
 from mccfr_plus.errors import ClusterError, ConfigError
 from mccfr_plus.tree.game_tree import GameTree
@@ -93,9 +94,8 @@ class Workers:
             self._cluster.check_room(bytes_of(tree), f"the compiled tree of {tree.game}")
             ray = self._cluster.ray
             count = max(self._cluster.cpus, 1) if self._count is None else int(self._count)
-            # One that dies is made anew, and does again what it was at. It holds no CPU while it runs, which is Ray's
-            # default: else one whose machine is lost would wait for a free CPU of another one for ever.
-            actor = ray.remote(_Actor).options(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")
+            # One that dies is made anew, and does again what it was at.
+            actor = ray.remote(_Actor).options(**RESTARTED, **PLACED)
             self._made_with = ray.put(made_with)
             self._actors = [actor.remote(kind) for _ in range(count)]
             for some in (self._actors[:1], self._actors[1:]):  # the first alone: others find what it has compiled
