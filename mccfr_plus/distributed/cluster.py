@@ -116,7 +116,7 @@ class Cluster:
             with contextlib.suppress(Exception):
                 self.ray.shutdown()  # else it takes itself for a client from now on
             where = "on this machine" if address is None else f"at {address}"
-            raise ClusterError(f"cannot connect to Ray {where}: {_first_lines(error)}") from None
+            raise ClusterError(f"cannot connect to Ray {where}: {_in_short(error)}") from None
 
     def _find(self) -> str | None:
         """Returns the address of a cluster that somebody has started, or None."""
@@ -172,7 +172,7 @@ class Cluster:
             try:
                 answers[name] = self.ray.get(reference, timeout=_ANSWER_SECONDS)
             except Exception as error:
-                raise ClusterError(f"node {name} of the cluster does not answer: {_first_lines(error)}") from None
+                raise ClusterError(f"node {name} of the cluster does not answer: {_in_short(error)}") from None
         return answers
 
     def _check_versions(self) -> None:
@@ -264,7 +264,10 @@ def _probe(address: str) -> None:
     host, _, port = address.removeprefix(_CLIENT).rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS) as connection:
-            problem = None if _speaks_http2(connection) else "what listens there is not Ray"
+            # Ray's client server is not asked: it starts a process for each client, and every third one hung when a
+            # connection had been closed just before. It takes Ray half a minute to find out there, not minutes.
+            is_ray = address.startswith(_CLIENT) or _speaks_http2(connection)
+            problem = None if is_ray else "what listens there is not Ray"
     except OSError as error:
         problem = error.strerror or str(error)
     if problem is not None:
@@ -329,6 +332,9 @@ def _loading() -> Callable[..., str | None]:
     return load
 
 
-def _first_lines(error: Exception) -> str:
+def _in_short(error: Exception) -> str:
+    """Returns what an error says, without the traceback of another process that Ray may put into it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:3])[:400] or type(error).__name__
+    traceback = [number for number, line in enumerate(lines) if "Traceback (most recent" in line]
+    lines = [*lines[: traceback[0]], lines[-1]] if traceback else lines[:3]
+    return " ".join(lines)[:400] or type(error).__name__

@@ -84,10 +84,29 @@ class _SamplingActor:
         return ray.get_runtime_context().get_node_id(), os.getpid()
 
 
-# An actor is begun where a CPU is free, and holds none while it runs, which is Ray's default. Else one whose machine is
-# lost, a second solver, or an evaluation between two rounds could wait for a CPU for ever.
-PLACED: dict[str, Any] = {"scheduling_strategy": "SPREAD"}
 RESTARTED: dict[str, Any] = {"max_restarts": -1, "max_task_retries": -1}
+
+
+def placed(cluster: Cluster, count: int) -> list[dict[str, Any]]:
+    """Returns Ray's options for actors, one after another, who are spread among nodes as CPUs are.
+
+    An actor is begun where a CPU is free, and holds none while it runs, which is Ray's default. Else one whose machine
+    is lost, a second solver, or an evaluation between two rounds could wait for a CPU for ever. But actors that hold
+    nothing are all the same to Ray, which may begin them on one node.
+    """
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    cpus = {node["NodeID"]: node["Resources"].get("CPU", 0) for node in cluster.nodes}
+    actors = {node: 0 for node, number in cpus.items() if number > 0}
+    options: list[dict[str, Any]] = []
+    for _ in range(count):
+        if actors:
+            node = min(actors, key=lambda name: (actors[name] + 1) / cpus[name])
+            actors[node] += 1
+            options.append({"scheduling_strategy": NodeAffinitySchedulingStrategy(node_id=node, soft=True)})
+        else:
+            options.append({})  # until there is a CPU
+    return options
 
 
 class Actors:
@@ -112,8 +131,10 @@ class Actors:
         cluster.check_room(num_bytes + strategies, "the tree with two strategies")
         cluster.check_workers(workers)
         self._tree = self._ray.put(tuple(as_read(array) for array in arrays))
-        actor = self._ray.remote(_SamplingActor).options(**RESTARTED, **PLACED)
-        self.actors: Sequence[Any] = [actor.remote(task) for _ in range(workers)]
+        actor = self._ray.remote(_SamplingActor)
+        self.actors: Sequence[Any] = [
+            actor.options(**RESTARTED, **place).remote(task) for place in placed(cluster, workers)
+        ]
 
     def prepare(self) -> None:
         self._get(self.actors[0].prepare.remote(self._tree))  # alone: the others find on disk what it has compiled

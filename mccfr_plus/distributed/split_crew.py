@@ -10,7 +10,7 @@ import numpy as np
 
 from mccfr_plus.distributed.chunk import Sums, as_read
 from mccfr_plus.distributed.cluster import Cluster
-from mccfr_plus.distributed.crew import PLACED, RESTARTED
+from mccfr_plus.distributed.crew import RESTARTED, placed
 from mccfr_plus.distributed.owner import Owner, Rules
 from mccfr_plus.distributed.sampler import Sampler, Task
 from mccfr_plus.distributed.split import Part, Places, share_out
@@ -232,10 +232,14 @@ class SplitActors:
         cluster.check_workers(workers + len(parts) - 1)
         self._shared = (self._put(arrays), self._put(places))
         self._slots = [self._ray.put(as_read(part.slots)) for part in parts]
-        sampling = self._ray.remote(_SamplingActor).options(**RESTARTED, **PLACED)
-        owning = self._ray.remote(_OwningActor).options(**PLACED)
-        self.samplers = [sampling.remote(self._slots, task) for _ in range(workers)]
-        self.owners = [owning.remote(self._ray.put(part), rules) for part in parts[1:]]
+        sampling, owning = self._ray.remote(_SamplingActor), self._ray.remote(_OwningActor)
+        self.samplers = [
+            sampling.options(**RESTARTED, **place).remote(self._slots, task) for place in placed(cluster, workers)
+        ]
+        self.owners = [
+            owning.options(**place).remote(self._ray.put(part), rules)
+            for part, place in zip(parts[1:], placed(cluster, len(parts) - 1), strict=True)
+        ]
         self._strategies: list[Any] = []
         self._found: list[list[Any]] = []
 

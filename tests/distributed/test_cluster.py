@@ -62,14 +62,13 @@ class Silent(socketserver.BaseRequestHandler):
         time.sleep(2)
 
 
-@pytest.mark.parametrize("prefix", ["", "ray://"])
 @pytest.mark.parametrize("handler", [http.server.BaseHTTPRequestHandler, Silent])
-def test_something_else_listens(monkeypatch, prefix, handler):
+def test_something_else_listens(monkeypatch, handler):
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     monkeypatch.setattr("mccfr_plus.distributed.cluster._HELLO_SECONDS", 0.5)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"{prefix}127.0.0.1:{server.server_address[1]}"
+        address = f"127.0.0.1:{server.server_address[1]}"
         what = "timed out" if handler is Silent else "what listens there is not Ray"
         with pytest.raises(ClusterError, match=f"no cluster at {address}: {what}"), Cluster(address):
             pass

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.distributed.cluster import RAY, Cluster
-from mccfr_plus.distributed.crew import PLACED, RESTARTED
+from mccfr_plus.distributed.crew import RESTARTED, placed
 from mccfr_plus.distributed.neural.walks import bytes_of, without_game
 from mccfr_plus.errors import ClusterError, ConfigError
 from mccfr_plus.tree.game_tree import GameTree
@@ -95,9 +95,10 @@ class Workers:
             ray = self._cluster.ray
             count = max(self._cluster.cpus, 1) if self._count is None else int(self._count)
             # One that dies is made anew, and does again what it was at.
-            actor = ray.remote(_Actor).options(**RESTARTED, **PLACED)
+            actor = ray.remote(_Actor)
             self._made_with = ray.put(made_with)
-            self._actors = [actor.remote(kind) for _ in range(count)]
+            places = placed(self._cluster, count)
+            self._actors = [actor.options(**RESTARTED, **place).remote(kind) for place in places]
             for some in (self._actors[:1], self._actors[1:]):  # the first alone: others find what it has compiled
                 self._get([each.prepare.remote(self._made_with) for each in some])
         except BaseException:
