@@ -12,38 +12,18 @@ from pathlib import Path
 import driver
 import psutil
 import pytest
+from nodes import ENVIRONMENT, two_nodes
 
 import mccfr_plus
 from mccfr_plus.distributed import DistributedSolver
 
 HERE = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 ITERATIONS = 12
 
 
-@contextlib.contextmanager
-def nodes(*arguments):
-    """Yields the addresses of a cluster of two nodes and of its client server, and its processes."""
-    process = subprocess.Popen(
-        [sys.executable, HERE / "two_nodes.py", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=ENVIRONMENT,
-    )
-    try:
-        address, client = process.stdout.readline().split()
-        yield address, client, process.pid
-    finally:
-        process.stdin.close()
-        process.wait(60)
-        process.stdout.close()
-
-
 @pytest.fixture(scope="module")
-def two_nodes():
-    with nodes() as found:
+def cluster_of_two():
+    with two_nodes() as found:
         yield found
 
 
@@ -67,27 +47,29 @@ def expected():
         return alone.run(ITERATIONS).average_strategy().tobytes().hex()
 
 
-def test_a_killed_driver_goes_on_on_two_nodes(two_nodes, expected, tmp_path):
+def test_a_killed_driver_goes_on_on_two_nodes(cluster_of_two, expected, tmp_path):
     file = tmp_path / "leduc.checkpoint"
-    killed = start_driver(two_nodes[0], file, "0.01")
+    killed = start_driver(cluster_of_two.address, file, "0.01")
     for line in killed.stdout:
         if line.split() == ["at", "5"]:
             os.kill(killed.pid, signal.SIGKILL)
             break
     killed.communicate()
     assert file.exists()
-    found = result_of(start_driver(two_nodes[0], file))
+    found = result_of(start_driver(cluster_of_two.address, file))
     assert found == {"policy": expected, "nodes": 2}
 
 
-def test_a_driver_that_is_no_node(two_nodes, expected, tmp_path):
+def test_a_driver_that_is_no_node(cluster_of_two, expected, tmp_path):
     """Through Ray's client server."""
-    assert result_of(start_driver(two_nodes[1], tmp_path / "file")) == {"policy": expected, "nodes": 2}
+    assert result_of(start_driver(cluster_of_two.client, tmp_path / "file")) == {"policy": expected, "nodes": 2}
 
 
-def test_all_ports_are_on_localhost(two_nodes):
+def test_all_ports_are_on_localhost(cluster_of_two):
     """What this package starts, by the function that the test's nodes are started with."""
-    processes = [p for p in psutil.process_iter() if "ray" in " ".join(_command(p)) and _is_ours(p, two_nodes[0])]
+    processes = [
+        p for p in psutil.process_iter() if "ray" in " ".join(_command(p)) and _is_ours(p, cluster_of_two.address)
+    ]
     found = {c.laddr.ip for p in processes for c in _connections(p) if c.status == psutil.CONN_LISTEN}
     assert len(processes) >= 4
     assert {ip.removeprefix("::ffff:") for ip in found} == {"127.0.0.1"}
@@ -115,8 +97,8 @@ def test_a_node_with_another_version(tmp_path):
     with (tmp_path / "mccfr_plus" / "errors.py").open("a") as file:
         file.write("# another version\n")
     path = os.pathsep.join([str(tmp_path), ENVIRONMENT["PYTHONPATH"]])
-    with nodes(path) as (address, _, _):
-        process = start_driver(address, tmp_path / "file")
+    with two_nodes(path) as nodes:
+        process = start_driver(nodes.address, tmp_path / "file")
         _, errors = process.communicate(timeout=120)
     assert process.returncode != 0
     assert "ClusterError" in errors

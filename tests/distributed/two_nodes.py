@@ -1,6 +1,6 @@
 """Two Ray nodes on this machine, until standard input ends: ``python two_nodes.py [PYTHONPATH of the second one]``.
 
-Prints the addresses of the cluster and of its client server.
+Prints the addresses of the cluster and of its client server. A line on standard input kills the second node.
 """
 
 import socket
@@ -18,8 +18,10 @@ with on_localhost():
     own = {"num_cpus": 1, "object_store_memory": 200 << 20, "node_ip_address": "127.0.0.1"}
     cluster = Cluster(initialize_head=True, head_node_args={**own, "ray_client_server_port": port})
     other = {"env_vars": {"PYTHONPATH": sys.argv[1]}} if len(sys.argv) > 1 else {}
-    cluster.add_node(**own, **other)
+    second = cluster.add_node(**own, **other)
     reset_ray_address()  # or programs that look for a cluster would find this one
     print(cluster.address, f"ray://127.0.0.1:{port}", flush=True)
-    sys.stdin.read()
+    if sys.stdin.readline():
+        cluster.remove_node(second, allow_graceful=False)
+        sys.stdin.read()
     cluster.shutdown()
