@@ -30,6 +30,8 @@ NEURAL = {
 # Those that ask pyspiel for everything, and compile no tree.
 WITHOUT_TREE = ("lockstep_deep_cfr", "lockstep_dream", "lockstep_escher", "lockstep_nfsp")
 
+DISTRIBUTED = "Distributed"  # what the classes' names begin with that sample on a cluster
+
 # Flags that say nothing about networks, and what does.
 _OF_TABLES: dict[str, str] = {
     "estimator": "",
@@ -43,10 +45,7 @@ _OF_TABLES: dict[str, str] = {
     "keys": "",
     "threads": "--set threads=N is what torch may use",
     "thread_mode": "",
-    "cluster": "mccfr_plus.distributed.neural has the classes that sample on a cluster",
-    "workers": "",
-    "owners": "",
-    "chunks": "",
+    "owners": "networks stay in this process",
     "bound_seconds": "",
     "bounds": "",
     "confidence": "",
@@ -86,6 +85,12 @@ def algorithm_of(values: Any, claim: Claim | None) -> str:
             raise UsageError(_does_not_go(f"--{name}", algorithm, instead))
     if values.tree == "grown":
         raise UsageError(_does_not_go("--tree=grown", algorithm, "it grows no tree"))
+    if algorithm in WITHOUT_TREE and values.cluster is not None:
+        others = [name for name in NEURAL if name not in WITHOUT_TREE]
+        raise UsageError(
+            f"--cluster with --algorithm={algorithm}: it asks pyspiel in this process. Leave it out, or give one of "
+            f"--algorithm={', '.join(others)}."
+        )
     if algorithm in WITHOUT_TREE and values["until"].present:
         raise UsageError(
             f"--until is an exploitability, and --algorithm={algorithm} cannot compute one: give "
@@ -104,7 +109,7 @@ def _in_checkpoint(claim: Claim) -> str:
     if name is None:
         return TABULAR
     for algorithm, class_name in NEURAL.items():
-        if class_name == name:
+        if name in (class_name, DISTRIBUTED + class_name):
             return algorithm
     raise CheckpointError(
         f"{claim} is of a run of {name}, which is none of --algorithm={', '.join(NEURAL)}: go on from it in Python."

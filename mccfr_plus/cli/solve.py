@@ -89,12 +89,15 @@ class SolveCommand(Command):
         claim = checkpoint_flags.claim_of(values)
         with claim or contextlib.nullcontext():
             algorithm = algorithms.algorithm_of(values, claim)
-            if algorithm == algorithms.TABULAR:
-                solve_cluster.check(values)
-                with solve_cluster.connected(values) as cluster:
+            solve_cluster.check(values)
+            is_tabular = algorithm == algorithms.TABULAR
+            if is_tabular:
+                solve_cluster.check_tabular(values)
+            with solve_cluster.connected(values) as cluster:
+                if is_tabular:
                     self._solve(game, values, claim, cluster)
-            else:
-                solve_neural(game, algorithm, values, claim)
+                else:
+                    solve_neural(game, algorithm, values, claim, cluster)
 
     def more_help(self) -> str:
         return settings_note()

@@ -31,7 +31,7 @@ def define(values: flags.FlagValues) -> None:
     flags.DEFINE(Count(), "workers", None, "How many processes of the cluster make walks. Default: 2.", values)
     meaning = "Among how many further processes the tables are split. Default: 0, not at all."
     flags.DEFINE(Count(0), "owners", None, meaning, values)
-    meaning = f"In how many chunks the walks of --batch are made; results depend on it. Default: {_CHUNKS}."
+    meaning = f"In how many chunks walks are made, with streams of their own: results depend on it. Default: {_CHUNKS}."
     flags.DEFINE(Count(), "chunks", None, meaning, values)
 
 
@@ -41,6 +41,11 @@ def check(values: Any) -> None:
         given = [name for name in ("workers", "owners", "chunks") if values[name].present]
         if given:
             raise UsageError(f"--{given[0]} is about a cluster: give --cluster=ray, or local, too.")
+
+
+def check_tabular(values: Any) -> None:
+    """Raises UsageError if flags do not go together with `--algorithm=tabular`."""
+    if values.cluster is None:
         return
     given = [name for name in _OTHERS if values[name].present and values[name].value]
     if given:
@@ -76,12 +81,20 @@ def connected(values: Any) -> Iterator[Any]:
         return
     from mccfr_plus.distributed.cluster import Cluster
 
-    with Cluster(values.cluster, cpus=max(_workers(values) + (values.owners or 0), os.cpu_count() or 1)) as cluster:
+    with Cluster(values.cluster, cpus=max(workers_of(values) + (values.owners or 0), os.cpu_count() or 1)) as cluster:
         yield cluster
 
 
-def _workers(values: Any) -> int:
+def workers_of(values: Any) -> int:
+    """Returns how many workers are wanted."""
     return values.workers or 2
+
+
+def neural_plan(values: Any, cluster: Any) -> dict[str, Any]:
+    """Returns what a distributed solver with networks is made with; nothing without a cluster."""
+    if cluster is None:
+        return {}
+    return {"workers": workers_of(values), "cluster": cluster, "chunks": values.chunks or _CHUNKS}
 
 
 @contextlib.contextmanager
@@ -100,7 +113,7 @@ def distributed_solver(
     """
     from mccfr_plus.distributed.solver import DistributedSolver
 
-    where = {"workers": _workers(values), "owners": values.owners or 0, "cluster": cluster}
+    where = {"workers": workers_of(values), "owners": values.owners or 0, "cluster": cluster}
     if claim and resume:
         solver = DistributedSolver.from_checkpoint(claim, tree, **where)
     else:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import sys
+from collections.abc import Iterator
 from typing import Any
 
+from mccfr_plus import checkpoint_file
 from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.cli import checkpoint_flags, output, trees
-from mccfr_plus.cli.algorithms import NEURAL, WITHOUT_TREE
+from mccfr_plus.cli import checkpoint_flags, output, solve_cluster, trees
+from mccfr_plus.cli.algorithms import DISTRIBUTED, NEURAL, WITHOUT_TREE
 from mccfr_plus.cli.limited_run import Ending, run_to_limits
 from mccfr_plus.cli.neural_live import NeuralWatch
 from mccfr_plus.cli.quality import quality_of, quality_rows
 from mccfr_plus.cli.settings import changed, config_with, fields_of, value_of
-from mccfr_plus.errors import BudgetError, MccfrPlusError, TrainingError
+from mccfr_plus.errors import BudgetError, CheckpointError, MccfrPlusError, TrainingError
 from mccfr_plus.policy_file import save_policy
 from mccfr_plus.tree.game import load_game
 
 
-def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None) -> None:
+def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None, cluster: Any = None) -> None:
     """Runs a solver with networks, and prints and writes what comes of it.
 
     Args:
@@ -26,22 +29,28 @@ def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None) ->
         algorithm: One of `NEURAL`.
         values: Parsed flags of `mccfr-plus solve`.
         claim: On the checkpoint, if there is to be one.
+        cluster: Where samples are made: see `solve_cluster.connected`.
 
     Raises:
         MccfrPlusError: For bad input; or, after the result so far, if networks diverged or the last checkpoint could
             not be written.
     """
     base = _config_class(algorithm)()
-    solver_class = _solver_class(algorithm)  # tells if torch is not there
+    solver_class = _solver_class(algorithm, cluster)  # tells if torch is not there
     if claim and values.resume:
         config = _config_to_resume(claim, game, values, solver_class)
     else:
         config = config_with(base, values["set"].value or ())
-    solver = _solver(game, algorithm, config, values, claim)
-    output.show_notes()
-    if not values.quiet:
-        settings = changed(config, base) or "the default settings"
-        print(f"solving with {algorithm}, seed {solver.seed}: {settings}", file=sys.stderr)
+    with _solver(game, algorithm, config, values, claim, cluster) as solver:
+        output.show_notes()
+        if not values.quiet:
+            settings = changed(config, base) or "the default settings"
+            where = "" if cluster is None else f" in {solver.chunks} chunks"
+            print(f"solving with {algorithm}{where}, seed {solver.seed}: {settings}", file=sys.stderr)
+        _run(game, algorithm, solver, values, claim, changed(config, base))
+
+
+def _run(game: str, algorithm: str, solver: Any, values: Any, claim: Claim | None, settings: str) -> None:
     if solver.tree is not None:
         solver.evaluate()  # compiles what evaluations need, before the clock starts
     watch = NeuralWatch(
@@ -58,7 +67,7 @@ def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None) ->
         else:
             save_policy(solver.average_policy(), values.policy_out)
     result = _result(game, algorithm, solver, values, ending)
-    _print_table(solver, result, changed(config, base))
+    _print_table(solver, result, settings)
     if values.json:
         output.print_json(result)
     if claim and (ending.interrupted or isinstance(ending.failure, TrainingError)) and not values.quiet:
@@ -89,10 +98,13 @@ def _config_class(algorithm: str) -> Any:
     return getattr(mccfr_plus.neural, f"{NEURAL[algorithm]}Config")
 
 
-def _solver_class(algorithm: str) -> Any:
+def _solver_class(algorithm: str, cluster: Any) -> Any:
+    import mccfr_plus.distributed.neural
     import mccfr_plus.neural
 
-    return getattr(mccfr_plus.neural, NEURAL[algorithm])
+    if cluster is None:
+        return getattr(mccfr_plus.neural, NEURAL[algorithm])
+    return getattr(mccfr_plus.distributed.neural, DISTRIBUTED + NEURAL[algorithm])
 
 
 def _config_to_resume(claim: Claim, game: str, values: Any, solver_class: Any) -> Any:
@@ -104,29 +116,45 @@ def _config_to_resume(claim: Claim, game: str, values: Any, solver_class: Any) -
     """
     from mccfr_plus.neural.checkpoint import config_of, read_header
 
+    if (checkpoint_file.read_header(claim).get("chunks") is None) != (values.cluster is None):
+        advice = "leave out --cluster" if values.cluster else "give --cluster=ray, or local, too"
+        raise CheckpointError(f"{claim.path} is of a run with{'out' if values.cluster else ''} --cluster: {advice}.")
     header = read_header(claim, solver_class.__name__)
     config = config_of(claim, header, solver_class.config_class)
     wanted = config_with(config, values["set"].value or ())
     pairs = {"game": (header["game"], str(load_game(game)))}
     if values.seed is not None:
         pairs["seed"] = (header["seed"], values.seed)
+    if values["chunks"].present:
+        pairs["chunks"] = (header["chunks"], values.chunks)
     pairs |= {name: (value_of(config, name), value_of(wanted, name)) for name in fields_of(config)}
     for name, (kept, given) in pairs.items():
         checkpoint_flags.complain_if_different(claim, name, repr(kept), repr(given))
     return config
 
 
-def _solver(game: str, algorithm: str, config: Any, values: Any, claim: Claim | None) -> Any:
+@contextlib.contextmanager
+def _solver(game: str, algorithm: str, config: Any, values: Any, claim: Claim | None, cluster: Any) -> Iterator[Any]:
+    """Yields the solver, or the one that the checkpoint is of; its workers end with the block."""
+    solver = _new_solver(game, algorithm, config, values, claim, cluster)
+    with contextlib.nullcontext() if cluster is None else solver:
+        yield solver
+
+
+def _new_solver(game: str, algorithm: str, config: Any, values: Any, claim: Claim | None, cluster: Any) -> Any:
     from mccfr_plus.neural.features import check_has_tensors
 
-    solver_class = _solver_class(algorithm)
+    solver_class = _solver_class(algorithm, cluster)
+    plan = solve_cluster.neural_plan(values, cluster)
     loaded = load_game(game)
     check_has_tensors(loaded, solver_class.__name__)  # before a long compilation
     try:
         tree = loaded if algorithm in WITHOUT_TREE else trees.compile_within_budget(game, values, quiet=values.quiet)
         if claim and values.resume:
-            return solver_class.load(claim, tree)
-        return solver_class(tree, config, seed=secrets.randbits(32) if values.seed is None else values.seed)
+            plan.pop("chunks", None)  # the file tells
+            return solver_class.load(claim, tree, **plan)
+        seed = secrets.randbits(32) if values.seed is None else values.seed
+        return solver_class(tree, config, seed=seed, **plan)
     except BudgetError as error:
         others = [name for name in WITHOUT_TREE if name.endswith(algorithm)]
         hint = f" Or take --algorithm={', '.join(others or WITHOUT_TREE)}, which compiles no tree."
@@ -152,6 +180,9 @@ def _result(game: str, algorithm: str, solver: Any, values: Any, ending: Ending)
         "seconds": ending.seconds,
         "iterations_per_second": solver.iterations / ending.seconds,
         "losses": list(solver.losses),
+        "cluster": values.cluster,
+        "workers": None if values.cluster is None else solve_cluster.workers_of(values),
+        "chunks": solver.chunks,
         **quality_of(solver, values),
         "tree": None if solver.tree is None else "compiled",
         "information_sets": None if solver.tree is None else solver.tree.num_infosets,
@@ -169,6 +200,7 @@ def _print_table(solver: Any, result: dict[str, Any], settings: str) -> None:
         ["game", result["game"]],
         ["algorithm", result["algorithm"]],
         ["settings", settings or "the default ones"],
+        *([["chunks", f"{result['chunks']}, on cluster {result['cluster']}"]] if result["cluster"] else ()),
         ["seed", str(result["seed"])],
         ["iterations", output.count(result["iterations"]) + cut],
         ["nodes touched", output.count(result["nodes_touched"])],

@@ -54,7 +54,8 @@ it early and still prints and writes the result so far; so does SIGTERM.
 
 --cluster=ray makes the walks of a gradient, --batch, by --workers on a Ray cluster (pip install 'mccfr_plus[ray]'):
 the one that RAY_ADDRESS names or that runs on this machine, else one that is started here for the run. Results depend
-on --seed, --batch and --chunks, not on workers; --cluster=local gives the same in this process. See docs/cluster.md.
+on --seed, --batch and --chunks, not on workers; --cluster=local gives the same in this process. Networks are trained
+here, and their samples made there. See docs/cluster.md.
 
 --checkpoint=FILE keeps the state of the run in a file, every 60 seconds (--every=5m), at the end, and on Ctrl-C.
 The same command line with --resume goes on from it after a kill, and ends with the same bits as if nothing had happened

@@ -58,7 +58,10 @@ def test_it_goes_on_from_its_checkpoint(command, tmp_path):
         (["--cluster=local", "--estimator=full"], "estimator='full'"),
         (["--cluster=local", "--estimator=escher"], "estimator='escher' in a distributed solver"),
         (["--cluster=local", "--owners=2", "--minimizer=ftrl"], "owners=2 with minimizer='ftrl'"),
-        (["--cluster=local", "--algorithm=deep_cfr"], "--cluster"),
+        (["--cluster=local", "--algorithm=lockstep_nfsp"], "--cluster with --algorithm=lockstep_nfsp: it asks pyspiel"),
+        (["--cluster=local", "--algorithm=nfsp", "--owners=1"], "networks stay in this process"),
+        (["--chunks=2", "--algorithm=nfsp"], "--chunks is about a cluster: give --cluster=ray, or local, too"),
+        (["--cluster=local", "--algorithm=deep_cfr", "--set", "traversals=3"], "chunks=8 is more than traversals=3"),
     ],
 )
 def test_bad_input_is_one_line(command, arguments, expected):

@@ -1,6 +1,7 @@
 """Neural solvers whose samples come from workers: bits depend on seed and chunks, and on nothing else."""
 
 import dataclasses
+import json
 import os
 import pickle
 import signal
@@ -16,6 +17,7 @@ import pytest
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus import CheckpointError, ConfigError, Solver  # noqa: E402
+from mccfr_plus.cli.main import main  # noqa: E402
 from mccfr_plus.distributed.neural import (  # noqa: E402
     DistributedDeepCFR,
     DistributedDREAM,
@@ -88,6 +90,26 @@ def test_workers_give_the_bits_of_one_process(kind, config):
             solver.run(2).run(1)
             assert_same(solver, alone.state())
             assert solver.nodes_touched == alone.nodes_touched
+
+
+def test_the_command(cluster, capsys):
+    flags = [
+        "--set",
+        "traversals=41",
+        "--set",
+        "hidden_layers=(8,)",
+        "--set",
+        "train_steps=3",
+        "--set",
+        "batch_size=16",
+    ]
+    run = ["solve", "kuhn_poker", "--algorithm=deep_cfr", *flags, "--iterations=2", "--seed=1", "--quiet", "--json"]
+    found = []
+    for where in ("--cluster=local", "--cluster=ray"):
+        assert main([*run, where]) == 0
+        found.append(json.loads(capsys.readouterr().out.splitlines()[-1]))
+    assert found[0]["exploitability"] == found[1]["exploitability"]
+    assert cluster.ray.is_initialized()
 
 
 def test_a_connected_cluster_is_taken_as_it_is_and_left_open(cluster):
