@@ -28,6 +28,8 @@ RAY = "ray"
 _CLIENT = "ray://"
 _PROBE_SECONDS = 5.0  # to reach a port
 _HELLO_SECONDS = 15.0  # for a busy head to answer
+_ATTEMPTS = 3  # to connect through a client server
+_NO_SERVER = "Starting Ray client server failed"
 _SETTINGS = 4  # the type of HTTP/2's first frame
 _ANSWER_SECONDS = 60.0  # for a node to start a process and import this package
 _ROOM = 0.9  # of an object store that may be taken
@@ -109,7 +111,7 @@ class Cluster:
                 return
             _probe(address)
             with on_localhost() if _is_on_localhost_only(address) else contextlib.nullcontext():
-                self.ray.init(address, **quiet)
+                self._init(address, quiet)
         except ClusterError:
             raise
         except Exception as error:  # Ray raises all sorts, RuntimeError if versions differ
@@ -117,6 +119,22 @@ class Cluster:
                 self.ray.shutdown()  # else it takes itself for a client from now on
             where = "on this machine" if address is None else f"at {address}"
             raise ClusterError(f"cannot connect to Ray {where}: {_in_short(error)}") from None
+
+    def _init(self, address: str, options: dict[str, Any]) -> None:
+        """Connects, and once more if Ray's client server has not got its process for this client to run.
+
+        It forks that process from one with many threads, which fails now and then: once in 18 times, and twice in 9
+        right after a cluster had been started.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self.ray.init(address, **options)
+                return
+            except ConnectionError as error:
+                if attempt == _ATTEMPTS or _NO_SERVER not in str(error):
+                    raise
+                logger.warning("Ray's client server at %s has failed to begin; trying again.", address)
+                self.ray.shutdown()
 
     def _find(self) -> str | None:
         """Returns the address of a cluster that somebody has started, or None."""
@@ -264,8 +282,7 @@ def _probe(address: str) -> None:
     host, _, port = address.removeprefix(_CLIENT).rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS) as connection:
-            # Ray's client server is not asked: it starts a process for each client, and every third one hung when a
-            # connection had been closed just before. It takes Ray half a minute to find out there, not minutes.
+            # Ray's client server is not asked: it takes Ray half a minute to find out there, not minutes.
             is_ray = address.startswith(_CLIENT) or _speaks_http2(connection)
             problem = None if is_ray else "what listens there is not Ray"
     except OSError as error:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -105,6 +106,30 @@ def test_the_cluster_of_the_environment(monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
     with pytest.raises(ClusterError, match=r"no cluster at 127\.0\.0\.1:9"), Cluster():
         pass
+
+
+@pytest.mark.parametrize(("failures", "attempts"), [(1, 2), (3, 3)])
+def test_a_client_server_that_fails_now_and_then(monkeypatch, caplog, failures, attempts):
+    """Ray forks a process for each client from one with threads, which hangs once in a while."""
+    calls = []
+    message = "Initialization failure:\nRuntimeError: Starting Ray client server failed. See"
+
+    def init(address, **_):
+        calls.append(address)
+        if calls.count(address) <= failures:
+            raise ConnectionAbortedError(message)
+
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.setattr("ray.init", init)
+    monkeypatch.setattr("ray.shutdown", lambda: calls.append("end"))
+    monkeypatch.setattr("mccfr_plus.distributed.cluster._probe", lambda address: None)
+    monkeypatch.setattr(Cluster, "_check_versions", lambda self: None)
+    expected = pytest.raises(ClusterError, match="Starting Ray client server") if failures == 3 else nullcontext()
+    with expected, Cluster("ray://127.0.0.1:9"):
+        pass
+    assert [call for call in calls if call != "end"] == ["ray://127.0.0.1:9"] * attempts
+    assert calls[1] == "end"  # or Ray would take itself for connected
+    assert "trying again" in caplog.text
 
 
 def test_a_connection_that_was_there_stays(cluster):
