@@ -5,6 +5,7 @@ Prints the addresses of the cluster and of its client server. A line on standard
 
 import socket
 import sys
+import time
 
 from mccfr_plus.distributed.backend import on_localhost
 
@@ -20,6 +21,7 @@ with on_localhost():
     other = {"env_vars": {"PYTHONPATH": sys.argv[1]}} if len(sys.argv) > 1 else {}
     second = cluster.add_node(**own, **other)
     reset_ray_address()  # or programs that look for a cluster would find this one
+    time.sleep(3)  # in its first seconds a client server fails more often
     print(cluster.address, f"ray://127.0.0.1:{port}", flush=True)
     if sys.stdin.readline():
         cluster.remove_node(second, allow_graceful=False)
