@@ -1,6 +1,6 @@
 """Solves a game on a Ray cluster: walks, evaluations and a match at the end are made by its workers.
 
-python examples/on_a_cluster.py --game=liars_dice --workers=2 --rounds=20
+python examples/on_a_cluster.py --game=liars_dice --workers=2 --iterations=20
 python examples/on_a_cluster.py --game=liars_dice --workers=64 --cluster=ray://head:10001
 
 Without a cluster one is started on this machine, for the length of the run. The numbers depend on --seed, --chunks and
