@@ -47,8 +47,10 @@ def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
     """Returns the evaluation of a strategy array, ``[num_slots]``."""
     arrays = tree.arrays_with_leaves
     result = Evaluation(np.empty(tree.num_players), np.empty(tree.num_players))
+    size = tree.num_slots + tree.num_players
+    scratch = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
     with announce_compilation(kernels.evaluate):
-        kernels.evaluate(strategy, result.best_response_values, result.values, *arrays)
+        kernels.evaluate(strategy, result.best_response_values, result.values, *scratch, *arrays)
     return result
 
 

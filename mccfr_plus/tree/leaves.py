@@ -41,7 +41,7 @@ def with_leaves(arrays: TreeArrays, shape: Shape) -> TreeArrays:
     with_tables = arrays._replace(
         leaf_range=leaf_range,
         leaf_start=np.concatenate(starts),
-        leaf_row=np.concatenate(rows).astype(np.int32),
+        leaf_row=np.concatenate(rows),
         leaf_others=np.concatenate(others).reshape(-1),
         leaf_value=np.concatenate(values),
     )
@@ -51,47 +51,89 @@ def with_leaves(arrays: TreeArrays, shape: Shape) -> TreeArrays:
 
 
 def _entries_of(arrays, player, last_slots, chance, payoff):
-    """Returns rows, other players' slots and values of one player's leaves, sorted by all slots and added up."""
-    value = chance * arrays.payoffs[payoff, player]
-    order = np.flatnonzero(value)
-    others = [p for p in range(last_slots.shape[1]) if p != player]
+    """Returns the entries of each row, other players' slots and values of one player's leaves, row by row, added up."""
+    others = np.array([p for p in range(last_slots.shape[1]) if p != player])
     num_keys = int(arrays.slot_range[-1]) + last_slots.shape[1]
-    for key in [*reversed(others), player]:  # least significant first: each pass is stable
-        order = order[_counting_sort(last_slots[order, key], num_keys)]
-    rows, columns, value = last_slots[order, player], last_slots[order][:, others], value[order]
-    if not len(rows):
-        return rows, columns, value
-    first = np.ones(len(rows), bool)
-    first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]).any(axis=1)
-    starts = np.flatnonzero(first)
-    return rows[starts], columns[starts], np.add.reduceat(value, starts)
+    order = np.empty(len(chance), np.int32)
+    order = order[: _worth_something(arrays.payoffs, player, chance, payoff, order)]
+    for key in [*others[::-1], player]:  # least significant first: each pass is stable
+        order = _counting_sort(order, last_slots, key, num_keys)
+    length = np.zeros(int(arrays.slot_range[player + 1] - arrays.slot_range[player]) + 1, np.int32)
+    columns, value = np.empty((len(order), len(others)), np.int32), np.empty(len(order))
+    size = _add_up(arrays, player, others, order, last_slots, chance, payoff, length, columns, value)
+    return length, columns[:size], value[:size]
 
 
-def _blocks_of(arrays, player, rows, columns, value):
+def _blocks_of(arrays, player, length, columns, value):
     """Returns ends of blocks, rows of blocks, other players' slots and values, all in block order."""
     num_slots, num_players = int(arrays.slot_range[-1]), len(arrays.slot_range) - 1
     begin, end = int(arrays.slot_range[player]), int(arrays.slot_range[player + 1])
     empty, dump = num_slots + player, num_slots + num_players
-    local = np.where(rows == empty, end - begin, rows - begin)  # the empty sequence is the last row
-    length = np.bincount(local, minlength=end - begin + 1)
-    order = np.argsort(-length, kind="stable")
+    longest = int(length.max())
+    order = np.arange(len(length), dtype=np.int32)
+    order = _counting_sort(order, (longest - length).reshape(-1, 1), 0, longest + 1)  # the longest row first
     num_blocks = -(-len(order) // BLOCK)
-    name = np.append(np.arange(begin, end), empty)
-    block_rows = np.full(num_blocks * BLOCK, dump, np.int64)
+    name = np.append(np.arange(begin, end, dtype=np.int32), np.int32(empty))  # the empty sequence is the last row
+    block_rows = np.full(num_blocks * BLOCK, dump, np.int32)
     block_rows[: len(order)] = name[order]
-    width = length[order[::BLOCK]]  # the longest row comes first
-    ends = np.cumsum(width * BLOCK)
-    begins = ends - width * BLOCK
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    within = np.arange(len(rows)) - (np.cumsum(length) - length)[local]  # rows are sorted, the empty one last
-    target = begins[place[local] // BLOCK] + within * BLOCK + place[local] % BLOCK
-    size = int(ends[-1]) if num_blocks else 0
-    others = np.full((size, num_players - 1), num_slots, np.int32)  # a filler may point anywhere
-    others[target] = columns
-    values = np.zeros(size)
-    values[target] = value
+    ends = np.cumsum(length[order[::BLOCK]] * np.int64(BLOCK))
+    others = np.full((int(ends[-1]), num_players - 1), num_slots, np.int32)  # a filler may point anywhere
+    values = np.zeros(len(others))
+    _fill(order, ends, length, columns, value, others, values)
     return ends, block_rows, others, values
+
+
+@kernel
+def _worth_something(payoffs, player, chance, payoff, order):
+    """Writes which leaves are not worth 0 to the player to the front of `order`, an output; returns how many."""
+    size = 0
+    for leaf in range(len(chance)):
+        if chance[leaf] * payoffs[payoff[leaf], player] != 0.0:
+            order[size] = leaf
+            size += 1
+    return size
+
+
+@kernel
+def _add_up(tree, player, others, order, last_slots, chance, payoff, length, columns, value):
+    """Adds up the leaves with the same last slots, which follow each other in `order`; returns how many remain.
+
+    Writes how many each row has to `length`, and their other players' slots and values to the fronts of the others.
+    """
+    begin, empty = tree.slot_range[player], tree.slot_range[-1] + player
+    size, before = 0, -1
+    for leaf in order:
+        is_new = before < 0 or last_slots[leaf, player] != last_slots[before, player]
+        for other in others:
+            is_new = is_new or last_slots[leaf, other] != last_slots[before, other]
+        if is_new:
+            row = last_slots[leaf, player]
+            length[len(length) - 1 if row == empty else row - begin] += 1
+            for index in range(len(others)):
+                columns[size, index] = last_slots[leaf, others[index]]
+            value[size] = 0.0
+            size += 1
+        value[size - 1] += chance[leaf] * tree.payoffs[payoff[leaf], player]
+        before = leaf
+    return size
+
+
+@kernel
+def _fill(order, ends, length, columns, value, others, values):
+    """Moves entries, which lie row by row, to the blocks of their rows. The last two are outputs."""
+    place = np.empty(len(order), np.int32)
+    for index in range(len(order)):
+        place[order[index]] = index
+    entry = 0
+    for row in range(len(order)):
+        block, lane = place[row] // BLOCK, place[row] % BLOCK
+        target = (ends[block - 1] if block > 0 else 0) + lane
+        for _ in range(length[row]):
+            for other in range(columns.shape[1]):
+                others[target, other] = columns[entry, other]
+            values[target] = value[entry]
+            target += BLOCK
+            entry += 1
 
 
 @kernel
@@ -138,15 +180,16 @@ def _collect(tree, max_stack, last_slots, chance, payoff):
 
 
 @kernel
-def _counting_sort(keys, num_keys):
-    """Returns the stable order that sorts the keys, all of them in 0 .. num_keys - 1."""
+def _counting_sort(order, keys, column, num_keys):
+    """Returns `order`, stably sorted by a column of `keys`, whose entries are all in 0 .. num_keys - 1."""
     position = np.zeros(num_keys + 1, np.int64)
-    for key in keys:
-        position[key + 1] += 1
+    for index in order:
+        position[keys[index, column] + 1] += 1
     for key in range(num_keys):
         position[key + 1] += position[key]
-    order = np.empty(len(keys), np.int64)
-    for i in range(len(keys)):
-        order[position[keys[i]]] = i
-        position[keys[i]] += 1
-    return order
+    result = np.empty_like(order)
+    for index in order:
+        key = keys[index, column]
+        result[position[key]] = index
+        position[key] += 1
+    return result

@@ -71,3 +71,23 @@ def test_a_size_that_differs_from_the_catalogue_is_told():
     assert "differs from the" in table1._size_row("game", wrong, tree).verdict
     of_players = Size("M", "-", tuple(round(m, 2) for m in tree.statistics().m_values), "exact")
     assert table1._size_row("game", of_players, tree).verdict == "exact"
+
+
+def test_each_algorithm_is_run_once_on_each_game_as_long_as_is_said():
+    length = figure1.Length
+    size = figure1.Size(
+        ("kuhn_poker", "leduc_poker"),
+        {EXTERNAL: length(10, 1), OUTCOME: length(20, 2)},
+        2,
+        {"leduc_poker": {EXTERNAL: length(30, 3), OUTCOME: length(40, 4)}},
+    )
+    found = {
+        (*key, comparison.limit.total, comparison.points)
+        for comparison in size.comparisons().values()
+        for key in comparison.runs()
+    }
+    ends = {
+        ("kuhn_poker", EXTERNAL): (10, 1), ("kuhn_poker", OUTCOME): (20, 2),
+        ("leduc_poker", EXTERNAL): (30, 3), ("leduc_poker", OUTCOME): (40, 4),
+    }  # fmt: skip
+    assert found == {(*run, seed, *end) for run, end in ends.items() for seed in (1, 2)}
