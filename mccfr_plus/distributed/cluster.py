@@ -15,16 +15,17 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from mccfr_plus.distributed.backend import messages_to_stderr, on_localhost, ray_module
+from mccfr_plus.distributed.closing import Closing
 from mccfr_plus.distributed.versions import versions
 from mccfr_plus.errors import ClusterError, ConfigError
 
 logger = logging.getLogger("mccfr_plus")
 
 RAY = "ray"
+LOCAL = "local"  # no cluster at all: this process does the work
 _CLIENT = "ray://"
 _PROBE_SECONDS = 5.0  # to reach a port
 _HELLO_SECONDS = 15.0  # for a busy head to answer
@@ -35,7 +36,7 @@ _ANSWER_SECONDS = 60.0  # for a node to start a process and import this package
 _ROOM = 0.9  # of an object store that may be taken
 
 
-class Cluster:
+class Cluster(Closing):
     """A connection to Ray, for the length of a ``with`` block.
 
     Args:
@@ -79,11 +80,6 @@ class Cluster:
             self.close()
             raise
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the connection if it was made here, and with it a cluster that was started here."""

@@ -8,13 +8,13 @@ Every sum is made as in one process, so that the numbers are the same bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_plus._jit import kernel
 from mccfr_plus.distributed.chunk import as_read
+from mccfr_plus.distributed.closing import Closing
 from mccfr_plus.distributed.cluster import Cluster
 from mccfr_plus.errors import ClusterError, ConfigError
 from mccfr_plus.estimators.full import exact_gradient
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
         return sum(array.nbytes for array in self.arrays)
 
 
-class DistributedEvaluator:
+class DistributedEvaluator(Closing):
     """Values, best responses, NashConv and exploitability by workers of a cluster; the same bits as `evaluate`.
 
     The leaf tables are sent once, in pieces, and stay in the cluster's shared memory until it is closed.
@@ -98,14 +98,6 @@ class DistributedEvaluator:
     def close(self) -> None:
         """Frees the pieces."""
         self._pieces = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def cut(arrays: TreeArrays, pieces: int) -> list[Piece]:

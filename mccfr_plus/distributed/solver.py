@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,8 @@ import pyspiel
 
 from mccfr_plus import checkpoint as checkpoints
 from mccfr_plus.averaging import PowerAverage
-from mccfr_plus.distributed.cluster import RAY, Cluster, check_address
+from mccfr_plus.distributed.closing import Closing
+from mccfr_plus.distributed.cluster import LOCAL, RAY, Cluster, check_address
 from mccfr_plus.distributed.crew import Actors, Crew, OwnProcess
 from mccfr_plus.distributed.engine import DistributedEngine
 from mccfr_plus.distributed.owner import Rules
@@ -30,10 +30,8 @@ from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.grown_tree import GrownTree
 
-LOCAL = "local"
 
-
-class DistributedSolver(Solver):
+class DistributedSolver(Closing, Solver):
     """A `Solver` whose gradients are sampled by workers on a Ray cluster.
 
     In every round, workers get the current strategy, make a fixed number of chunks of walks, each with a random stream
@@ -161,14 +159,6 @@ class DistributedSolver(Solver):
             if self._own_cluster is not None:
                 self._own_cluster.close()
                 self._own_cluster = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     # --- checkpoints ---
 

@@ -20,15 +20,14 @@ import pyspiel
 
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.config import AdvantageConfig
-from mccfr_plus.neural.features import Features, check_has_tensors, features_of
+from mccfr_plus.neural.features import Features, compile_with_tensors, features_of
 from mccfr_plus.neural.matching import match_advantages
 from mccfr_plus.neural.memory import Aggregated, Memory, Reservoir
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
 from mccfr_plus.neural.sampling import Sampler, Samples
 from mccfr_plus.neural.training import Learner
 from mccfr_plus.rng import new_states
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.game_tree import GameTree
 
 _RNGS_PER_PLAYER = 3  # of the memory, of initial parameters, of batches
 
@@ -68,11 +67,7 @@ class AdvantageSolver(NeuralSolver):
     ):
         name = type(self).__name__
         config = config_or_default(config, self.config_class)
-        if not isinstance(game, GameTree):
-            game = load_game(game)
-        check_has_tensors(game.game if isinstance(game, GameTree) else game, name)  # before a long compilation
-        tree = compile_game(game)
-        tree.require_perfect_recall(name)
+        tree = compile_with_tensors(game, name)
         super().__init__(tree, config, seed)
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players + self.rngs_of_its_own)
         self._sampler = self._new_sampler(rngs[:1].copy())

@@ -9,7 +9,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import GameError
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree, compile_game
 from mccfr_plus.tree.order import representative_states
 
 logger = logging.getLogger("mccfr_plus")
@@ -43,6 +44,25 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
             "Use the tabular mccfr_plus.Solver, which tells information sets apart by their strings, or a game that "
             "has one."
         )
+
+
+def compile_with_tensors(game: pyspiel.Game | str | GameTree, what: str) -> GameTree:
+    """Returns the tree of a game that networks can see, of perfect recall; what it lacks is said before it is compiled.
+
+    Args:
+        game: A game, a game string, or its tree.
+        what: What reads it, for error messages.
+
+    Raises:
+        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
+        BudgetError: If it is too large to be compiled.
+    """
+    if not isinstance(game, GameTree):
+        game = load_game(game)
+    check_has_tensors(game.game if isinstance(game, GameTree) else game, what)
+    tree = compile_game(game)
+    tree.require_perfect_recall(what)
+    return tree
 
 
 def features_of(tree: GameTree, what: str = "a network") -> list[Features]:

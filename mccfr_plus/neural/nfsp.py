@@ -23,7 +23,7 @@ import pyspiel
 from mccfr_plus.neural.choosing import fill_softmax, find_best
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.episodes import DECISION, TRANSITION, Episodes, Tables
-from mccfr_plus.neural.features import Features, check_has_tensors, features_of
+from mccfr_plus.neural.features import Features, compile_with_tensors, features_of
 from mccfr_plus.neural.memory import Kept
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner
@@ -31,8 +31,7 @@ from mccfr_plus.neural.records import RecordReservoir, RecordRing
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
 from mccfr_plus.policies import TreePolicy
 from mccfr_plus.rng import new_states
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.game_tree import GameTree
 
 _RNGS_PER_PLAYER = 5  # of the reservoir, and of initial parameters and of batches of either network
 
@@ -85,11 +84,7 @@ class NFSP(NeuralSolver):
     ):
         name = type(self).__name__
         config = config_or_default(config, self.config_class)
-        if not isinstance(game, GameTree):
-            game = load_game(game)
-        check_has_tensors(game.game if isinstance(game, GameTree) else game, name)  # before a long compilation
-        tree = compile_game(game)
-        tree.require_perfect_recall(name)
+        tree = compile_with_tensors(game, name)
         super().__init__(tree, config, seed)
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players)
         self._episodes = Episodes(tree, config.anticipatory, rngs[:1].copy())

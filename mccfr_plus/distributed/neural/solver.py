@@ -5,12 +5,12 @@ from __future__ import annotations
 import abc
 import os
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyspiel
 
+from mccfr_plus.distributed.closing import Closing
 from mccfr_plus.distributed.cluster import RAY, Cluster
 from mccfr_plus.distributed.neural.plan import CHUNKS, check_chunks, seed_of, shares_of
 from mccfr_plus.distributed.neural.workers import Workers
@@ -22,7 +22,7 @@ from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.game_tree import GameTree
 
 
-class Distributed(NeuralSolver):
+class Distributed(Closing, NeuralSolver):
     """A solver whose samples come from workers. A subclass gives `_counts`, `_workers_arguments`, `_learners`
     and ``worker``.
 
@@ -109,14 +109,6 @@ class Distributed(NeuralSolver):
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. The solver can be asked, saved, and run again."""
         self._workers.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     # --- checkpoints ---
 

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.distributed.cluster import RAY, Cluster
+from mccfr_plus.distributed.cluster import LOCAL, RAY, Cluster
 from mccfr_plus.distributed.crew import RESTARTED, placed
 from mccfr_plus.distributed.neural.walks import bytes_of, without_game
 from mccfr_plus.errors import ClusterError, ConfigError
 from mccfr_plus.tree.game_tree import GameTree
-
-LOCAL = "local"
 
 
 class _Actor:
