@@ -52,7 +52,7 @@ def with_leaves(arrays: TreeArrays, shape: Shape) -> TreeArrays:
 
 def _entries_of(arrays, player, last_slots, chance, payoff):
     """Returns the entries of each row, other players' slots and values of one player's leaves, row by row, added up."""
-    others = np.array([p for p in range(last_slots.shape[1]) if p != player])
+    others = np.array([p for p in range(last_slots.shape[1]) if p != player], np.int64)  # none of one player
     num_keys = int(arrays.slot_range[-1]) + last_slots.shape[1]
     order = np.empty(len(chance), np.int32)
     order = order[: _worth_something(arrays.payoffs, player, chance, payoff, order)]
