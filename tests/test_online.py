@@ -89,7 +89,7 @@ def test_exploration_that_a_horizon_asks_for():
         ({"num_games": True}, ConfigError),
         ({"seed": -1}, ConfigError),
         ({"bots": []}, ConfigError),
-        ({"bots": [pyspiel.make_uniform_random_bot(0, 1)] * 3}, ConfigError),
+        pytest.param({"bots": [pyspiel.make_uniform_random_bot(0, 1)] * 3}, ConfigError, id="three bots"),
         ({"bots": ["uniform", "uniform"]}, ConfigError),
         ({"game": "kuhn_pokr"}, GameError),
         ({"game": 3}, GameError),
