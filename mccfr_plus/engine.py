@@ -269,15 +269,19 @@ class Engine:
 
     # --- strategies ---
 
-    def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
+    def average_strategy(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet.
+
+        Args:
+            out: ``[num_slots + num_players]`` float64 of a compiled tree, where it may be written; None: it is new.
+        """
         if self.way == Way.NONE:
             return self.current_strategy()
         sums = self.average
         if self.way == Way.LAZY:
-            sums = np.empty(len(sums))
+            sums = np.empty(len(sums)) if out is None else out
             settled(self.tree.found_infosets, self.strategy, self.average, self.workspaces[0].seen, sums)
-        strategy = np.empty(self.tree.num_slots)
+        strategy = np.empty(self.tree.num_slots) if out is None else out[: self.tree.num_slots]
         normalize(sums, self.tree.found_infosets, strategy)
         return strategy
 

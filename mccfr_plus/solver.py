@@ -22,7 +22,7 @@ from mccfr_plus.combination import Combination
 from mccfr_plus.engine import Engine
 from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator, Way
-from mccfr_plus.evaluation.evaluate import Evaluation, evaluate, evaluate_strategy
+from mccfr_plus.evaluation.evaluate import Evaluation, Evaluator, evaluate
 from mccfr_plus.keyed_policy import KeyedPolicy
 from mccfr_plus.minimizers import Minimizer, RegretMatching
 from mccfr_plus.pacing import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
@@ -126,6 +126,7 @@ class Solver:
         self._seed = int(seed) if isinstance(seed, int | np.integer) else None
         self._seconds = 0.0
         self._tree_to_evaluate: GameTree | None = None
+        self._evaluator: Evaluator | None = None
         places = tree_for(game, TreeOptions(tree, memory, keys), self._combination)
         self._combination.check_game(places)
         self._engine = self._new_engine(places, rngs)
@@ -336,7 +337,9 @@ class Solver:
             BudgetError: If it is too large for that; see `mccfr_plus.approximate` for bounds and estimates.
         """
         if isinstance(self.tree, GameTree):
-            return evaluate_strategy(self.tree, self.average_strategy())
+            if self._evaluator is None:
+                self._evaluator = Evaluator(self.tree)
+            return self._evaluator.evaluate(self._engine.average_strategy(self._evaluator.room))
         return evaluate(self._compiled(), self.average_policy())
 
     def _compiled(self) -> GameTree:
@@ -432,7 +435,7 @@ class Solver:
         return cls(header["game"] if game is None else game, **arguments, memory=memory).restore(path)
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_tree_to_evaluate": None}
+        return {**self.__dict__, "_tree_to_evaluate": None, "_evaluator": None}
 
 
 def bytes_on_top(tree: GameTree) -> int:

@@ -91,6 +91,22 @@ def test_sampled_solvers_are_as_good_as_openspiels(scheme, theirs, iterations):
     assert statistics.mean(mine) + 5 * math.sqrt(statistics.variance(mine) / len(seeds)) < uniform
 
 
+# --- evaluations, one after the other ---
+
+
+@pytest.mark.parametrize("averaging", sorted(parts.AVERAGES))
+def test_an_evaluation_depends_on_no_earlier_one_and_changes_no_strategy(averaging):
+    solver = Solver("leduc_poker", "outcome", averaging=averaging, seed=1)
+    for _ in range(3):
+        strategy = solver.run(200).average_strategy()
+        before, found = strategy.copy(), solver.evaluate()
+        fresh = evaluate(solver.tree, solver.average_policy())
+        np.testing.assert_array_equal(found.values, fresh.values)
+        np.testing.assert_array_equal(found.best_response_values, fresh.best_response_values)
+        np.testing.assert_array_equal(strategy, before)
+    assert pickle.loads(pickle.dumps(solver)).evaluate().nash_conv == found.nash_conv
+
+
 # --- known solutions ---
 
 

@@ -177,8 +177,8 @@ class SplitEngine(DistributedEngine):
         """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
         return self._gathered("strategy")
 
-    def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
+    def average_strategy(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet. Always new."""
         if self.way == Way.NONE:
             return self.current_strategy()
         places = self.state()

@@ -65,8 +65,7 @@ def evaluate(strategy, best_values, values, reach, gradient, best, *flat):
         strategy: ``[num_slots]``.
         best_values: ``[num_players]``, an output.
         values: ``[num_players]``, an output.
-        reach: ``[num_slots + num_players]``, overwritten. It and the next two come from NumPy, which asks for large
-            pages: allocated here they took a third of the time on a game with 30 million slots.
+        reach: ``[num_slots + num_players]``, overwritten. It and the next two are for the caller to keep.
         gradient: ``[num_slots + num_players + 1]``, overwritten.
         best: ``[num_infosets]`` int32, overwritten.
         *flat: The fields of `TreeArrays`, one by one, which Numba unpacks in half the time.
@@ -81,6 +80,8 @@ def evaluate(strategy, best_values, values, reach, gradient, best, *flat):
 @kernel
 def normalize(sums, infosets, strategy):
     """Writes sums divided by their total at each infoset, uniform where that is 0; `strategy` is an output.
+
+    It may be the same memory as `sums`.
 
     Exactly uniform where all sums are the same: rounding must not tell whether an infoset was never visited or does not
     even exist in a tree that grows.

@@ -92,6 +92,9 @@ class OurRunner(Runner):
     def strategy(self) -> np.ndarray:
         return self.solver.average_strategy()
 
+    def evaluate(self) -> Evaluation:
+        return self.solver.evaluate()
+
     def save(self, path: Path) -> None:
         self.solver.save_checkpoint(path)
 

@@ -70,17 +70,17 @@ FIGURE = {
         3,
     ),
     # As many points as take less than 5 % of the time. An evaluation of latent tic-tac-toe goes over 58 million
-    # histories for each player, so that its runs have to be longer for that: 1.5 to 5 times.
+    # histories for each player, so that walks have to be longer for that.
     "paper": Size(
         ("bid_goofspiel", "one_card_poker", "latent_tic_tac_toe", "princess_and_monster"),
         {VANILLA: Length(4e10, 9), PRUNED: Length(5e9, 13), EXTERNAL: Length(2e9, 8), OUTCOME: Length(1e9, 13)},
         3,
         {
             "latent_tic_tac_toe": {
-                VANILLA: Length(6e10, 9),
-                PRUNED: Length(1e10, 13),
+                VANILLA: Length(4e10, 9),
+                PRUNED: Length(5e9, 13),
                 EXTERNAL: Length(4e9, 8),
-                OUTCOME: Length(5e9, 13),
+                OUTCOME: Length(4e9, 13),
             }
         },
     ),
