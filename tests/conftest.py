@@ -22,17 +22,6 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     config.CACHE_DIR = _own_cache
 
 
-def pytest_collection_modifyitems(config, items):
-    """Tells pytest-xdist, if it is at work, which tests one process is to run: files, and all tests that use Ray.
-
-    Two of Ray's clusters on one machine find each other, and fixtures of modules are made once that way.
-    """
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            uses_ray = "cluster" in item.path.stem or item.path.parent.name == "distributed"
-            item.add_marker(pytest.mark.xdist_group("ray" if uses_ray else item.path.stem))
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure():
     if _own_cache:

@@ -25,12 +25,12 @@ from mccfr_plus.tree.size_estimate import estimate_size
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
 # Shares of the time; a local best response gets what is left.
-_LOOK_SHARE = 0.1  # whether players forget
+_LOOK_SHARE = 0.1  # whether players forget; in seconds from 0.2, which shows most of those who do, to 0.5
 _PACE_SHARE = 0.04
 _VALUES_SHARE = 0.13
 _SAMPLED_SHARE = 0.4
 _TRIAL_SHARE = 0.2  # of a player's time for sampled best responses: for finding out that there is none
-_LOOK_SECONDS = 0.5  # at most
+_LEAST_LOOK, _MOST_LOOK = 0.2, 0.5
 
 _FIRST_SAMPLES = 16
 _MORE_SAMPLES = 4  # times as many next time
@@ -208,7 +208,8 @@ def local_bound(
 
 def _players_forget(game: pyspiel.Game, seconds: float, rng: np.random.Generator) -> bool:
     """Returns whether a sample shows imperfect recall."""
-    return not estimate_size(game, seconds=min(_LOOK_SHARE * seconds, _LOOK_SECONDS), seed=rng).perfect_recall
+    look = min(max(_LOOK_SHARE * seconds, _LEAST_LOOK), _MOST_LOOK, seconds)
+    return not estimate_size(game, seconds=look, seed=rng).perfect_recall
 
 
 def _sampled_responses(

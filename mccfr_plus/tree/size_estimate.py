@@ -100,6 +100,7 @@ class _Sample:
         self._begin = time.monotonic()
         self._foresight = Foresight(EXTERNAL + game.num_players())
         self._sightings = Sightings(game.num_players())
+        self._players_forget = False  # by what was seen before these
         self._num_nodes, self._cpu_seconds, self._width = 0, 0.0, _FIRST_WIDTH
         self._costs: dict[int, float] = {}  # least seconds of a pilot, per width
         disable = None if progress is None else not progress
@@ -124,7 +125,7 @@ class _Sample:
                 self._width = _MAX_WIDTH  # there is time to count
             else:
                 self._width = self._width_for(left / _RUNS)
-            self._sightings = Sightings(self._game.num_players())  # those of pilots of other widths are not alike
+            self._forget_sightings()  # those of pilots of other widths are not alike
             found: list[Run] = []
             while self._spent() < self._seconds or len(found) < _MIN_RUNS:
                 found.append(self._run(learn=False))
@@ -162,7 +163,7 @@ class _Sample:
 
     def _run(self, *, learn: bool) -> Run:
         if learn:
-            self._sightings = Sightings(self._game.num_players())
+            self._forget_sightings()
         run = run_beam(
             self._game,
             self._width,
@@ -176,6 +177,11 @@ class _Sample:
         self._cpu_seconds += run.seconds
         self._bar.update(min(100.0, 100 * self._spent() / self._seconds) - self._bar.n)
         return run
+
+    def _forget_sightings(self) -> None:
+        """Begins to count infosets anew; that players forget is proven by a single pair of runs, and stays so."""
+        self._players_forget |= not self._sightings.perfect_recall
+        self._sightings = Sightings(self._game.num_players())
 
     def _spent(self) -> float:
         return time.monotonic() - self._begin
@@ -224,7 +230,7 @@ class _Sample:
             most_actions=tuple(int(max(run.most_actions[p] for run in runs)) for p in players),
             mean_length=played.value - 1,
             longest_seen=max(run.depth for run in runs),
-            perfect_recall=self._sightings.perfect_recall,
+            perfect_recall=self._sightings.perfect_recall and not self._players_forget,
             external=tuple(measure(EXTERNAL + player) for player in players),
             chance_sampled=measure(CHANCE_SAMPLED),
             played=played,

@@ -14,7 +14,7 @@ from mccfr_plus.averaging import uniform
 from mccfr_plus.combination import Combination
 from mccfr_plus.parts import estimator_of, minimizer_of
 from mccfr_plus.solver import bytes_on_top
-from mccfr_plus.tree import costs
+from mccfr_plus.tree import costs, size_estimate
 from mccfr_plus.tree.beam import draw, run_beam
 from mccfr_plus.tree.foresight import Foresight
 from mccfr_plus.tree.game import load_game
@@ -124,6 +124,13 @@ def test_imperfect_recall_is_noticed():
     game = "dark_hex(num_rows=2,num_cols=3)"
     assert not mccfr_plus.compile_game(game).perfect_recall
     assert not estimate_size(game, seconds=1, seed=1).perfect_recall
+
+
+def test_imperfect_recall_that_was_seen_once_stays_seen():
+    sample = size_estimate._Sample(load_game("kuhn_poker"), np.random.default_rng(1), 0.1, False)
+    assert sample.summary(sample.runs(), 0.95).perfect_recall
+    sample._sightings.perfect_recall = False
+    assert not sample.summary(sample.runs(), 0.95).perfect_recall  # further runs saw nothing
 
 
 # --- beams ---
