@@ -14,7 +14,8 @@ from mccfr_plus.experiments.run import Run
 from mccfr_plus.experiments.runner import Runner, Stop, runner_of
 from mccfr_plus.tree.game_tree import GameTree
 
-CHECKPOINT_SECONDS = 30.0  # a killed run loses at most about this, and what is left to the next point
+CHECKPOINT_SECONDS = 30.0  # a killed run loses at most about this, and what is left to the next point,
+SAVING_SHARE = 0.02  # but where checkpoints of this share of the time would be fewer
 
 Tell = Callable[[float], None]  # how far a run is, from 0 to 1
 
@@ -51,7 +52,7 @@ def race(
     ledger.restore(runner)
     runner.evaluate()  # compiles what evaluations need
     last = ledger.points[-1] if ledger.points else None
-    saved, measuring = time.monotonic(), 0.0
+    saved, pause, measuring, saving = time.monotonic(), CHECKPOINT_SECONDS, 0.0, 0.0
     for target in run.points:
         is_recorded = last is not None and last.target >= target
         if is_recorded and target != run.points[-1]:
@@ -66,12 +67,15 @@ def race(
         last = _measure(runner, run)
         ledger.add(last)
         measuring += time.perf_counter() - begin
-        if time.monotonic() - saved > CHECKPOINT_SECONDS and target != run.points[-1]:
+        begin = time.monotonic()
+        if begin - saved > pause and target != run.points[-1]:
             ledger.save(runner)
             saved = time.monotonic()
+            saving += saved - begin
+            pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
     if run.policy is not None:
         ledger.publish(runner.policy())
-    ledger.end(seconds=runner.seconds, measuring_seconds=measuring)
+    ledger.end(seconds=runner.seconds, measuring_seconds=measuring, saving_seconds=saving)
     return True
 
 

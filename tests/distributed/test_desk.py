@@ -1,5 +1,7 @@
 """The desk of a comparison on a cluster: each thing once, in order, and from nobody who was shut out."""
 
+import math
+
 import pytest
 
 from mccfr_plus import compile_game
@@ -102,6 +104,7 @@ def test_a_lost_run_goes_on_from_its_checkpoint(cluster, directory, tmp_path, mo
     clerk = _Clerk(cluster.ray, {0: (directory, KEY)})
     clerk.open()
     monkeypatch.setattr(races, "CHECKPOINT_SECONDS", -1.0)  # one at each point
+    monkeypatch.setattr(races, "SAVING_SHARE", math.inf)
     restored, restore = [], OurRunner.restore
     monkeypatch.setattr(
         OurRunner, "restore", lambda self, path: restored.append(restore(self, path) or self.iterations)

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments import race as races
+from mccfr_plus.experiments.ledger import FileLedger
 from mccfr_plus.experiments.points import Limit, measuring_points
 from mccfr_plus.experiments.race import Run, race
 from mccfr_plus.experiments.record import read_record
@@ -40,6 +43,26 @@ def numbers(path):
     return [
         (point.target, point.iterations, point.nodes, point.nash_conv, point.values) for point in read_record(path)[1]
     ]
+
+
+class SlowLedger(FileLedger):
+    """One whose checkpoints take a while."""
+
+    seconds, count = 0.1, 0
+
+    def save(self, runner):
+        type(self).count += 1
+        time.sleep(self.seconds)
+
+
+def test_slow_checkpoints_are_few(tmp_path, monkeypatch):
+    monkeypatch.setattr(races, "CHECKPOINT_SECONDS", -1.0)
+    run, begin = run_in(tmp_path, count=60), time.monotonic()
+    assert race(run, TREE, {"command": "test"}, lambda progress: None, lambda: False, SlowLedger)
+    points, ended = read_record(run.record)[1:]
+    assert len(points) > 50  # after each of which there might have been one
+    assert 1 <= SlowLedger.count <= 1 + (time.monotonic() - begin) / (SlowLedger.seconds / races.SAVING_SHARE)
+    assert ended["saving_seconds"] >= SlowLedger.count * SlowLedger.seconds
 
 
 @pytest.mark.parametrize("algorithm", ["external", "outcome/rm+", "cfr+", "openspiel:external", "openspiel_python:cfr"])
@@ -122,6 +145,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     uninterrupted, run = run_in(tmp_path / "a"), run_in(tmp_path / "b")
     whole(uninterrupted)
     monkeypatch.setattr(races, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
+    monkeypatch.setattr(races, "SAVING_SHARE", math.inf)
     saves, real = itertools.count(), races._measure
 
     def measure(runner, run):
