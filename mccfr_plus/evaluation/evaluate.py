@@ -46,8 +46,8 @@ class BestResponse(NamedTuple):
 class Evaluator:
     """Evaluates strategies of one tree again and again, in arrays that it keeps.
 
-    On a game with 30 million slots the operating system takes up to a second to hand out fresh ones, as long as the
-    rest of the evaluation. Not for several threads at a time.
+    On a game with 30 million slots the operating system may take as long to hand out fresh ones as the rest of the
+    evaluation takes. Not for several threads at a time.
 
     Args:
         tree: The game.

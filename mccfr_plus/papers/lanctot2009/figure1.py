@@ -40,20 +40,18 @@ class Size(NamedTuple):
     games: tuple[str, ...]
     lengths: dict[str, Length]  # of each algorithm: those that visit histories more slowly need fewer of them
     seeds: int
-    exceptions: Mapping[str, dict[str, Length]] = MappingProxyType({})  # by game: all lengths of it
+    exceptions: Mapping[str, dict[str, Length]] = MappingProxyType({})  # by game, where an algorithm's is another
 
     def comparisons(self) -> dict[str, Comparison]:
         """Returns what is run, by label: one comparison for all games where an algorithm runs equally long."""
         seeds = tuple(range(1, self.seeds + 1))
-        plain = tuple(game for game in self.games if game not in self.exceptions)
         found = {}
-        for games, label, lengths in (
-            (plain, "", self.lengths),
-            *(((game,), f"-{game}", lengths) for game, lengths in self.exceptions.items()),
-        ):
-            for name, length in lengths.items():
-                limit = Limit("nodes", length.nodes)
-                found[_FOLDERS[name] + label] = Comparison(games, (name,), seeds, limit, length.points)
+        for name, length in self.lengths.items():
+            own = {game: lengths[name] for game, lengths in self.exceptions.items() if name in lengths}
+            plain = tuple(game for game in self.games if game not in own)
+            runs = [("", plain, length), *((f"-{game}", (game,), own[game]) for game in own)]
+            for label, games, (nodes, points) in runs:
+                found[_FOLDERS[name] + label] = Comparison(games, (name,), seeds, Limit("nodes", nodes), points)
         return found
 
 
@@ -75,14 +73,7 @@ FIGURE = {
         ("bid_goofspiel", "one_card_poker", "latent_tic_tac_toe", "princess_and_monster"),
         {VANILLA: Length(4e10, 9), PRUNED: Length(5e9, 13), EXTERNAL: Length(2e9, 8), OUTCOME: Length(1e9, 13)},
         3,
-        {
-            "latent_tic_tac_toe": {
-                VANILLA: Length(4e10, 9),
-                PRUNED: Length(5e9, 13),
-                EXTERNAL: Length(4e9, 8),
-                OUTCOME: Length(4e9, 13),
-            }
-        },
+        {"latent_tic_tac_toe": {EXTERNAL: Length(4e9, 8), OUTCOME: Length(4e9, 13)}},
     ),
 }
 _LEVEL = 0.5  # of b1 + b2, which both sampled variants are below in Goofspiel within a few million histories
