@@ -18,10 +18,10 @@ import numpy as np
 from absl import app, flags
 
 import mccfr_plus
-from mccfr_plus.distributed import Cluster, DistributedSolver
-from mccfr_plus.distributed.chunk import add_sums, as_read
-from mccfr_plus.distributed.sampler import Sampler
-from mccfr_plus.workspace import begin_gradient
+from mccfr_plus.cluster import Cluster, DistributedSolver
+from mccfr_plus.cluster.chunk import add_sums, as_read
+from mccfr_plus.cluster.sampler import Sampler
+from mccfr_plus.kernels.scratch import begin_gradient
 
 FLAGS = flags.FLAGS
 

@@ -13,7 +13,8 @@ import pyspiel
 from absl import app, flags
 
 import mccfr_plus
-from mccfr_plus.approximate import exploitability_lower_bound, head_to_head
+from mccfr_plus.evaluation.by_sampling import exploitability_lower_bound
+from mccfr_plus.evaluation.by_sampling import head_to_head
 
 FLAGS = flags.FLAGS
 

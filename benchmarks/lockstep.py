@@ -27,7 +27,7 @@ from mccfr_plus.neural import (
     LockstepNFSP,
     LockstepNFSPConfig,
 )
-from mccfr_plus.neural.lockstep.paths import sample_paths
+from mccfr_plus.neural.batched.paths import sample_paths
 
 FLAGS = flags.FLAGS
 

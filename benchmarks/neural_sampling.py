@@ -16,7 +16,7 @@ from absl import app, flags
 
 import mccfr_plus
 from mccfr_plus.neural import DeepCFR, DeepCFRConfig, LockstepDREAM, LockstepDREAMConfig
-from mccfr_plus.neural.lockstep.paths import sample_paths
+from mccfr_plus.neural.batched.paths import sample_paths
 
 FLAGS = flags.FLAGS
 

@@ -23,7 +23,7 @@ import numpy as np
 from absl import app, flags
 from tqdm import tqdm
 
-from mccfr_plus.checkpoint import read_header
+from mccfr_plus.solver.saved_state import read_header
 
 FLAGS = flags.FLAGS
 

@@ -17,7 +17,7 @@ from absl import app, flags
 
 import mccfr_plus
 from mccfr_plus.estimators.estimate import estimate, estimate_controlled
-from mccfr_plus.workspace import begin_gradient, begin_walk
+from mccfr_plus.kernels.scratch import begin_gradient, begin_walk
 
 FLAGS = flags.FLAGS
 

@@ -10,7 +10,7 @@ Without a cluster one is started on this machine, for the length of the run. The
 from absl import app, flags
 from open_spiel.python.policy import UniformRandomPolicy
 
-from mccfr_plus.distributed import Cluster, DistributedEvaluator, DistributedSolver, head_to_head
+from mccfr_plus.cluster import Cluster, DistributedEvaluator, DistributedSolver, head_to_head
 
 _GAME = flags.DEFINE_string("game", "leduc_poker", "An OpenSpiel game string.")
 _CLUSTER = flags.DEFINE_string("cluster", "ray", "ray, HOST:PORT or ray://HOST:PORT.")

@@ -13,10 +13,10 @@ Example:
     True
 
 Where the tree does not fit memory, `Solver` grows it where walks go, policies are `KeyedPolicy`, and
-`estimate_quality`, `head_to_head` and the bounds of `mccfr_plus.approximate` take the place of exact evaluation.
+`estimate_quality`, `head_to_head` and the bounds of `mccfr_plus.evaluation.by_sampling` take the place of exact evaluation.
 """
 
-from mccfr_plus.approximate import (
+from mccfr_plus.evaluation.by_sampling import (
     Estimate,
     HeadToHead,
     Quality,
@@ -26,7 +26,7 @@ from mccfr_plus.approximate import (
     local_best_response,
     sampled_best_response,
 )
-from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.averages.averaging import PowerAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
 from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
 from mccfr_plus.citations import cite
@@ -70,7 +70,7 @@ from mccfr_plus.evaluation import (
     exploitability,
     nash_conv,
 )
-from mccfr_plus.keyed_policy import KeyedPolicy
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.minimizers import (
     FTRL,
     OMD,
@@ -83,8 +83,8 @@ from mccfr_plus.minimizers import (
     RegretMatchingPlus,
 )
 from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSampling, play_games
-from mccfr_plus.policies import TreePolicy
-from mccfr_plus.policy_file import load_policy, save_policy
-from mccfr_plus.solver import Progress, Solver
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.files import load_policy, save_policy
+from mccfr_plus.solver.solver import Progress, Solver
 from mccfr_plus.tree import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
-from mccfr_plus.zero_sum_value import GameValue, game_value
+from mccfr_plus.evaluation.zero_sum_value import GameValue, game_value

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from importlib import metadata
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.solver import Solver
+from mccfr_plus.solver.solver import Solver
 
 # Papers that are cited whatever the parts: what the games are, and the method that all of them belong to.
 _ALWAYS = ("lanctot2019openspiel",)

@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from mccfr_plus._jit import inline_kernel
+from mccfr_plus.kernels.compile import inline_kernel
 
 _WORD = ir.IntType(64)
 

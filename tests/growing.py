@@ -7,7 +7,8 @@ from typing import Any
 import naive
 import numpy as np
 
-from mccfr_plus import Solver, tree_choice
+from mccfr_plus import Solver
+from mccfr_plus.solver import tree_choice
 from mccfr_plus.tree.memory import MemoryPlan
 
 PLENTY = MemoryPlan(

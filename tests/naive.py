@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyspiel
 
-from mccfr_plus import compile_game, parts
+from mccfr_plus import compile_game
+from mccfr_plus.solver import registry as parts
 from mccfr_plus.tree.layout import alias_table
 
 CHANCE, TERMINAL = -1, -2

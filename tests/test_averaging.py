@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mccfr_plus import ConfigError, PowerAverage, Solver, averaging, parts
-from mccfr_plus.averaging import accumulate, add_visits
+from mccfr_plus import ConfigError, PowerAverage, Solver
+from mccfr_plus.averages import averaging
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.averages.averaging import accumulate, add_visits
 from mccfr_plus.estimators import Way
 from mccfr_plus.estimators.estimate import estimate
-from mccfr_plus.loop import max_visits
-from mccfr_plus.workspace import DRAWN_ACTIONS, VISITED, begin_gradient, begin_walk, new_workspace
+from mccfr_plus.kernels.loop import max_visits
+from mccfr_plus.kernels.scratch import DRAWN_ACTIONS, VISITED, begin_gradient, begin_walk, new_workspace
 
 _VISITS = int(Way.VISITS)
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")

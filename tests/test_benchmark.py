@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mccfr_plus import benchmark
+from mccfr_plus.experiments import benchmark
 from mccfr_plus.cli.main import main
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.tree import compile_game

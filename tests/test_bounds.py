@@ -10,10 +10,10 @@ import pytest
 
 from mccfr_plus import ConfigError, GameError, PowerAverage, Solver, bounds, compile_game, measured_regret, regret_bound
 from mccfr_plus.bounds.treeplex import vertex_maximum
-from mccfr_plus.evaluation.evaluate import evaluate_strategy
+from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.minimizers.dilated_weights import SCHEMES, dilated_weights
-from mccfr_plus.parts import MINIMIZERS
+from mccfr_plus.solver.registry import MINIMIZERS
 
 GAMES = ("kuhn_poker", *naive.RANDOM_GAMES)
 

@@ -26,12 +26,12 @@ from mccfr_plus import (
     checkpoint_keeper,
     parts,
 )
-from mccfr_plus.checkpoint import arrays_of, read_header
-from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.checkpoint_file import TEMPORARY_SUFFIX
-from mccfr_plus.engine import SCRATCH
-from mccfr_plus.tree.growth import GROWING
-from mccfr_plus.workspace import STEP, WALKS_DONE
+from mccfr_plus.solver.saved_state import arrays_of, read_header
+from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.file import TEMPORARY_SUFFIX
+from mccfr_plus.solver.engine import SCRATCH
+from mccfr_plus.tree.expansion import GROWING
+from mccfr_plus.kernels.scratch import STEP, WALKS_DONE
 
 
 @pytest.fixture

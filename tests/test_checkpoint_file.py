@@ -24,8 +24,8 @@ from mccfr_plus import (
     load_policy,
     save_policy,
 )
-from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.checkpoint_file import (
+from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.file import (
     FORMAT,
     TEMPORARY_SUFFIX,
     VERSION,
@@ -35,7 +35,7 @@ from mccfr_plus.checkpoint_file import (
     read_header,
     write,
 )
-from mccfr_plus.workspace import MARK
+from mccfr_plus.kernels.scratch import MARK
 
 HEADER = {"game": "kuhn_poker()", "nothing": None, "number": 0.1, "list": [1, "two"]}
 
@@ -257,7 +257,8 @@ def test_what_fails_leaves_the_old_file(path, monkeypatch, error, where):
 LIMITED = """
 import resource, sys
 import numpy as np
-from mccfr_plus import CheckpointError, checkpoint_file
+from mccfr_plus import CheckpointError
+from mccfr_plus.checkpoints import file as checkpoint_file
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     checkpoint_file.write(sys.argv[1], {}, {"a": np.zeros(int(sys.argv[2]))})
@@ -304,7 +305,7 @@ def test_a_directory_that_cannot_be_written():
 
 HOLDS = """
 import sys, time
-from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.checkpoints.lock import Claim
 with Claim(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)

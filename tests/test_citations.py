@@ -8,7 +8,7 @@ import pytest
 
 from mccfr_plus import ConfigError, Solver, cite
 from mccfr_plus.citations import BIBLIOGRAPHY, entries
-from mccfr_plus.parts import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 
 REQUIRED = {
     "article": {"author", "title", "journal", "year"},

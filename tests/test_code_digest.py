@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import mccfr_plus
-from mccfr_plus._jit import rebind
-from mccfr_plus.code_digest import digest_of
+from mccfr_plus.kernels.compile import rebind
+from mccfr_plus.kernels.code_digest import digest_of
 
 MODULE = """
 import enum, math
@@ -314,7 +314,7 @@ def run(code, folder, **environment):
 
 def test_the_digest_is_the_same_in_another_process(tmp_path):
     (tmp_path / "own_module.py").write_text(MODULE)
-    code = "import json, own_module; from mccfr_plus.code_digest import digest_of\n"
+    code = "import json, own_module; from mccfr_plus.kernels.code_digest import digest_of\n"
     code += "print(json.dumps(digest_of(own_module.outer)))"
     digests = {run(code, tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     assert len(digests) == 1
@@ -322,7 +322,7 @@ def test_the_digest_is_the_same_in_another_process(tmp_path):
 
 
 BASE = """
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 
 @kernel
 def rule(x):
@@ -347,7 +347,7 @@ def part(x):
 
 REBOUND = """
 import json, own_base, own_part
-from mccfr_plus._jit import rebind
+from mccfr_plus.kernels.compile import rebind
 rebound = rebind(own_base.outer, rule=own_part.part)
 value = rebound(3)
 stats = getattr(rebound, "stats", None)

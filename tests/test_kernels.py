@@ -9,7 +9,9 @@ from pathlib import Path
 import naive
 import pytest
 
-from mccfr_plus import Solver, loop, parts
+from mccfr_plus import Solver
+from mccfr_plus.kernels import loop
+from mccfr_plus.solver import registry as parts
 
 ALL_PARTS = """
 import json, hashlib
@@ -20,7 +22,9 @@ SPECIAL = ("full(walk=True)", "escher(values='learned',sampling='balanced')",
 WITH_BASELINE = ("external(once=True)", "external(prune_below=-0.1)", *SPECIAL[6:])
 import numpy as np
 import mccfr_plus
-from mccfr_plus import PowerAverage, loop, parts
+from mccfr_plus import PowerAverage
+from mccfr_plus.kernels import loop
+from mccfr_plus.solver import registry as parts
 
 def digest(game, iterations):
     tree = mccfr_plus.compile_game(game)

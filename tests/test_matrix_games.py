@@ -7,7 +7,8 @@ import numpy as np
 import pyspiel
 import pytest
 
-from mccfr_plus import ConfigError, Solver, parts
+from mccfr_plus import ConfigError, Solver
+from mccfr_plus.solver import registry as parts
 
 NFG = """NFG 1 R "biased pennies"
 { "row" "column" } { 2 2 }

@@ -4,7 +4,7 @@ import pytest
 
 from mccfr_plus import ExternalSampling, Solver
 from mccfr_plus.estimators import Way
-from mccfr_plus.loop import max_visits
+from mccfr_plus.kernels.loop import max_visits
 
 
 class WithOwnWalk(ExternalSampling):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError
-from mccfr_plus.rng import new_state, next_double, next_word
+from mccfr_plus.kernels.random_numbers import new_state, next_double, next_word
 
 KNOWN = [
     6457827717110365317,

@@ -29,7 +29,7 @@ from mccfr_plus import (
 from mccfr_plus.estimators import Way
 from mccfr_plus.estimators.outcome import outcome_walk
 from mccfr_plus.tree.order import representative_states
-from mccfr_plus.workspace import NODES_TOUCHED, VISITED, touch
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, VISITED, touch
 
 KUHN_VALUE = -1 / 18
 TURN_BASED_GOOFSPIEL = "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=3,points_order=descending))"

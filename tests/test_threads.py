@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from growing import PLENTY, assert_same_bits, grown
 
-from mccfr_plus import ConfigError, Solver, loop
-from mccfr_plus import combination as combination_module
-from mccfr_plus.averaging import accumulate, own_walk
+from mccfr_plus import ConfigError, Solver
+from mccfr_plus.kernels import loop
+from mccfr_plus.solver import config as combination_module
+from mccfr_plus.averages.averaging import accumulate, own_walk
 from mccfr_plus.estimators import Way
 from mccfr_plus.estimators.draws import draw_action, draw_exploring
 from mccfr_plus.estimators.estimate import estimate
-from mccfr_plus.minimizers.fold import minimize
-from mccfr_plus.rng import new_states
-from mccfr_plus.workspace import NUM_VISITS, begin_gradient, begin_walk
+from mccfr_plus.minimizers.backward_pass import minimize
+from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.kernels.scratch import NUM_VISITS, begin_gradient, begin_walk
 
 FORMS = [
     ("external", "lazy", {}),

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from mccfr_plus.bounds.regret import Weights
 from mccfr_plus.estimators.base import Scheme, Way
 from mccfr_plus.minimizers.base import Rule
-from mccfr_plus.solver import Solver
+from mccfr_plus.solver.solver import Solver
 
 _IMPROVING = (Rule.REGRET_MATCHING, Rule.REGRET_MATCHING_PLUS, Rule.DISCOUNTED)
 

@@ -51,8 +51,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus import parts
-from mccfr_plus.averaging import PowerAverage
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.averages.averaging import PowerAverage
 from mccfr_plus.bounds.dilated import dilated_bound
 from mccfr_plus.bounds.exploration import largest_payoff, outcome_delta
 from mccfr_plus.bounds.treeplex import (

@@ -13,26 +13,26 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pyspiel
 
-from mccfr_plus._jit import announce_compilation, kernel
-from mccfr_plus.averaging import PowerAverage, accumulate, add_visits
-from mccfr_plus.averaging import exact as exact_average
-from mccfr_plus.borrowed import borrow
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.averages.averaging import PowerAverage, accumulate, add_visits
+from mccfr_plus.averages.averaging import exact as exact_average
+from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import Line, Report, fail
 from mccfr_plus.checks.sampler import sample_gradient
 from mccfr_plus.checks.script import plain
 from mccfr_plus.checks.statistics import t_limit
-from mccfr_plus.combination import Combination
+from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, Guide, Way
-from mccfr_plus.loop import max_visits
+from mccfr_plus.kernels.loop import max_visits
 from mccfr_plus.minimizers import RegretMatching
-from mccfr_plus.parts import average_of, estimator_of
-from mccfr_plus.rng import new_state
-from mccfr_plus.solver import Solver
+from mccfr_plus.solver.registry import average_of, estimator_of
+from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.workspace import begin_walk, new_workspace
+from mccfr_plus.kernels.scratch import begin_walk, new_workspace
 
 _VISITS = int(Way.VISITS)
 _WEIGHTS = np.array([1.0, 3.0])  # of the two strategies: whoever forgets the weight is seen

@@ -8,7 +8,7 @@ import numpy as np
 
 from mccfr_plus.checks.report import fail
 from mccfr_plus.checks.sampler import RUBBISH, Sampler
-from mccfr_plus.workspace import ITERATION, NUM_VISITS, STAMP, WALK
+from mccfr_plus.kernels.scratch import ITERATION, NUM_VISITS, STAMP, WALK
 
 _ADDED_TO_RUBBISH = 0.25 * RUBBISH  # sums of payoffs and weights are far below
 

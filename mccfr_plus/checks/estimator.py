@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyspiel
 
-from mccfr_plus._jit import announce_compilation
+from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.checks.contract import Frozen, check_walk
 from mccfr_plus.checks.exact import exact_gradient
 from mccfr_plus.checks.games import name_of, tiny_trees, tree_of_name
@@ -27,8 +27,8 @@ from mccfr_plus.checks.script import DrawsDirectly, Script, all_outcomes
 from mccfr_plus.checks.statistics import FALSE_ALARM, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
-from mccfr_plus.parts import baseline_of, estimator_of
-from mccfr_plus.rng import new_state
+from mccfr_plus.solver.registry import baseline_of, estimator_of
+from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 
 SMALLER_GAME, LARGER_GAME = "kuhn_poker", "leduc_poker"  # of the z-tests: power, and something to be wrong about

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mccfr_plus._jit import announce_compilation, kernel
-from mccfr_plus.borrowed import borrow
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.games import three_infosets_text, tree_of_text
 from mccfr_plus.checks.report import fail
 from mccfr_plus.checks.script import plain
@@ -15,8 +15,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.full import full_gradient
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import Rule
-from mccfr_plus.minimizers.fold import minimize
-from mccfr_plus.workspace import begin_gradient, new_workspace, refresh_reach
+from mccfr_plus.minimizers.backward_pass import minimize
+from mccfr_plus.kernels.scratch import begin_gradient, new_workspace, refresh_reach
 
 SENTINEL = 7.25  # stands in everything that belongs to the other infosets
 

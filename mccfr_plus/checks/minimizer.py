@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus._jit import announce_compilation, kernel
-from mccfr_plus.borrowed import borrow
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.bounds import Bound, bound_of
 from mccfr_plus.checks.games import deep_text, name_of, tree_of_name, tree_of_text
 from mccfr_plus.checks.infoset import SingleInfoset, with_minimizer
@@ -20,14 +20,14 @@ from mccfr_plus.checks.relabel import relabelled
 from mccfr_plus.checks.report import Line, Report, fail
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.full import full_gradient
-from mccfr_plus.evaluation.evaluate import evaluate_strategy
+from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.fold import minimize
-from mccfr_plus.parts import average_of, minimizer_of
-from mccfr_plus.rng import new_state
+from mccfr_plus.minimizers.backward_pass import minimize
+from mccfr_plus.solver.registry import average_of, minimizer_of
+from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.workspace import begin_gradient, new_workspace, refresh_reach
+from mccfr_plus.kernels.scratch import begin_gradient, new_workspace, refresh_reach
 
 _SHORT, _GROWTH = 1_000, 16
 _SHARE_OF_ROOT = 2.0  # growth may be this many times that of a square root: noise, and starts that are too good

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
-from mccfr_plus.averaging import stochastic
-from mccfr_plus.borrowed import borrow
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.averages.averaging import stochastic
+from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.script import Script, plain, scripted_draws
-from mccfr_plus.combination import Combination
+from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator, Guide
 from mccfr_plus.estimators.base import Scheme
 from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.loop import max_visits
+from mccfr_plus.kernels.loop import max_visits
 from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.workspace import begin_gradient, begin_walk, mean_of_walks, new_workspace
+from mccfr_plus.kernels.scratch import begin_gradient, begin_walk, mean_of_walks, new_workspace
 
 RUBBISH = 1e12  # stands in the gradient before every walk: whoever adds to it without `touch` is seen
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from mccfr_plus import rng
+from mccfr_plus.kernels import random_numbers as rng
 from mccfr_plus.estimators import draws
 
 

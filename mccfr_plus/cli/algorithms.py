@@ -6,8 +6,8 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus import checkpoint_file
-from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli.checkpoint_flags import complain_if_different
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.flag_kinds import OneOf, Setting

@@ -7,7 +7,7 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus import benchmark
+from mccfr_plus.experiments import benchmark
 from mccfr_plus.cli import output, trees
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Names, Positive

@@ -6,7 +6,7 @@ from typing import Any
 
 from mccfr_plus.bounds import nash_conv_claim, regret_bound, why_no_bound
 from mccfr_plus.cli import output
-from mccfr_plus.solver import Solver
+from mccfr_plus.solver.solver import Solver
 
 
 def bounds_of(solver: Solver, confidence: float, nash_conv: float | None) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus import checkpoint_file, parts
-from mccfr_plus.checkpoint import describe, read_header, shown
-from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.saved_state import describe, read_header, shown
+from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli.choice import Specs
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.flag_kinds import Duration, Text, define_switch

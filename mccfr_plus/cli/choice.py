@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mccfr_plus import parts
-from mccfr_plus.averaging import PowerAverage
-from mccfr_plus.combination import Combination
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, ExternalSampling
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.solver import DETERMINISTIC
+from mccfr_plus.solver.solver import DETERMINISTIC
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.interval import as_text
 from mccfr_plus.tree.size_estimate import estimate_size

@@ -12,7 +12,7 @@ from absl import flags
 
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.flag_kinds import ClusterAddress, Names
-from mccfr_plus.distributed.cluster import LOCAL, Cluster
+from mccfr_plus.cluster.cluster import LOCAL, Cluster
 from mccfr_plus.errors import ConfigError
 
 logger = logging.getLogger("mccfr_plus")

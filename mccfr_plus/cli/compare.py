@@ -18,7 +18,7 @@ from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
 from mccfr_plus.experiments.page import bokeh
 from mccfr_plus.experiments.plot import AXES, matplotlib, plot_curves
-from mccfr_plus.experiments.points import limit_of
+from mccfr_plus.experiments.evaluation_points import limit_of
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.experiments.workers import DONE, STOPPED, run_all
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.distributed.cluster import check_address
+from mccfr_plus.cluster.cluster import check_address
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.tree.memory import bytes_of
 

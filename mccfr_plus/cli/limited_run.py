@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli import checkpoint_flags
 from mccfr_plus.cli.live import Watch
 from mccfr_plus.errors import CheckpointError, TrainingError

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_plus import checkpoint_file
+from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.errors import CheckpointError, PolicyFileError
-from mccfr_plus.policy_file import load_policy
+from mccfr_plus.policies.files import load_policy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 

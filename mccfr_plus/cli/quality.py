@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from mccfr_plus.approximate.quality import local_bound
+from mccfr_plus.evaluation.by_sampling.quality import local_bound
 from mccfr_plus.cli import output
 from mccfr_plus.evaluation import expected_values
 from mccfr_plus.tree.game_tree import GameTree

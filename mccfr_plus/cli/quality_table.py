@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from mccfr_plus.approximate import Estimate, Finding, HeadToHead
+from mccfr_plus.evaluation.by_sampling import Estimate, Finding, HeadToHead
 from mccfr_plus.cli import output
 from mccfr_plus.evaluation import expected_values
 from mccfr_plus.evaluation.strategies import AnyPolicy

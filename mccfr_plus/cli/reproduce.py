@@ -13,12 +13,12 @@ from mccfr_plus.cli.cluster_flags import check_cluster_flags, chosen_cluster, de
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.compare_view import View
 from mccfr_plus.cli.flag_kinds import Count, Names, OneOf, Text, define_switch
-from mccfr_plus.distributed.cluster import Cluster
+from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.record import record_errors
-from mccfr_plus.papers import PAPERS
-from mccfr_plus.papers.item import SCALES, Item, Paper, Setting, write_result
+from mccfr_plus.experiments.papers import PAPERS
+from mccfr_plus.experiments.papers.item import SCALES, Item, Paper, Setting, write_result
 
 
 class ReproduceCommand(Command):

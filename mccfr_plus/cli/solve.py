@@ -10,9 +10,10 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus import parts
-from mccfr_plus.checkpoint_claim import Claim
-from mccfr_plus.cli import algorithms, checkpoint_flags, growth_flags, output, solve_cluster, trees
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.cli import algorithms, checkpoint_flags, output, solve_cluster, trees
+from mccfr_plus.cli import lazy_tree_flags as growth_flags
 from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
 from mccfr_plus.cli.choice import Choice, Specs, choose, choose_for_growth
 from mccfr_plus.cli.command import Command
@@ -24,8 +25,8 @@ from mccfr_plus.cli.solve_neural import settings_note, solve_neural
 from mccfr_plus.cli.solve_notes import NOTES
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline
-from mccfr_plus.policy_file import check_writable, save_policy
-from mccfr_plus.solver import Solver
+from mccfr_plus.policies.files import check_writable, save_policy
+from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
 
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli.choice import Choice
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.flag_kinds import ClusterAddress, Count
-from mccfr_plus.solver import Solver
+from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
 
 _CHUNKS, _WALKS = 8, 1000
@@ -79,7 +79,7 @@ def connected(values: Any) -> Iterator[Any]:
     if values.cluster in (None, "local"):
         yield values.cluster
         return
-    from mccfr_plus.distributed.cluster import Cluster
+    from mccfr_plus.cluster.cluster import Cluster
 
     with Cluster(values.cluster, cpus=max(workers_of(values) + (values.owners or 0), os.cpu_count() or 1)) as cluster:
         yield cluster
@@ -111,7 +111,7 @@ def distributed_solver(
         claim: On the checkpoint, if there is to be one.
         resume: Whether to go on from it.
     """
-    from mccfr_plus.distributed.solver import DistributedSolver
+    from mccfr_plus.cluster.solver import DistributedSolver
 
     where = {"workers": workers_of(values), "owners": values.owners or 0, "cluster": cluster}
     if claim and resume:

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from mccfr_plus import checkpoint_file
-from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli import checkpoint_flags, output, solve_cluster, trees
 from mccfr_plus.cli.algorithms import DISTRIBUTED, NEURAL, WITHOUT_TREE
 from mccfr_plus.cli.limited_run import Ending, run_to_limits
@@ -17,7 +17,7 @@ from mccfr_plus.cli.neural_live import NeuralWatch
 from mccfr_plus.cli.quality import quality_of, quality_rows
 from mccfr_plus.cli.settings import changed, config_with, fields_of, value_of
 from mccfr_plus.errors import BudgetError, CheckpointError, MccfrPlusError, TrainingError
-from mccfr_plus.policy_file import save_policy
+from mccfr_plus.policies.files import save_policy
 from mccfr_plus.tree.game import load_game
 
 
@@ -99,12 +99,12 @@ def _config_class(algorithm: str) -> Any:
 
 
 def _solver_class(algorithm: str, cluster: Any) -> Any:
-    import mccfr_plus.distributed.neural
+    import mccfr_plus.cluster.neural
     import mccfr_plus.neural
 
     if cluster is None:
         return getattr(mccfr_plus.neural, NEURAL[algorithm])
-    return getattr(mccfr_plus.distributed.neural, DISTRIBUTED + NEURAL[algorithm])
+    return getattr(mccfr_plus.cluster.neural, DISTRIBUTED + NEURAL[algorithm])
 
 
 def _config_to_resume(claim: Claim, game: str, values: Any, solver_class: Any) -> Any:

@@ -11,7 +11,7 @@ from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, define_switch
 from mccfr_plus.cli.recommendation import recommend
 from mccfr_plus.cli.size_table import print_estimate
-from mccfr_plus.solver import bytes_on_top
+from mccfr_plus.solver.solver import bytes_on_top
 from mccfr_plus.tree.size_estimate import estimate_size
 
 

@@ -15,7 +15,7 @@ from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Text
 from mccfr_plus.cli.policy_source import read_policy
 from mccfr_plus.errors import ConfigError, PolicyFileError
-from mccfr_plus.evaluation.evaluate import evaluate_strategy
+from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments import page
 from mccfr_plus.experiments.strategy_table import strategy_view

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_plus.solver import Solver
+from mccfr_plus.solver.solver import Solver
 
 
 class DropInSolver(Solver):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.workspace import at
+from mccfr_plus.kernels.scratch import at
 
 
 def balanced_strategy(tree: GameTree) -> np.ndarray:

@@ -29,7 +29,7 @@ class Scheme(IntEnum):
 
 
 class Way(IntEnum):
-    """How the average strategy is added up; see `mccfr_plus.averaging.accumulate`."""
+    """How the average strategy is added up; see `mccfr_plus.averages.averaging.accumulate`."""
 
     EXACT = 0  # all own sequences, by their own reach
     TOUCHED = 1  # the own infosets that were touched, by their own reach
@@ -136,7 +136,7 @@ class Estimator(abc.ABC):
     def needs_whole_tree(self) -> bool:
         """Whether the scheme cannot walk a tree that is not complete.
 
-        A kernel of your own reads nodes itself, and would have to call `mccfr_plus.tree.growth.grow` where it finds one
+        A kernel of your own reads nodes itself, and would have to call `mccfr_plus.tree.expansion.grow` where it finds one
         that is not there yet. A sampling strategy is a table over all infosets.
         """
         return self.kernel is not None or self.guide == Guide.SAMPLING

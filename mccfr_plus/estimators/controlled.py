@@ -25,14 +25,14 @@ that it corrects the gradient over sequences and not values, so that any minimiz
 walks that visit several children.
 """
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.estimators.draws import draw_coin, draw_exploring, draw_outcome
 from mccfr_plus.estimators.outcome import exploring_probability
-from mccfr_plus.estimators.walk import draw_for_infoset, inclusion, list_visit, weigh_actions
-from mccfr_plus.native import head_of
+from mccfr_plus.estimators.traversal import draw_for_infoset, inclusion, list_visit, weigh_actions
+from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.growth import grow
-from mccfr_plus.workspace import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.tree.expansion import grow
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 
 ONE = 3  # beside the kinds of subsets of own actions: a single one, drawn by `draw_exploring`
 

@@ -4,9 +4,9 @@ Walks draw through these functions and through nothing else, so that `check_esti
 which go through all outcomes one by one. An estimator of your own that does the same is checked exactly.
 """
 
-from mccfr_plus._jit import inline_kernel
-from mccfr_plus.rng import next_double
-from mccfr_plus.workspace import at
+from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.random_numbers import next_double
+from mccfr_plus.kernels.scratch import at
 
 
 @inline_kernel

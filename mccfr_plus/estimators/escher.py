@@ -21,11 +21,11 @@ Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importanc
 history value function to estimate regret", section 4, with tables in the place of networks.
 """
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
-from mccfr_plus.estimators.walk import draw_for_infoset, list_visit
+from mccfr_plus.estimators.traversal import draw_for_infoset, list_visit
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.workspace import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
+from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the walks between two passes
 

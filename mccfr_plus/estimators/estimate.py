@@ -1,13 +1,13 @@
 """The kernels behind the built-in estimators: one that samples, and one for what keeps values of histories."""
 
-from mccfr_plus._jit import inline_kernel
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.estimators.base import Scheme
 from mccfr_plus.estimators.controlled import ONE, controlled_walk
 from mccfr_plus.estimators.escher import escher_walk
 from mccfr_plus.estimators.full import begin_full_walk, full_gradient
 from mccfr_plus.estimators.outcome import outcome_walk, shared_outcome_walk
-from mccfr_plus.estimators.walk import ALL, walk
-from mccfr_plus.workspace import NO_VISITS
+from mccfr_plus.estimators.traversal import ALL, walk
+from mccfr_plus.kernels.scratch import NO_VISITS
 
 _FULL, _FULL_WALK, _CHANCE, _OPPONENT, _EXTERNAL, _AVERAGE_STRATEGY, _OUTCOME, _SHARED_OUTCOME, _ESCHER = (
     int(s) for s in list(Scheme)[1:]

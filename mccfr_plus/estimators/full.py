@@ -3,9 +3,9 @@
 Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3; Farina et al. 2020, section 2.
 """
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.tree.arrays import BLOCK
-from mccfr_plus.workspace import NODES_TOUCHED, STAMP, at, refresh_reach
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, at, refresh_reach
 
 
 @inline_kernel

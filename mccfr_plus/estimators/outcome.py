@@ -14,13 +14,13 @@ References: Lanctot et al. 2009, section 3.1, equation 10, with the paper's epsi
 appendix (one history for all); Farina et al. 2020, section 4.2 (sampling strategies).
 """
 
-from mccfr_plus._jit import inline_kernel
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
-from mccfr_plus.estimators.walk import draw_for_infoset, list_visit
-from mccfr_plus.native import head_of, unlikely
+from mccfr_plus.estimators.traversal import draw_for_infoset, list_visit
+from mccfr_plus.kernels.intrinsics import head_of, unlikely
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.growth import grow
-from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, touch
+from mccfr_plus.tree.expansion import grow
+from mccfr_plus.kernels.scratch import NO_VISITS, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, touch
 
 
 @inline_kernel

@@ -11,7 +11,7 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.balanced import balanced_strategy
 from mccfr_plus.estimators.base import Estimator, Guide, Scheme, Way
-from mccfr_plus.estimators.walk import ALL, BY_AVERAGE, BY_REGRET
+from mccfr_plus.estimators.traversal import ALL, BY_AVERAGE, BY_REGRET
 from mccfr_plus.tree.game_tree import GameTree
 
 

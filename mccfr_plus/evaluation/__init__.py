@@ -1,6 +1,6 @@
 """How good a policy is: expected values, best responses, NashConv, exploitability."""
 
-from mccfr_plus.evaluation.evaluate import (
+from mccfr_plus.evaluation.exact import (
     BestResponse,
     Evaluation,
     best_response,

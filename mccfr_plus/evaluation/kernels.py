@@ -1,7 +1,7 @@
 """Best responses and expected values on the arrays, for any number of players and any payoffs."""
 
-from mccfr_plus._jit import kernel
-from mccfr_plus.borrowed import borrow
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 

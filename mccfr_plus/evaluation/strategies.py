@@ -10,8 +10,8 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.keyed_policy import KeyedPolicy
-from mccfr_plus.policies import TreePolicy
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game import quiet_openspiel
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import representative_states

@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from mccfr_plus import parts
-from mccfr_plus.combination import Combination
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.experiments.points import EXACT_COST, WALK_COST
+from mccfr_plus.experiments.evaluation_points import EXACT_COST, WALK_COST
 
 OURS, CPP, PYTHON = "mccfr_plus", "openspiel", "openspiel_python"
 

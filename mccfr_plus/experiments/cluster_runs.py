@@ -13,16 +13,16 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from mccfr_plus.distributed.cluster import Cluster
+from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ClusterError, MccfrPlusError
 from mccfr_plus.experiments.comparison import Directory, about_here
-from mccfr_plus.experiments.desk import CHECKPOINT, END, HEADER, LOST, POINT, POLICY, Desk, Entry, Shelf
-from mccfr_plus.experiments.desk_ledger import DeskLedger
-from mccfr_plus.experiments.ledger import FileLedger
-from mccfr_plus.experiments.news import STOPPED, News
+from mccfr_plus.experiments.result_collector import CHECKPOINT, END, HEADER, LOST, POINT, POLICY, Desk, Entry, Shelf
+from mccfr_plus.experiments.collected_records import DeskLedger
+from mccfr_plus.experiments.run_records import FileLedger
+from mccfr_plus.experiments.progress_events import STOPPED, News
 from mccfr_plus.experiments.record import recorded_points
 from mccfr_plus.experiments.work import Key, outcome_of, warm_up
-from mccfr_plus.interrupts import deferred_signals
+from mccfr_plus.solver.interrupts import deferred_signals
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -189,7 +189,7 @@ def _compile_kernels() -> None:
 def _work(
     number: int, directory: Directory, key: Key, about: dict[str, Any], imports: tuple[str, ...], desk: Any
 ) -> str:
-    from mccfr_plus.distributed.backend import ray_module
+    from mccfr_plus.cluster.backend import ray_module
 
     for name in imports:
         importlib.import_module(name)

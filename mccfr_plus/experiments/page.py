@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.experiments.whole_file import whole_file
+from mccfr_plus.checkpoints.atomic_write import whole_file
 
 
 def bokeh() -> Any:

@@ -11,7 +11,7 @@ from mccfr_plus.experiments.curves import HIGH, LOW, Curve, curves_of, final_row
 from mccfr_plus.experiments.plot import AXES, MEASURE_LABELS, colour_of
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.strategy_table import MOST_SLOTS, strategy_view
-from mccfr_plus.policy_file import load_policy
+from mccfr_plus.policies.files import load_policy
 from mccfr_plus.tree.game_tree import compile_game
 
 REPORT_FILE = "report.html"

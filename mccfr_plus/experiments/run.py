@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.experiments.points import Limit
+from mccfr_plus.experiments.evaluation_points import Limit
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from concurrent.futures.process import BrokenProcessPool
 from queue import Empty
 from typing import Any
 
-from mccfr_plus.distributed.cluster import Cluster
+from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.comparison import Directory
-from mccfr_plus.experiments.news import DONE, STOPPED, News, has_ended, in_order
+from mccfr_plus.experiments.progress_events import DONE, STOPPED, News, has_ended, in_order
 from mccfr_plus.experiments.work import Key, outcome_of, warm_up
 
 __all__ = ["DONE", "STOPPED", "News", "in_order", "run_all"]

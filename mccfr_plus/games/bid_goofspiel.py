@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules

@@ -19,7 +19,7 @@ from functools import cache
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games import bluff_rounds
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters

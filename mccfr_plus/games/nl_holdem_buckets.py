@@ -31,7 +31,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules

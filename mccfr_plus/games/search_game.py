@@ -27,7 +27,7 @@ import itertools
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Rules

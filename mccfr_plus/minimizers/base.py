@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.grown_tree import GrownTree
+from mccfr_plus.tree.lazy_tree import GrownTree
 
 
 class Rule(IntEnum):

@@ -25,8 +25,8 @@ References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 202
 
 import math
 
-from mccfr_plus._jit import inline_kernel, kernel
-from mccfr_plus.workspace import at
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.scratch import at
 
 # Entries of the parameters after the rule's number.
 ETA = 1

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.tree.game_tree import GameTree
 

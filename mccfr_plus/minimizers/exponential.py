@@ -14,7 +14,7 @@ from mccfr_plus.minimizers import dilated as kernels
 from mccfr_plus.minimizers.base import Minimizer, Rule
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.grown_tree import GrownTree
+from mccfr_plus.tree.lazy_tree import GrownTree
 
 
 def _check(eta: Any, decay: Any, optimistic: Any) -> None:
@@ -132,7 +132,7 @@ class _Dilated(Minimizer):
 class FTRL(_Dilated):
     """Follow the regularized leader with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
 
-    Its average is that of the sequence-form strategies, as of every minimizer here; see `mccfr_plus.averaging`.
+    Its average is that of the sequence-form strategies, as of every minimizer here; see `mccfr_plus.averages.averaging`.
 
     Args:
         eta: Step size, in 1 / payoff, above 0; constant. Under the recursive weights, which grow with the depth of the

@@ -19,8 +19,8 @@ predictive Blackwell approachability", algorithms 3 and 4 (predictive; the predi
 
 import math
 
-from mccfr_plus._jit import inline_kernel, kernel
-from mccfr_plus.workspace import at
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.scratch import at
 
 # Entries of the discounted rule's parameters after the rule's number.
 ALPHA = 1

@@ -27,7 +27,7 @@ from mccfr_plus.neural.config import DeepCFRConfig, TrainingConfig
 from mccfr_plus.neural.dream_config import DREAMConfig
 from mccfr_plus.neural.escher_config import ESCHERConfig
 from mccfr_plus.neural.history import Point
-from mccfr_plus.neural.lockstep.config import (
+from mccfr_plus.neural.batched.config import (
     LockstepDeepCFRConfig,
     LockstepDREAMConfig,
     LockstepESCHERConfig,
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.deep_cfr import DeepCFR
     from mccfr_plus.neural.dream import DREAM
     from mccfr_plus.neural.escher import ESCHER
-    from mccfr_plus.neural.lockstep.deep_cfr import LockstepDeepCFR
-    from mccfr_plus.neural.lockstep.dream import LockstepDREAM
-    from mccfr_plus.neural.lockstep.escher import LockstepESCHER
-    from mccfr_plus.neural.lockstep.network_policy import NetworkPolicy
-    from mccfr_plus.neural.lockstep.nfsp import LockstepNFSP
+    from mccfr_plus.neural.batched.deep_cfr import LockstepDeepCFR
+    from mccfr_plus.neural.batched.dream import LockstepDREAM
+    from mccfr_plus.neural.batched.escher import LockstepESCHER
+    from mccfr_plus.neural.batched.network_policy import NetworkPolicy
+    from mccfr_plus.neural.batched.nfsp import LockstepNFSP
     from mccfr_plus.neural.nfsp import NFSP
     from mccfr_plus.neural.runner import NeuralProgress
 
@@ -51,12 +51,12 @@ _NEEDS_TORCH = {
     "DREAM": "mccfr_plus.neural.dream",
     "DeepCFR": "mccfr_plus.neural.deep_cfr",
     "ESCHER": "mccfr_plus.neural.escher",
-    "LockstepDeepCFR": "mccfr_plus.neural.lockstep.deep_cfr",
-    "LockstepNFSP": "mccfr_plus.neural.lockstep.nfsp",
-    "LockstepDREAM": "mccfr_plus.neural.lockstep.dream",
-    "LockstepESCHER": "mccfr_plus.neural.lockstep.escher",
+    "LockstepDeepCFR": "mccfr_plus.neural.batched.deep_cfr",
+    "LockstepNFSP": "mccfr_plus.neural.batched.nfsp",
+    "LockstepDREAM": "mccfr_plus.neural.batched.dream",
+    "LockstepESCHER": "mccfr_plus.neural.batched.escher",
     "NFSP": "mccfr_plus.neural.nfsp",
-    "NetworkPolicy": "mccfr_plus.neural.lockstep.network_policy",
+    "NetworkPolicy": "mccfr_plus.neural.batched.network_policy",
     "NeuralProgress": "mccfr_plus.neural.runner",
 }
 

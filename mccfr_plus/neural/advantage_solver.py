@@ -26,7 +26,7 @@ from mccfr_plus.neural.memory import Aggregated, Memory, Reservoir
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
 from mccfr_plus.neural.sampling import Sampler, Samples
 from mccfr_plus.neural.training import Learner
-from mccfr_plus.rng import new_states
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.tree.game_tree import GameTree
 
 _RNGS_PER_PLAYER = 3  # of the memory, of initial parameters, of batches

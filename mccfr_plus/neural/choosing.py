@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 
 
 @kernel

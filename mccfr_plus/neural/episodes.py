@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus._jit import announce_compilation, kernel
-from mccfr_plus.borrowed import borrow
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.estimators.draws import draw_action, draw_coin, draw_outcome, draw_uniform
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.workspace import at
+from mccfr_plus.kernels.scratch import at
 
 TERMINAL_ROW = -1  # `TRANSITION.next_row` after a player's last decision of an episode
 

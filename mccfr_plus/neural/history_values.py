@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mccfr_plus._jit import announce_compilation, kernel
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.histories import histories_of

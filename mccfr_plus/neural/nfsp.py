@@ -29,8 +29,8 @@ from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner
 from mccfr_plus.neural.records import RecordReservoir, RecordRing
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
-from mccfr_plus.policies import TreePolicy
-from mccfr_plus.rng import new_states
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.tree.game_tree import GameTree
 
 _RNGS_PER_PLAYER = 5  # of the reservoir, and of initial parameters and of batches of either network

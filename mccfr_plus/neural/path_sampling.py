@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus._jit import announce_compilation, kernel
-from mccfr_plus.borrowed import borrow
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.estimators.draws import draw_action, draw_exploring, draw_outcome
 from mccfr_plus.neural.sampling import Sampler, Samples
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.workspace import NODES_TOUCHED, at
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, at
 
 _CHUNK = 1 << 14  # samples of a buffer
 

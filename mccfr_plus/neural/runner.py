@@ -13,16 +13,16 @@ import numpy as np
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_plus.checkpoint_keeper import Keeper
+from mccfr_plus.checkpoints.writer import Keeper
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.evaluate import Evaluation, evaluate_strategy
+from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.history import Point
 from mccfr_plus.neural.memory import Kept
-from mccfr_plus.pacing import EvaluationClock, check_limits
-from mccfr_plus.policies import TreePolicy
+from mccfr_plus.solver.schedule import EvaluationClock, check_limits
+from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game_tree import GameTree
 
 

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus._jit import announce_compilation, kernel
-from mccfr_plus.borrowed import borrow
-from mccfr_plus.estimators.walk import ALL, walk
-from mccfr_plus.loop import max_visits
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import borrow
+from mccfr_plus.estimators.traversal import ALL, walk
+from mccfr_plus.kernels.loop import max_visits
 from mccfr_plus.minimizers.regret_matching import expected_value
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.workspace import NO_VISITS, NODES_TOUCHED, at, begin_gradient, begin_walk, new_workspace, refresh_reach
+from mccfr_plus.kernels.scratch import NO_VISITS, NODES_TOUCHED, at, begin_gradient, begin_walk, new_workspace, refresh_reach
 
 _MIN_SAMPLES = 1 << 14  # of a buffer: enough to make a call from Python cheap, few enough to stay in the cache
 

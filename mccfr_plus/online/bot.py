@@ -20,9 +20,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError
-from mccfr_plus.online.info_state_policy import InfoStatePolicy
+from mccfr_plus.policies.info_state_policy import InfoStatePolicy
 from mccfr_plus.online.memory import Infoset
-from mccfr_plus.rng import new_state
+from mccfr_plus.kernels.random_numbers import new_state
 
 logger = logging.getLogger("mccfr_plus")
 

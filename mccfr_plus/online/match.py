@@ -11,7 +11,7 @@ import pyspiel
 from tqdm import tqdm
 
 from mccfr_plus.errors import ConfigError, GameError
-from mccfr_plus.rng import new_state
+from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import game_of_name
 
 

@@ -13,8 +13,8 @@ import numba
 import numpy as np
 import pyspiel
 
-from mccfr_plus._jit import inline_kernel, kernel
-from mccfr_plus.native import pointer
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.python_api import (
     NUM_ADDRESSES,
     call_object,

@@ -6,7 +6,7 @@ Reference: Saarinen, Aumasson 2015, RFC 7693, "The BLAKE2 cryptographic hash and
 
 import numpy as np
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 _BLOCK = 128  # bytes
 NUM_WORDS = 16 + 16 + 8  # of scratch memory: the working vector, the message block and the state

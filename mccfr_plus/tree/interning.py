@@ -6,7 +6,7 @@ of places, each the index of a row or `EMPTY`, and is kept at most half full by 
 
 import numpy as np
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 EMPTY = -1
 

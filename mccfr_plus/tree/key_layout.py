@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus._jit import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.games.rules import NOW, Layout
 
 _WORD = 63  # bits in use of a word: the sign stays out of it

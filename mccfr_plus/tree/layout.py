@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus._jit import announce_compilation, kernel
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TERMINAL, TreeArrays
-from mccfr_plus.tree.growth import NUM_GROWTH
+from mccfr_plus.tree.expansion import NUM_GROWTH
 from mccfr_plus.tree.recording import Recording
 
 _UNSEEN = -1

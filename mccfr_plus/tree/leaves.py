@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.arrays import BLOCK, CHANCE, TERMINAL, TreeArrays
 from mccfr_plus.tree.layout import Shape
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 

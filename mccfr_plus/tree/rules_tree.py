@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from mccfr_plus._jit import announce_compilation, kernel, rebind
+from mccfr_plus.kernels.compile import announce_compilation, kernel, rebind
 from mccfr_plus.errors import GameError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import Rules
-from mccfr_plus.tree import rules_walk
+from mccfr_plus.tree import rules_traversal as rules_walk
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
 from mccfr_plus.tree.budget import Budget
-from mccfr_plus.tree.growth import NUM_GROWTH
+from mccfr_plus.tree.expansion import NUM_GROWTH
 from mccfr_plus.tree.info_states import InfoStates
 from mccfr_plus.tree.interning import EMPTY, num_places, table_of_rows
 from mccfr_plus.tree.key_layout import key_layout
 from mccfr_plus.tree.layout import Shape, alias_table
-from mccfr_plus.tree.rules_walk import Grown, Walk
+from mccfr_plus.tree.rules_traversal import Grown, Walk
 
 _VISITS = 2_000_000  # nodes between looks at the budget and Ctrl-C
 _GROWTH = 1.25  # realloc moves nothing on Linux, so that little is wasted by growing in small steps

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pyspiel
 
-from mccfr_plus.native import address_of
+from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.python_api import NUM_CALLABLES, addresses, release_objects
 from mccfr_plus.tree import asking
 

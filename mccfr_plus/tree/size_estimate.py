@@ -22,13 +22,13 @@ from tqdm import tqdm
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.games import PyspielGame
-from mccfr_plus.rng import new_state
+from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, run_beam
-from mccfr_plus.tree.foresight import Foresight
+from mccfr_plus.tree.stratified_beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, run_beam
+from mccfr_plus.tree.pilot_estimate import Foresight
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.interval import Interval, exactly, interval_of
-from mccfr_plus.tree.sightings import Sightings
+from mccfr_plus.tree.infoset_counts import Sightings
 from mccfr_plus.tree.size import InfosetBounds, SizeEstimate, log10_of
 
 _LOG10 = math.log(10.0)
@@ -74,8 +74,8 @@ def estimate_size(
         >>> estimate.fits(max_nodes=50_000_000, max_bytes=8 << 30)
         True
 
-    References: Knuth 1975; Chen 1992; Vaisman, Kroese 2017 (histories; see `mccfr_plus.tree.beam`). Chao 1987
-    (infosets; see `mccfr_plus.tree.sightings`).
+    References: Knuth 1975; Chen 1992; Vaisman, Kroese 2017 (histories; see `mccfr_plus.tree.stratified_beam`). Chao 1987
+    (infosets; see `mccfr_plus.tree.infoset_counts`).
     """
     for name, value, is_right, allowed in (
         ("seconds", seconds, lambda x: 0 < x < math.inf, "a positive number"),

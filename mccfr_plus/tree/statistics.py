@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 from mccfr_plus.tree.interning import EMPTY, num_places, place_of_row
 from mccfr_plus.tree.layout import Shape

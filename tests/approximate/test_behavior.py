@@ -7,7 +7,7 @@ from references import random_policy, tree_of
 
 import mccfr_plus
 from mccfr_plus import InfoStatePolicy, PolicyError
-from mccfr_plus.approximate.behavior import Behavior, chance_row, uniform_row
+from mccfr_plus.evaluation.by_sampling.behavior import Behavior, chance_row, uniform_row
 
 KUHN = pyspiel.load_game("kuhn_poker")
 

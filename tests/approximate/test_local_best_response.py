@@ -10,11 +10,12 @@ from references import LIMIT, random_policy, score, standard_error, tree_of, uni
 from test_behavior import decisions_of
 
 from mccfr_plus import ConfigError, PolicyError, best_response, expected_values, exploitability, nash_conv
-from mccfr_plus.approximate import exploitability_lower_bound, local_best_response
-from mccfr_plus.approximate.behavior import Behavior
-from mccfr_plus.approximate.beliefs import Beliefs, sample_states
-from mccfr_plus.approximate.local_best_response import LocalResponder
-from mccfr_plus.approximate.rollouts import Rollouts
+from mccfr_plus.evaluation.by_sampling import exploitability_lower_bound
+from mccfr_plus.evaluation.by_sampling import local_best_response
+from mccfr_plus.evaluation.by_sampling.behavior import Behavior
+from mccfr_plus.evaluation.by_sampling.beliefs import Beliefs, sample_states
+from mccfr_plus.evaluation.by_sampling.local_best_response import LocalResponder
+from mccfr_plus.evaluation.by_sampling.rollouts import Rollouts
 
 SAMPLED = {"max_histories": 12, "max_nodes": 1, "num_rollouts": 20}  # all approximations at work on Leduc
 

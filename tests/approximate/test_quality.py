@@ -5,10 +5,10 @@ import time
 import pytest
 
 import mccfr_plus
-from mccfr_plus.approximate import Estimate, estimate_quality
-from mccfr_plus.approximate.estimate import sum_of
-from mccfr_plus.approximate.lookahead import Lookahead, Pace, lookahead_within
-from mccfr_plus.approximate.quality import local_bound
+from mccfr_plus.evaluation.by_sampling import Estimate, estimate_quality
+from mccfr_plus.evaluation.by_sampling.estimate import sum_of
+from mccfr_plus.evaluation.by_sampling.lookahead import Lookahead, Pace, lookahead_within
+from mccfr_plus.evaluation.by_sampling.quality import local_bound
 from mccfr_plus.errors import ConfigError, PolicyError
 
 

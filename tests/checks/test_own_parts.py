@@ -5,7 +5,8 @@ import dataclasses
 import naive
 import pytest
 
-from mccfr_plus import CheckError, ConfigError, check_average, check_estimator, check_minimizer, parts
+from mccfr_plus import CheckError, ConfigError, check_average, check_estimator, check_minimizer
+from mccfr_plus.solver import registry as parts
 from mccfr_plus.checks.games import SPANS, THREE, tree_of_text
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.minimizers import FTRL, OMD, Hedge

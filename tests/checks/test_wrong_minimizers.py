@@ -6,7 +6,7 @@ import numba
 import pytest
 
 from mccfr_plus import CheckError, ConfigError, Minimizer, RegretMatching, check_minimizer
-from mccfr_plus.workspace import at
+from mccfr_plus.kernels.scratch import at
 
 FAULTS = {
     # fault: what the message must say

@@ -11,8 +11,8 @@ import time
 import pytest
 
 import mccfr_plus
-from mccfr_plus.checkpoint import read_header
-from mccfr_plus.checkpoint_claim import Claim
+from mccfr_plus.solver.saved_state import read_header
+from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli import checkpoint_flags
 from mccfr_plus.cli.flag_kinds import Duration
 

@@ -6,7 +6,7 @@ import pytest
 import mccfr_plus
 from mccfr_plus.cli.choice import Specs, choose
 from mccfr_plus.cli.main import COMMANDS
-from mccfr_plus.parts import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 
 
 def test_prints_a_table_and_json_on_the_last_line(command):

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.distributed import DistributedSolver
+from mccfr_plus.cluster import DistributedSolver
 
 RUN = ("solve", "kuhn_poker", "--iterations=20", "--seed=3", "--quiet", "--json")
 

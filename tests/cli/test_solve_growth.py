@@ -8,7 +8,7 @@ import pytest
 from growing import assert_same_bits
 
 import mccfr_plus
-from mccfr_plus.checkpoint import read_header
+from mccfr_plus.solver.saved_state import read_header
 from mccfr_plus.tree import memory
 
 RUN = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7", "--quiet")
@@ -133,7 +133,7 @@ def test_until_needs_a_game_that_can_be_evaluated(command):
 
 def test_full_memory_is_told(command, monkeypatch):
     monkeypatch.setattr(memory, "_LEAST", 1)
-    monkeypatch.setattr("mccfr_plus.tree_choice.plan_memory", _tiny(memory.plan_memory))
+    monkeypatch.setattr("mccfr_plus.solver.tree_choice.plan_memory", _tiny(memory.plan_memory))
     outcome = command(*RUN, "--tree=grown", "--iterations=1e6", "--bound_seconds=0", "--json")
     assert outcome.code == 0
     assert "filled their share of memory" in outcome.json["stopped"]
@@ -181,7 +181,7 @@ def test_too_little_memory_to_resume(command, path, monkeypatch):
     flags = ("--tree=grown", "--bound_seconds=0", f"--checkpoint={path}")
     assert command(*RUN, *flags, "--iterations=100").code == 0
     before = path.read_bytes()
-    monkeypatch.setattr("mccfr_plus.tree_choice.plan_memory", _tiny(memory.plan_memory))
+    monkeypatch.setattr("mccfr_plus.solver.tree_choice.plan_memory", _tiny(memory.plan_memory))
     again = ("solve", "leduc_poker", "--resume", f"--checkpoint={path}", "--iterations=200")
     command(*again).assert_one_line_error("does not fit", "Give more memory")
     assert path.read_bytes() == before

@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("torch")
-import mccfr_plus.distributed.neural
+import mccfr_plus.cluster.neural
 from mccfr_plus.cli.algorithms import NEURAL, WITHOUT_TREE
 
 SMALL = ("--set", "hidden_layers=(8,)", "--set", "batch_size=16")
@@ -27,7 +27,7 @@ def test_is_the_solver_of_the_library_and_goes_on(algorithm, command, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     found = command(*run, "--iterations=4", f"--checkpoint={whole}").json
     assert [found[name] for name in ("algorithm", "cluster", "workers", "chunks")] == [algorithm, "local", 2, 3]
-    solver_class = getattr(mccfr_plus.distributed.neural, f"Distributed{NEURAL[algorithm]}")
+    solver_class = getattr(mccfr_plus.cluster.neural, f"Distributed{NEURAL[algorithm]}")
     config = solver_class.load(whole, cluster="local").config
     with solver_class("kuhn_poker", config, seed=3, chunks=3, cluster="local") as twin:
         assert found["exploitability"] == twin.run(4).exploitability()

@@ -6,7 +6,7 @@ import naive
 import pytest
 
 from mccfr_plus.cli.main import COMMANDS
-from mccfr_plus.parts import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 
 GAMES = ("kuhn_poker", "leduc_poker", "matrix_rps", "kuhn_poker(players=3)")
 

@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from mccfr_plus.distributed.neural.walks import ExternalWalks
+from mccfr_plus.cluster.neural.traversals import ExternalWalks
 
 
 class MortalWalks(ExternalWalks):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mccfr_plus.distributed import Cluster
+from mccfr_plus.cluster import Cluster
 
 HERE = Path(__file__).parent
 _patches = pytest.MonkeyPatch()

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from mccfr_plus.distributed import Cluster, DistributedSolver
+from mccfr_plus.cluster import Cluster, DistributedSolver
 
 PLAN = {"chunks": 4, "walks": 2000, "seed": 7}
 

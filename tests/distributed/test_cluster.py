@@ -12,15 +12,15 @@ from contextlib import nullcontext
 import pytest
 
 from mccfr_plus import compile_game
-from mccfr_plus.distributed import Cluster, DistributedSolver
-from mccfr_plus.distributed.backend import on_localhost
-from mccfr_plus.distributed.cluster import check_address
+from mccfr_plus.cluster import Cluster, DistributedSolver
+from mccfr_plus.cluster.backend import on_localhost
+from mccfr_plus.cluster.cluster import check_address
 from mccfr_plus.errors import ClusterError, ConfigError
 
 
 def test_nothing_imports_ray_before_it_is_asked_for():
     code = (
-        "import sys, mccfr_plus, mccfr_plus.distributed, mccfr_plus.distributed.neural, mccfr_plus.cli.main;"
+        "import sys, mccfr_plus, mccfr_plus.cluster, mccfr_plus.cluster.neural, mccfr_plus.cli.main;"
         "sys.exit('ray' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
@@ -66,7 +66,7 @@ class Silent(socketserver.BaseRequestHandler):
 @pytest.mark.parametrize("handler", [http.server.BaseHTTPRequestHandler, Silent])
 def test_something_else_listens(monkeypatch, handler):
     monkeypatch.setattr("ray.is_initialized", lambda: False)
-    monkeypatch.setattr("mccfr_plus.distributed.cluster._HELLO_SECONDS", 0.5)
+    monkeypatch.setattr("mccfr_plus.cluster.cluster._HELLO_SECONDS", 0.5)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{server.server_address[1]}"
@@ -78,7 +78,8 @@ def test_something_else_listens(monkeypatch, handler):
 
 NOT_RAY = """
 import sys
-from mccfr_plus.distributed import Cluster, cluster
+from mccfr_plus.cluster import Cluster
+from mccfr_plus.cluster import cluster
 from mccfr_plus.errors import ClusterError
 cluster._probe = lambda address: None
 try:
@@ -122,7 +123,7 @@ def test_a_client_server_that_fails_now_and_then(monkeypatch, caplog, failures, 
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     monkeypatch.setattr("ray.init", init)
     monkeypatch.setattr("ray.shutdown", lambda: calls.append("end"))
-    monkeypatch.setattr("mccfr_plus.distributed.cluster._probe", lambda address: None)
+    monkeypatch.setattr("mccfr_plus.cluster.cluster._probe", lambda address: None)
     monkeypatch.setattr(Cluster, "_check_versions", lambda self: None)
     expected = pytest.raises(ClusterError, match=what) if failures == 5 else nullcontext()
     with expected, Cluster("ray://127.0.0.1:9"):
@@ -163,7 +164,7 @@ def test_more_workers_than_processors(cluster, caplog):
 
 
 def test_other_versions(cluster, monkeypatch):
-    from mccfr_plus.distributed import cluster as module
+    from mccfr_plus.cluster import cluster as module
 
     here = module.versions()
     monkeypatch.setattr(module, "versions", lambda: {**here, "numba": "0.1"})

@@ -16,11 +16,11 @@ from records import num_ended, policies, without_times
 from mccfr_plus.cli.compare_view import View
 from mccfr_plus.cli.main import main
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
-from mccfr_plus.experiments.points import Limit
+from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import read_record, recorded_points
 from mccfr_plus.experiments.workers import DONE, run_all
-from mccfr_plus.papers.figure import run_figure
-from mccfr_plus.papers.item import Setting
+from mccfr_plus.experiments.papers.figure import run_figure
+from mccfr_plus.experiments.papers.item import Setting
 
 GAMES = ["leduc_poker", "kuhn_poker"]
 
@@ -276,7 +276,7 @@ def test_without_ray(command, tmp_path, monkeypatch):
 
 
 def test_other_versions(cluster, command, tmp_path, monkeypatch):
-    there = sys.modules["mccfr_plus.distributed.cluster"]
+    there = sys.modules["mccfr_plus.cluster.cluster"]
     here = there.versions()
     monkeypatch.setattr(there, "versions", lambda: {**here, "numpy": "0.1"})
     found = command(*SHORT, "--cluster=ray", f"--out={tmp_path / 'out'}")

@@ -5,13 +5,13 @@ import math
 import pytest
 
 from mccfr_plus import compile_game
-from mccfr_plus.experiments import race as races
+from mccfr_plus.experiments import run_loop as races
 from mccfr_plus.experiments.cluster_runs import _Clerk
 from mccfr_plus.experiments.comparison import Comparison, Directory
-from mccfr_plus.experiments.desk import CHECKPOINT, END, HEADER, LOST, POINT, Desk, Shelf
-from mccfr_plus.experiments.desk_ledger import DeskLedger
-from mccfr_plus.experiments.points import Limit
-from mccfr_plus.experiments.race import race
+from mccfr_plus.experiments.result_collector import CHECKPOINT, END, HEADER, LOST, POINT, Desk, Shelf
+from mccfr_plus.experiments.collected_records import DeskLedger
+from mccfr_plus.experiments.evaluation_points import Limit
+from mccfr_plus.experiments.run_loop import race
 from mccfr_plus.experiments.record import Point, read_record
 from mccfr_plus.experiments.runner import OurRunner
 

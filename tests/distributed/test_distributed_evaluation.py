@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, GameError, Solver, compile_game, evaluate
-from mccfr_plus.approximate import head_to_head as head_to_head_here
-from mccfr_plus.approximate.estimate import Running
-from mccfr_plus.distributed import Cluster, DistributedEvaluator, head_to_head
-from mccfr_plus.distributed.evaluation import cut
+from mccfr_plus.evaluation.by_sampling import head_to_head as head_to_head_here
+from mccfr_plus.evaluation.by_sampling.estimate import Running
+from mccfr_plus.cluster import Cluster, DistributedEvaluator, head_to_head
+from mccfr_plus.cluster.evaluation import cut
 from mccfr_plus.errors import ClusterError, PolicyError
 
 

@@ -18,16 +18,16 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus import CheckpointError, ConfigError, Solver  # noqa: E402
 from mccfr_plus.cli.main import main  # noqa: E402
-from mccfr_plus.distributed.neural import (  # noqa: E402
+from mccfr_plus.cluster.neural import (  # noqa: E402
     DistributedDeepCFR,
     DistributedDREAM,
     DistributedESCHER,
     DistributedNFSP,
 )
-from mccfr_plus.distributed.neural.episodes import EpisodeChunks, EpisodeTask, Policies  # noqa: E402
-from mccfr_plus.distributed.neural.plan import shares_of  # noqa: E402
-from mccfr_plus.distributed.neural.walks import ExternalWalks, PathWalks, Task, without_game  # noqa: E402
-from mccfr_plus.distributed.streams import stream_of  # noqa: E402
+from mccfr_plus.cluster.neural.episodes import EpisodeChunks, EpisodeTask, Policies  # noqa: E402
+from mccfr_plus.cluster.neural.plan import shares_of  # noqa: E402
+from mccfr_plus.cluster.neural.traversals import ExternalWalks, PathWalks, Task, without_game  # noqa: E402
+from mccfr_plus.cluster.streams import stream_of  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
     ESCHER,
@@ -340,8 +340,8 @@ def test_goes_on_bit_for_bit_with_other_workers(kind, config, tmp_path):
 
 DRIVER = """
 import sys
-from mccfr_plus.distributed import Cluster
-from mccfr_plus.distributed.neural import DistributedDeepCFR
+from mccfr_plus.cluster import Cluster
+from mccfr_plus.cluster.neural import DistributedDeepCFR
 from test_distributed_neural import DEEP
 with Cluster(sys.argv[1]) as cluster:
     solver = DistributedDeepCFR("kuhn_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster)
@@ -386,7 +386,7 @@ def test_another_plan_is_refused(tmp_path):
     assert_same(other, before)
     with pytest.raises(CheckpointError, match=r"a run of DistributedDeepCFR, not of DeepCFR: load it with Distributed"):
         DeepCFR.load(path)
-    with pytest.raises(CheckpointError, match=r"load it with mccfr_plus.distributed.neural.DistributedDeepCFR.load"):
+    with pytest.raises(CheckpointError, match=r"load it with mccfr_plus.cluster.neural.DistributedDeepCFR.load"):
         Solver.from_checkpoint(path)
     DeepCFR("kuhn_poker", DEEP, seed=1).run(1).save(path)
     with pytest.raises(CheckpointError, match="a run of DeepCFR, not of DistributedDeepCFR"):
@@ -454,7 +454,7 @@ def test_empty_chunks_of_others(kind, config, message):
 
 
 def test_a_tree_that_no_node_has_room_for(cluster, monkeypatch):
-    from mccfr_plus.distributed.neural import workers
+    from mccfr_plus.cluster.neural import workers
 
     monkeypatch.setattr(workers, "bytes_of", lambda tree: 1 << 40)
     solver = DistributedDeepCFR("kuhn_poker", DEEP, workers=1, chunks=5, cluster=cluster)

@@ -19,10 +19,10 @@ from mccfr_plus import (
     Solver,
     compile_game,
 )
-from mccfr_plus.distributed import DistributedEvaluator, DistributedSolver
-from mccfr_plus.distributed.crew import Actors
-from mccfr_plus.distributed.engine import DistributedEngine
-from mccfr_plus.distributed.streams import stream_of
+from mccfr_plus.cluster import DistributedEvaluator, DistributedSolver
+from mccfr_plus.cluster.worker_pool import Actors
+from mccfr_plus.cluster.engine import DistributedEngine
+from mccfr_plus.cluster.streams import stream_of
 from mccfr_plus.estimators import Way
 
 # Estimator, minimizer, average, alternating: every way of averaging, every guide, shared walks, own parts.

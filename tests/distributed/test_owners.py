@@ -8,8 +8,8 @@ import pytest
 from solver_bits import bits
 
 from mccfr_plus import ConfigError, compile_game
-from mccfr_plus.distributed import DistributedSolver
-from mccfr_plus.distributed.split import split
+from mccfr_plus.cluster import DistributedSolver
+from mccfr_plus.cluster.split import split
 from mccfr_plus.errors import ClusterError
 
 KINDS = {

@@ -15,7 +15,7 @@ import pytest
 from nodes import ENVIRONMENT, two_nodes
 
 import mccfr_plus
-from mccfr_plus.distributed import DistributedSolver
+from mccfr_plus.cluster import DistributedSolver
 
 HERE = Path(__file__).parent
 ITERATIONS = 12

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from mccfr_plus.borrowed import borrow
+from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.sampler import sample_gradient
 from mccfr_plus.estimators import Baseline, Guide
-from mccfr_plus.loop import max_visits
-from mccfr_plus.parts import estimator_of
-from mccfr_plus.workspace import (
+from mccfr_plus.kernels.loop import max_visits
+from mccfr_plus.solver.registry import estimator_of
+from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
     VISITED,

@@ -9,7 +9,7 @@ from mccfr_plus.checks.exact import exact_gradient, own_reach
 from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.estimators.escher import escher_walk, refresh_values
-from mccfr_plus.workspace import NO_VISITS, VISITED, begin_gradient, begin_walk, new_workspace
+from mccfr_plus.kernels.scratch import NO_VISITS, VISITED, begin_gradient, begin_walk, new_workspace
 
 GAMES = ("kuhn_poker", "random:2:2", "random:2:6", "random:2:28", "random:3:2", "random:3:12")
 LEARNED = -1

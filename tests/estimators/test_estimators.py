@@ -9,7 +9,8 @@ from sampling import Sampler
 from scipy import stats
 
 import mccfr_plus
-from mccfr_plus import ConfigError, OutcomeSampling, parts
+from mccfr_plus import ConfigError, OutcomeSampling
+from mccfr_plus.solver import registry as parts
 
 SCHEMES = naive.UNBIASED
 SAMPLED = tuple(name for name in SCHEMES if name != "full")

@@ -9,7 +9,7 @@ import pytest
 from mccfr_plus.errors import ConfigError, GameError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here, read_comparison, run_name
 from mccfr_plus.experiments.curves import curves_of, final_rows
-from mccfr_plus.experiments.points import Limit
+from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import Point, Record
 
 COMPARISON = Comparison(("kuhn_poker", "leduc_poker"), ("external", "cfr+"), (1, 2, 3), Limit("nodes", 1e4))

@@ -9,7 +9,7 @@ import pytest
 
 from mccfr_plus import ConfigError, compile_game
 from mccfr_plus.experiments.comparison import Comparison
-from mccfr_plus.experiments.points import (
+from mccfr_plus.experiments.evaluation_points import (
     EXACT_COST,
     LEAST,
     MOST,

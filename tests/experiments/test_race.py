@@ -11,10 +11,10 @@ import pytest
 
 from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import RecordError
-from mccfr_plus.experiments import race as races
-from mccfr_plus.experiments.ledger import FileLedger
-from mccfr_plus.experiments.points import Limit, measuring_points
-from mccfr_plus.experiments.race import Run, race
+from mccfr_plus.experiments import run_loop as races
+from mccfr_plus.experiments.run_records import FileLedger
+from mccfr_plus.experiments.evaluation_points import Limit, measuring_points
+from mccfr_plus.experiments.run_loop import Run, race
 from mccfr_plus.experiments.record import read_record
 
 TREE = compile_game("kuhn_poker")
@@ -120,7 +120,7 @@ def test_other_limits(tmp_path, unit):
 @pytest.mark.parametrize("stops", [(1,), (2, 5), (3, 3, 3, 3)])
 def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch):
     """Stopped as by Ctrl-C after some looks: same record in the end as if it had never been stopped."""
-    monkeypatch.setattr("mccfr_plus.pacing.CHUNK_SECONDS", 1e-4)
+    monkeypatch.setattr("mccfr_plus.solver.schedule.CHUNK_SECONDS", 1e-4)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     uninterrupted, run = run_in(tmp_path / "a", algorithm), run_in(tmp_path / "b", algorithm)

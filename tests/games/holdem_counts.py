@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pyspiel
 
-from mccfr_plus._jit import kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mccfr_plus.code_digest import digest_of
+from mccfr_plus.kernels.code_digest import digest_of
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "add-a-game.md"
 USE = """

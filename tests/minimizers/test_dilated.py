@@ -11,7 +11,7 @@ from open_spiel.python.algorithms import mmd_dilated
 
 from mccfr_plus import FTRL, OMD, ConfigError, PowerAverage, Solver, bounds
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
-from mccfr_plus.rng import new_state
+from mccfr_plus.kernels.random_numbers import new_state
 
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:1", "random:3:2")
 FORMS = [

@@ -7,10 +7,11 @@ import numpy as np
 import pyspiel
 import pytest
 
-from mccfr_plus import ConfigError, Discounted, PowerAverage, Solver, parts
-from mccfr_plus.evaluation.evaluate import evaluate_strategy
-from mccfr_plus.minimizers.fold import prepare, update_infoset
-from mccfr_plus.rng import new_state
+from mccfr_plus import ConfigError, Discounted, PowerAverage, Solver
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.evaluation.exact import evaluate_strategy
+from mccfr_plus.minimizers.backward_pass import prepare, update_infoset
+from mccfr_plus.kernels.random_numbers import new_state
 
 MINIMIZERS = tuple(naive.RULES)  # FTRL and OMD work on whole sequences: test_dilated
 SCHEMES = naive.UNBIASED  # ESCHER has a twin of its own: test_escher

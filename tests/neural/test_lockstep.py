@@ -21,9 +21,9 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.lockstep.average_policy import cross_entropy  # noqa: E402
-from mccfr_plus.neural.lockstep.network_policy import masked_softmax, matched  # noqa: E402
-from mccfr_plus.neural.lockstep.reservoir import TensorReservoir  # noqa: E402
+from mccfr_plus.neural.batched.average_policy import cross_entropy  # noqa: E402
+from mccfr_plus.neural.batched.network_policy import masked_softmax, matched  # noqa: E402
+from mccfr_plus.neural.batched.reservoir import TensorReservoir  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}

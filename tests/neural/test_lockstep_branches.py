@@ -8,8 +8,8 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import LockstepDeepCFR, LockstepDeepCFRConfig, TrainingConfig  # noqa: E402
-from mccfr_plus.neural.lockstep.branches import sample_branches  # noqa: E402
-from mccfr_plus.neural.lockstep.observer import Observer  # noqa: E402
+from mccfr_plus.neural.batched.branches import sample_branches  # noqa: E402
+from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
 from mccfr_plus.tree.order import representative_states  # noqa: E402
 
 

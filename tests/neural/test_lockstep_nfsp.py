@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import LockstepNFSP, LockstepNFSPConfig  # noqa: E402
-from mccfr_plus.neural.lockstep.network_policy import greedy  # noqa: E402
-from mccfr_plus.neural.lockstep.nfsp import next_points  # noqa: E402
-from mccfr_plus.neural.lockstep.paths import sample_paths  # noqa: E402
-from mccfr_plus.neural.lockstep.reservoir import TransitionRing  # noqa: E402
+from mccfr_plus.neural.batched.network_policy import greedy  # noqa: E402
+from mccfr_plus.neural.batched.nfsp import next_points  # noqa: E402
+from mccfr_plus.neural.batched.paths import sample_paths  # noqa: E402
+from mccfr_plus.neural.batched.reservoir import TransitionRing  # noqa: E402
 
 SMALL = LockstepNFSPConfig(
     episodes=60, walks_at_once=25, hidden_layers=(16,), learn_every=16, batch_size=32, min_samples=20, target_every=3
@@ -97,7 +97,7 @@ def test_best_responses_are_followed_as_often_as_they_should(eta):
 
 def test_best_responses_are_greedy_but_for_exploration():
     solver = LockstepNFSP("kuhn_poker", dataclasses.replace(SMALL, epsilon_start=0.2, epsilon_end=0.2), seed=1)
-    from mccfr_plus.neural.lockstep.nfsp import _Mode
+    from mccfr_plus.neural.batched.nfsp import _Mode
 
     paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 20, np.random.default_rng(1))
     own = np.flatnonzero(paths.players == 1)

@@ -8,9 +8,9 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural.lockstep.estimates import backed_up, corrected_regrets, plain_regrets  # noqa: E402
-from mccfr_plus.neural.lockstep.observer import Observer  # noqa: E402
-from mccfr_plus.neural.lockstep.paths import Paths, sample_paths  # noqa: E402
+from mccfr_plus.neural.batched.estimates import backed_up, corrected_regrets, plain_regrets  # noqa: E402
+from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
+from mccfr_plus.neural.batched.paths import Paths, sample_paths  # noqa: E402
 from mccfr_plus.tree.game import load_game  # noqa: E402
 
 GAMES = [
@@ -234,7 +234,7 @@ def test_observers_write_the_tensors(name, monkeypatch):
 
     for has_one in (True, False):
         if not has_one:  # then it reads lists
-            monkeypatch.setattr("mccfr_plus.neural.lockstep.observer.make_observation", there_is_none)
+            monkeypatch.setattr("mccfr_plus.neural.batched.observer.make_observation", there_is_none)
         observer = Observer(game, "X")
         row = np.zeros(observer.size)
         for player in range(2):

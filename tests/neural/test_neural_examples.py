@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 import mccfr_plus
-from mccfr_plus import checkpoint_file
+from mccfr_plus.checkpoints import file as checkpoint_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

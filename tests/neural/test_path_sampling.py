@@ -9,7 +9,7 @@ from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.neural.path_sampling import PathSampler, record_paths
-from mccfr_plus.rng import new_state
+from mccfr_plus.kernels.random_numbers import new_state
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from mccfr_plus.experiments.comparison import about_here
-from mccfr_plus.papers.item import Setting
+from mccfr_plus.experiments.papers.item import Setting
 
 
 class Silent:

@@ -5,8 +5,8 @@ import pytest
 from mccfr_plus import compile_game
 from mccfr_plus.experiments.curves import Curve, curves_of
 from mccfr_plus.experiments.record import Point
-from mccfr_plus.papers.farina2020 import figures
-from mccfr_plus.papers.farina2020.figures import STEP_SIZES
+from mccfr_plus.experiments.papers.farina2020 import figures
+from mccfr_plus.experiments.papers.farina2020.figures import STEP_SIZES
 
 
 def curve(*ends):

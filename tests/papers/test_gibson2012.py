@@ -5,8 +5,10 @@ import pytest
 
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.record import Point
-from mccfr_plus.papers.gibson2012 import curves, parameters, stacks
-from mccfr_plus.papers.gibson2012.algorithms import ALGORITHMS, AVERAGE_STRATEGY, LABELS, verdict_rows
+from mccfr_plus.experiments.papers.gibson2012 import curves
+from mccfr_plus.experiments.papers.gibson2012 import parameters
+from mccfr_plus.experiments.papers.gibson2012 import stacks
+from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, AVERAGE_STRATEGY, LABELS, verdict_rows
 
 
 def curve(algorithm, *ends):

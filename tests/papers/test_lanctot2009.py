@@ -8,8 +8,9 @@ from mccfr_plus import compile_game
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.games.catalogue import Size
-from mccfr_plus.papers.lanctot2009 import figure1, table1
-from mccfr_plus.papers.lanctot2009.figure1 import EXTERNAL, OUTCOME, PRUNED, VANILLA
+from mccfr_plus.experiments.papers.lanctot2009 import figure1
+from mccfr_plus.experiments.papers.lanctot2009 import table1
+from mccfr_plus.experiments.papers.lanctot2009.figure1 import EXTERNAL, OUTCOME, PRUNED, VANILLA
 
 
 def curve(game, algorithm, reached):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mccfr_plus.tree import asking
 from mccfr_plus.tree import short_cut as short_cut_module
 from mccfr_plus.tree.blake2 import NUM_WORDS, blake2b
-from mccfr_plus.tree.frontier import Frontier
+from mccfr_plus.tree.expander import Frontier
 from mccfr_plus.tree.short_cut import ShortCut
 
 GAMES = ["leduc_poker", "phantom_ttt", "liars_dice(numdice=2)", "kuhn_poker(players=3)"]

@@ -10,9 +10,10 @@ from growing import PLENTY, assert_same_bits, grown, pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccfr_plus import BudgetError, ConfigError, GameError, Solver, parts
-from mccfr_plus.tree import growth as g
-from mccfr_plus.tree.grown_tree import GrownTree
+from mccfr_plus import BudgetError, ConfigError, GameError, Solver
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.tree import expansion as g
+from mccfr_plus.tree.lazy_tree import GrownTree
 from mccfr_plus.tree.keys import KINDS, Keys
 
 SPECIAL = [
@@ -101,7 +102,7 @@ def test_random_games(game, estimator, averaging, options, keys):
 
 def test_imperfect_recall_is_found_on_the_way(caplog, monkeypatch):
     seen_none = SimpleNamespace(perfect_recall=True)
-    monkeypatch.setattr("mccfr_plus.tree_choice.estimate_size", lambda *_, **__: seen_none)  # no play has met it
+    monkeypatch.setattr("mccfr_plus.solver.tree_choice.estimate_size", lambda *_, **__: seen_none)  # no play has met it
     growing = compare("liars_dice_ir(dice_sides=4)", "outcome", averaging="stochastic", iterations=2000)
     assert not growing.tree.perfect_recall
     assert "imperfect recall" in caplog.text
@@ -268,8 +269,8 @@ def test_nothing_is_written_outside_of_arrays(monkeypatch, estimator, options, k
     buffers = []
     plan = PLENTY._replace(max_nodes=300, max_passing=250, max_infosets=100, max_slots=270)
     Solver("leduc_poker", estimator, seed=1, **options).run(1)  # so that nothing is compiled below
-    monkeypatch.setattr("mccfr_plus.tree.grown_tree._MAX_PAYOFFS", 64)
-    monkeypatch.setattr("mccfr_plus.tree.grown_tree._MAX_OUTCOMES", 500)
+    monkeypatch.setattr("mccfr_plus.tree.lazy_tree._MAX_PAYOFFS", 64)
+    monkeypatch.setattr("mccfr_plus.tree.lazy_tree._MAX_OUTCOMES", 500)
     with monkeypatch.context() as patch:
         patch.setattr(np, "zeros", guarded_zeros(buffers))
         solver = grown("leduc_poker", estimator, plan=plan, keys=keys, seed=2, **options)

@@ -12,9 +12,9 @@ from growing import assert_same_bits, grown, pair
 from growing_games import Fault, FaultyGame
 
 from mccfr_plus import BudgetError, GameError, Solver
-from mccfr_plus.interrupts import deferred_signals
-from mccfr_plus.native import address_of, callback
-from mccfr_plus.tree import growth as g
+from mccfr_plus.solver.interrupts import deferred_signals
+from mccfr_plus.kernels.intrinsics import address_of, callback
+from mccfr_plus.tree import expansion as g
 
 METHODS = ["legal_actions", "information_state_string", "apply_action", "returns", "current_player"]
 
@@ -111,7 +111,7 @@ def test_histories_that_are_longer_than_the_game_says(monkeypatch):
 
 
 def test_too_many_different_payoffs(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.tree.grown_tree._MAX_PAYOFFS", 3)
+    monkeypatch.setattr("mccfr_plus.tree.lazy_tree._MAX_PAYOFFS", 3)
     with pytest.raises(BudgetError, match="more than 3 different payoffs"):
         grown("leduc_poker", "external", seed=1).run(100)
 

@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 from tqdm import tqdm
 
 from mccfr_plus import BudgetError, GameError, compile_game
-from mccfr_plus._jit import rebind
+from mccfr_plus.kernels.compile import rebind
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
-from mccfr_plus.tree import rules_tree, rules_walk
+from mccfr_plus.tree import rules_tree
+from mccfr_plus.tree import rules_traversal as rules_walk
 from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.game_tree import build_tree
 from mccfr_plus.tree.interning import EMPTY, hash_of_row, num_places, place_of_row, table_of_rows

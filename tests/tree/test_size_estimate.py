@@ -10,18 +10,18 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, estimate_size
-from mccfr_plus.averaging import uniform
-from mccfr_plus.combination import Combination
-from mccfr_plus.parts import estimator_of, minimizer_of
-from mccfr_plus.solver import bytes_on_top
+from mccfr_plus.averages.averaging import uniform
+from mccfr_plus.solver.config import Combination
+from mccfr_plus.solver.registry import estimator_of, minimizer_of
+from mccfr_plus.solver.solver import bytes_on_top
 from mccfr_plus.tree import costs, size_estimate
-from mccfr_plus.tree.beam import draw, run_beam
-from mccfr_plus.tree.foresight import Foresight
+from mccfr_plus.tree.stratified_beam import draw, run_beam
+from mccfr_plus.tree.pilot_estimate import Foresight
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.interval import as_text, interval_of, student_t
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.sightings import Sightings
-from mccfr_plus.tree_choice import costs_of
+from mccfr_plus.tree.infoset_counts import Sightings
+from mccfr_plus.solver.tree_choice import costs_of
 
 SMALL = (
     "kuhn_poker",

@@ -1,0 +1,82 @@
+"""From the sums of all chunks to the next strategy: what the one loop of all solvers does after its walks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mccfr_plus.kernels.compile import kernel, rebind
+from mccfr_plus.averages.averaging import PowerAverage, accumulate
+from mccfr_plus.kernels.no_refcount import borrow
+from mccfr_plus.kernels.loop import update_kernels_of
+from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.minimizers.backward_pass import minimize
+from mccfr_plus.kernels.scratch import mean_of_walks
+
+AVERAGE, MINIMIZE, BOTH = range(3)
+
+
+@kernel
+def update(
+    tree,
+    strategy,
+    tables,
+    average,
+    workspace,
+    parameters,
+    way,
+    gamma,
+    all_own,
+    first_player,
+    last_player,
+    walks,
+    now,
+    phases,
+):
+    """Averages and updates the players from `first_player` to `last_player`, in the order of `loop`.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]`` float64. Modified in place.
+        tables: The minimizer's. Modified in place.
+        average: See `accumulate`. Modified in place.
+        workspace: `Workspace`, with the sums of the gradients of so many walks. Modified in place.
+        parameters: See `Minimizer.parameters`. Modified in place.
+        way: A value of `Way`.
+        gamma: Exponent of the weights of the average.
+        all_own: See `accumulate`.
+        first_player: The first one.
+        last_player: The last one.
+        walks: How many.
+        now: Number of the iteration, from 1.
+        phases: `AVERAGE`, `MINIMIZE`, or `BOTH`.
+    """
+    tree, workspace = borrow(tree), borrow(workspace)
+    strategy, tables, average, parameters = borrow(strategy), borrow(tables), borrow(average), borrow(parameters)
+    weight = weight_of(gamma, now)
+    count = last_player + 1 - first_player
+    begin, end = 0 if phases != MINIMIZE else count, 2 * count if phases != AVERAGE else count
+    for step in range(begin, end):  # one place that averages and one that minimizes: each is inlined once
+        player = first_player + step % count
+        if step < count:
+            mean_of_walks(workspace, tree, player, walks)
+            accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
+        else:
+            minimize(tree, strategy, tables, workspace, player, now, parameters)
+
+
+@kernel
+def weight_of(gamma, now):
+    """Returns the weight of an iteration in the average."""
+    if gamma == 0.0:
+        return 1.0
+    return float(now) if gamma == 1.0 else float(now) ** gamma
+
+
+def updater(minimizer: Minimizer, averaging: PowerAverage) -> Callable:
+    """Returns `update`, or a twin of it with the kernels of parts that are not built in.
+
+    Raises:
+        ConfigError: If a minimizer is not built in and has no kernel.
+    """
+    own = {name: part for name, part in update_kernels_of(minimizer, averaging).items() if part is not None}
+    return rebind(update, **own) if own else update

@@ -1,0 +1,253 @@
+"""Games of known strategies, with one player's payoff and an estimate of its mean that varies less.
+
+Every random choice of a game (chance, and all players' strategies, which are known) has a control variate: the value
+learned for what was chosen minus the expected value over all choices, times a coefficient. Values and coefficients
+come from earlier games alone, so that each control variate has mean 0 given all that was before, and
+
+    payoff - sum over choices of coefficient * (value(chosen) - sum over c of P(c) value(c))
+
+has the payoff's mean in every game. With exact values and coefficients of 1 the sum telescopes to a constant.
+
+Values are kept by history, as many as memory allows, each the expectation of the values one step below. Below a
+decision, what few games say of a history is filled up with average payoffs by information state and action, shifted to
+where the history stands. Choices that end the game are known from the rules. Control variates of different
+choices are uncorrelated, so that each group of them (by how often the place was visited) has a least squares
+coefficient of its own.
+
+Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
+evaluation in imperfect information games". Differs from it in values that are learned instead of given, and in that
+no sum is taken over private information that an observer does not know: with all strategies known, histories tell
+more.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable
+
+import pyspiel
+
+from mccfr_plus.evaluation.by_sampling.behavior import Row, chance_row
+
+_PRIOR_GAMES = 1.0  # how many games of a history weigh as much as what is known of its information state
+_ENOUGH_PAIRS = 16  # for a coefficient other than 0
+_GROUPS = 32  # by binary logarithm of visits, for each kind of place
+_LOOK_AHEAD = 32  # choices that are looked at for ending the game, which tells their values at once
+_MAX_NODES = 300_000  # some 300 MB
+
+
+class _Infoset:
+    """Average payoffs by action, over all histories of an information state."""
+
+    __slots__ = ("counts", "means", "visits")
+
+    def __init__(self, num_actions: int):
+        self.means = [0.0] * num_actions
+        self.counts = [0] * num_actions
+        self.visits = 0
+
+    def learn(self, index: int, payoff: float) -> None:
+        self.visits += 1
+        self.counts[index] += 1
+        self.means[index] += (payoff - self.means[index]) / self.counts[index]
+
+    def averages(self, probabilities: tuple[float, ...]) -> list[float]:
+        """Returns a value for each action; one that is new counts as much as the others do on average."""
+        known = [(p, mean) for p, mean, count in zip(probabilities, self.means, self.counts, strict=True) if count]
+        if not known:
+            return [0.0] * len(self.means)
+        middle = sum(p * mean for p, mean in known) / sum(p for p, _ in known)
+        return [mean if count else middle for mean, count in zip(self.means, self.counts, strict=True)]
+
+
+class _Place:
+    """A history that is not terminal: what is chosen there, how likely, and what was learned of it."""
+
+    __slots__ = ("children", "counts", "infoset", "mass", "row", "total", "value", "values", "visits")
+
+    def __init__(self, row: Row, infoset: _Infoset | None):
+        self.row = row
+        self.infoset = infoset  # None for chance
+        self.children: dict[int, _Place | None] = {}  # by index of the choice; None is a terminal history
+        self.values: dict[int, float] = {}  # of choices of which something is known
+        self.counts: dict[int, int] = {}  # games behind a value
+        self.value = 0.0
+        self.visits = 0
+        self.total = 0.0  # at chance: sum of probability * value over `values`
+        self.mass = 0.0  # at chance: sum of their probabilities
+
+    def control(self, index: int) -> tuple[int, float, float] | None:
+        """Returns the group of a choice's control variate, the variate, and the expected value; None if unknown."""
+        visits = min(self.visits.bit_length(), _GROUPS - 1)
+        if self.infoset is None:
+            if not self.visits:
+                return None
+            # A choice that is new counts as much as the others do on average: so the expected value is the same.
+            return visits, self.values.get(index, self.value) - self.value, self.value
+        if self.visits or self.values:
+            values, expected = self.judge(self.infoset)
+            return _GROUPS + visits, values[index] - expected, expected
+        if not self.infoset.visits:
+            return None
+        values, expected = self.judge(self.infoset)
+        visits = min(self.infoset.visits.bit_length(), _GROUPS - 1)
+        return 2 * _GROUPS + visits, values[index] - expected, expected
+
+    def judge(self, infoset: _Infoset) -> tuple[list[float], float]:
+        """Returns the value of each choice of a decision, by this history and its infoset, and the expected value."""
+        probabilities = self.row.probabilities
+        values = infoset.averages(probabilities)
+        shift = weight = 0.0  # how much better this history is than the average of its infoset
+        for index, value in self.values.items():
+            shift += probabilities[index] * (value - values[index])
+            weight += probabilities[index]
+        if weight:
+            shift /= weight
+        expected = 0.0
+        for index, probability in enumerate(probabilities):
+            value = values[index] + shift
+            if index in self.values:
+                trust = 1.0
+                if self.children.get(index, self) is not None:
+                    count = self.counts.get(index, 0)
+                    trust = count / (count + _PRIOR_GAMES)
+                value += trust * (self.values[index] - value)
+            values[index] = value
+            expected += probability * value
+        return values, expected
+
+    def learn(self, index: int, payoff: float) -> None:
+        """Takes a game into account, after the places below have."""
+        self.visits += 1
+        count = self.counts[index] = self.counts.get(index, 0) + 1
+        old = self.values.get(index)
+        child = self.children.get(index, self)
+        if child is self:  # what lies below is not remembered
+            new = payoff if old is None else old + (payoff - old) / count
+        else:
+            new = payoff if child is None else child.value
+        self.values[index] = new
+        if self.infoset is not None:
+            self.value = self.judge(self.infoset)[1]
+            return
+        probability = self.row.probabilities[index]
+        if old is None:
+            self.mass += probability
+            old = 0.0
+        self.total += probability * (new - old)
+        self.value = self.total / self.mass
+
+
+class ControlledPlay:
+    """Plays games and returns a player's payoffs, plain and with control variates.
+
+    Args:
+        game: A turn-based game.
+        row_of: What is played at a decision node.
+        player: Whose payoffs are wanted.
+        rng: Source of all random choices.
+        max_nodes: How many histories, and how many information states, are remembered.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        row_of: Callable[[pyspiel.State], Row],
+        player: int,
+        rng: random.Random,
+        max_nodes: int = _MAX_NODES,
+    ):
+        self._game = game
+        self._row_of = row_of
+        self._player = player
+        self._rng = rng
+        self._max_nodes = max_nodes
+        self._num_nodes = 0
+        self._infosets: dict[tuple[int, str], _Infoset] = {}
+        self._root: _Place | None = None
+        self._products = [0.0] * (3 * _GROUPS)  # by group: sum of (payoff - value before) * control variate
+        self._squares = [0.0] * (3 * _GROUPS)
+        self._pairs = [0] * (3 * _GROUPS)
+
+    def play(self) -> tuple[float, float]:
+        """Plays one game; returns the payoff and the payoff less the control variates, of the same mean."""
+        if self._root is None:
+            self._root = self._new_place(self._game.new_initial_state())
+        node = self._root
+        stored = True  # whether `node` is remembered
+        state: pyspiel.State | None = None  # needed only where nothing is remembered
+        path: list[tuple[_Place, int, bool]] = []
+        controls: list[tuple[int, float, float]] = []
+        correction = 0.0
+        while True:
+            index = bisect_right(node.row.cumulative, self._rng.random())
+            path.append((node, index, stored))
+            control = node.control(index)
+            if control is not None:
+                controls.append(control)
+                correction += self._coefficient(control[0]) * control[1]
+            if state is None and index in node.children:
+                child = node.children[index]
+                if child is None:
+                    payoff = node.values[index]
+                    break
+            else:
+                if state is None:
+                    state = self._replay(path)
+                else:
+                    state.apply_action(node.row.actions[index])
+                parent, stored = node, stored and self._num_nodes < self._max_nodes
+                child = None if state.is_terminal() else self._new_place(state)
+                if stored:
+                    parent.children[index] = child
+                    self._num_nodes += 1
+                if child is None:
+                    payoff = state.player_return(self._player)
+                    break
+            node = child
+        self._learn(path, controls, payoff)
+        return payoff, payoff - correction
+
+    def _new_place(self, state: pyspiel.State) -> _Place:
+        if state.is_chance_node():
+            return _Place(chance_row(state), None)
+        row = self._row_of(state)
+        assert row.info_state is not None
+        key = state.current_player(), row.info_state
+        infoset = self._infosets.get(key)
+        if infoset is None:
+            infoset = _Infoset(len(row.actions))
+            if len(self._infosets) < self._max_nodes:
+                self._infosets[key] = infoset
+        place = _Place(row, infoset)
+        for index, action in enumerate(row.actions[:_LOOK_AHEAD]):
+            child = state.child(action)
+            if child.is_terminal():
+                place.children[index] = None
+                place.values[index] = child.player_return(self._player)
+        return place
+
+    def _replay(self, path: list[tuple[_Place, int, bool]]) -> pyspiel.State:
+        state = self._game.new_initial_state()
+        for node, index, _ in path:
+            state.apply_action(node.row.actions[index])
+        return state
+
+    def _coefficient(self, group: int) -> float:
+        if self._pairs[group] < _ENOUGH_PAIRS or self._squares[group] == 0.0:
+            return 0.0
+        return min(max(self._products[group] / self._squares[group], 0.0), 1.0)
+
+    def _learn(
+        self, path: list[tuple[_Place, int, bool]], controls: list[tuple[int, float, float]], payoff: float
+    ) -> None:
+        for group, control, before in controls:
+            self._products[group] += (payoff - before) * control
+            self._squares[group] += control * control
+            self._pairs[group] += 1
+        for node, index, stored in reversed(path):
+            if stored:
+                node.learn(index, payoff)
+            if node.infoset is not None:
+                node.infoset.learn(index, payoff)

@@ -1,0 +1,146 @@
+"""What an evaluation by sampling returns: a number, what kind of number it is, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Literal, NamedTuple, TypeAlias
+
+from mccfr_plus.errors import ConfigError
+
+Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
+
+MIN_SAMPLES = 4  # below that, `student_quantile` is off by more than a percent
+
+
+class Estimate(NamedTuple):
+    """A number that was found by sampling, with a confidence interval.
+
+    The interval is one for the mean of `value`. Of a "lower bound", that mean is at most the quantity asked for, so
+    that `low` is the number to rely on; of an "upper bound" it is at least that quantity, and `high` is the one.
+
+    Example:
+        >>> from mccfr_plus.evaluation.by_sampling import Estimate
+        >>> print(Estimate(0.25, 0.2, 0.3, "lower bound", 0.95, 1000, 1.5))
+        lower bound 0.25 (95% interval 0.2 to 0.3, 1000 samples, 1.5 s)
+    """
+
+    value: float
+    low: float
+    high: float
+    kind: Kind
+    confidence: float  # of the interval, between 0 and 1
+    samples: int  # independent games, or repetitions, that were averaged
+    seconds: float  # of wall-clock time
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of the interval."""
+        return (self.high - self.low) / 2
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} {self.value:.6g} ({100 * self.confidence:g}% interval {self.low:.6g} to {self.high:.6g}, "
+            f"{self.samples} samples, {self.seconds:.1f} s)"
+        )
+
+
+class Running:
+    """Mean and variance of numbers that come one by one.
+
+    Reference: Welford 1962, "Note on a method for calculating corrected sums of squares and products".
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean = 0.0
+        self._squares = 0.0
+
+    def add(self, number: float) -> None:
+        """Takes one more number into account."""
+        self.count += 1
+        distance = number - self.mean
+        self.mean += distance / self.count
+        self._squares += distance * (number - self.mean)
+
+    def merge(self, other: Running) -> None:
+        """Takes the numbers of another one into account, too.
+
+        Reference: Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance", equation 2.1.
+        """
+        count = self.count + other.count
+        if other.count:
+            distance = other.mean - self.mean
+            self._squares += other._squares + distance * distance * self.count * other.count / count
+            self.mean += distance * other.count / count
+            self.count = count
+
+    @property
+    def variance(self) -> float:
+        """The sample variance; infinite for fewer than two numbers."""
+        return self._squares / (self.count - 1) if self.count > 1 else math.inf
+
+    @property
+    def variance_of_mean(self) -> float:
+        """The squared standard error of `mean`; infinite for fewer than two numbers."""
+        return self.variance / self.count if self.count > 1 else math.inf
+
+
+def student_quantile(confidence: float, degrees: int) -> float:
+    """Returns how many standard errors a two-sided interval reaches to either side.
+
+    Args:
+        confidence: Of the interval, between 0 and 1.
+        degrees: Of freedom, at least 3, for which the error is below a percent at confidences up to 0.95.
+
+    Reference: Abramowitz, Stegun 1964, "Handbook of mathematical functions", equation 26.7.5.
+    """
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / degrees ** (power + 1) for power, term in enumerate(terms))
+
+
+def mean_estimate(running: Running, kind: Kind, confidence: float, seconds: float) -> Estimate:
+    """Returns the estimate for a mean of `running`, which holds at least `MIN_SAMPLES` numbers."""
+    return sum_estimate([running], [1.0], 0.0, kind, confidence, seconds)
+
+
+def sum_estimate(
+    parts: list[Running], weights: list[float], offset: float, kind: Kind, confidence: float, seconds: float
+) -> Estimate:
+    """Returns the estimate for a weighted sum of means of independent samples, plus a constant."""
+    value = offset + math.fsum(w * part.mean for w, part in zip(weights, parts, strict=True))
+    error = math.sqrt(math.fsum(w * w * part.variance_of_mean for w, part in zip(weights, parts, strict=True)))
+    reach = error * student_quantile(confidence, min(part.count for part in parts) - 1)
+    samples = sum(part.count for part in parts)
+    return Estimate(value, value - reach, value + reach, kind, confidence, samples, seconds)
+
+
+def sum_of(estimates: list[Estimate], weights: list[float], offset: float, kind: Kind) -> Estimate:
+    """Returns the estimate for a weighted sum of independent estimates of one confidence, plus a constant.
+
+    Reference: Zou, Donner 2008, "Construction of confidence limits about effect measures: a general approach", section
+    2: limits of a sum from the limits of its terms.
+    """
+    value = offset + math.fsum(w * part.value for w, part in zip(weights, estimates, strict=True))
+    reach = math.sqrt(math.fsum((w * part.half_width) ** 2 for w, part in zip(weights, estimates, strict=True)))
+    samples = sum(part.samples for part in estimates)
+    seconds = math.fsum(part.seconds for part in estimates)
+    return Estimate(value, value - reach, value + reach, kind, estimates[0].confidence, samples, seconds)
+
+
+def require_confidence(confidence: float) -> None:
+    """Raises ConfigError unless the confidence lies between 0.5 and 1."""
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
+        raise ConfigError(f"confidence={confidence!r}: give a number from 0.5 to below 1, such as 0.95.")
+
+
+def require_integer(name: str, value: int, least: int) -> None:
+    """Raises ConfigError unless the value is an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigError(f"{name}={value!r}: give an integer >= {least}.")

@@ -1,0 +1,180 @@
+"""Expected values, best responses, NashConv and exploitability of any OpenSpiel policy, on the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.kernels.compile import announce_compilation
+from mccfr_plus.errors import GameError, PolicyError
+from mccfr_plus.evaluation import kernels
+from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.tree.game_tree import GameTree, compile_game
+
+AnyGame: TypeAlias = pyspiel.Game | str | GameTree
+
+
+class Evaluation(NamedTuple):
+    """What a policy is worth and what best responses would be."""
+
+    values: np.ndarray  # [num_players] expected payoffs when everybody follows the policy
+    best_response_values: np.ndarray  # [num_players] payoff of each player's best response to the others
+
+    @property
+    def nash_conv(self) -> float:
+        """Sum over players of what a best response would gain."""
+        return float(sum((self.best_response_values - self.values).tolist()))
+
+    @property
+    def exploitability(self) -> float:
+        """`nash_conv` divided by the number of players, as OpenSpiel defines it."""
+        return self.nash_conv / len(self.values)
+
+
+class BestResponse(NamedTuple):
+    """A player's best response to the others."""
+
+    value: float  # the player's expected payoff
+    policy: TreePolicy  # the joint policy with the player's part replaced by the best response
+    actions: dict[str, int]  # information state -> action, the first of equally good ones
+
+
+class Evaluator:
+    """Evaluates strategies of one tree again and again, in arrays that it keeps.
+
+    On a game with 30 million slots the operating system may take as long to hand out fresh ones as the rest of the
+    evaluation takes. Not for several threads at a time.
+
+    Args:
+        tree: The game.
+    """
+
+    def __init__(self, tree: GameTree):
+        self._tree = tree
+        self._arrays = tree.arrays_with_leaves
+        size = tree.num_slots + tree.num_players
+        self._scratch = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
+        self.room = np.empty(size)  # for whom it is to evaluate: where to write the strategy
+
+    def evaluate(self, strategy: np.ndarray) -> Evaluation:
+        """Returns the evaluation of a strategy, ``[num_slots]`` float64."""
+        num_players = self._tree.num_players
+        result = Evaluation(np.empty(num_players), np.empty(num_players))
+        with announce_compilation(kernels.evaluate):
+            kernels.evaluate(strategy, result.best_response_values, result.values, *self._scratch, *self._arrays)
+        return result
+
+
+def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
+    """Returns the evaluation of a strategy array, ``[num_slots]``."""
+    return Evaluator(tree).evaluate(strategy)
+
+
+def evaluate(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> Evaluation:
+    """Returns expected values and best-response values of all players at once. See `nash_conv` for arguments."""
+    tree = compile_game(game)
+    return evaluate_strategy(tree, strategy_of(tree, policy))
+
+
+def expected_values(
+    game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_openspiel: bool = False
+) -> np.ndarray:
+    """Returns each player's expected payoff under a policy, ``[num_players]`` float64.
+
+    See `nash_conv` for arguments and errors.
+    """
+    tree = compile_game(game)
+    strategy = strategy_of(tree, policy)
+    if use_openspiel:
+        table = TreePolicy(tree, strategy).to_pyspiel()
+        return np.array(pyspiel.expected_returns(tree.game.new_initial_state(), table, -1, True))
+    if not tree.perfect_recall:
+        return _tree_values(tree, strategy)
+    return evaluate_strategy(tree, strategy).values
+
+
+def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_openspiel: bool = False) -> float:
+    """Returns the sum over players of what a best response would gain: 0 at a Nash equilibrium.
+
+    Any number of players, any payoffs.
+
+    Args:
+        game: A game, a game string, or its tree if it is compiled already.
+        policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
+            probabilities, or a list of one of these per player.
+        use_openspiel: Ask OpenSpiel itself for the same number, which takes 10 to 1000 times as long.
+
+    Raises:
+        GameError: If the game cannot be compiled or has imperfect recall.
+        PolicyError: If the policy does not fit the game.
+    """
+    tree = compile_game(game)
+    tree.require_perfect_recall("a best response")
+    strategy = strategy_of(tree, policy)
+    if use_openspiel:
+        return float(pyspiel.nash_conv(tree.game, TreePolicy(tree, strategy).to_pyspiel()))
+    return evaluate_strategy(tree, strategy).nash_conv
+
+
+def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_openspiel: bool = False) -> float:
+    """Returns NashConv divided by the number of players, which is OpenSpiel's exploitability.
+
+    OpenSpiel defines it for two-player constant-sum games; the same quotient is returned for all others. See
+    `nash_conv` for arguments and errors; `use_openspiel` is refused where OpenSpiel has no answer.
+    """
+    tree = compile_game(game)
+    if use_openspiel:
+        if tree.num_players != 2 or not tree.is_constant_sum:
+            raise GameError(
+                f"OpenSpiel computes exploitability for two-player constant-sum games, which {tree.game} is not: ask "
+                "for nash_conv instead."
+            )
+        tree.require_perfect_recall("a best response")
+        return float(pyspiel.exploitability(tree.game, TreePolicy(tree, strategy_of(tree, policy)).to_pyspiel()))
+    return nash_conv(tree, policy) / tree.num_players
+
+
+def best_response(
+    game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], player: int, *, use_openspiel: bool = False
+) -> BestResponse:
+    """Returns a best response of one player to what a policy does for the others.
+
+    See `nash_conv` for the other arguments and errors.
+
+    Args:
+        game: The game.
+        policy: The policy to respond to.
+        player: The responding player, 0 .. num_players - 1.
+        use_openspiel: Ask OpenSpiel itself.
+    """
+    tree = compile_game(game)
+    if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < tree.num_players:
+        raise PolicyError(f"player={player!r}: {tree.game} has players 0 to {tree.num_players - 1}.")
+    arrays = tree.arrays_with_leaves
+    strategy = strategy_of(tree, policy)
+    size = tree.num_slots + tree.num_players
+    reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
+    kernels.own_reach(arrays, strategy, reach)
+    value, _ = kernels.best_response_value(arrays, reach, player, gradient, best)
+    infosets = range(arrays.infoset_range[player], arrays.infoset_range[player + 1])
+    actions = {tree.info_states[i]: int(tree.slot_action[best[i]]) for i in infosets}
+    if use_openspiel:
+        table = TreePolicy(tree, strategy).to_pyspiel()
+        response = pyspiel.TabularBestResponse(tree.game, int(player), table)
+        value = response.value_from_state(tree.game.new_initial_state())
+        actions.update(response.get_best_response_actions())
+    for infoset in infosets:
+        slots = tree.slots(infoset)
+        strategy[slots] = tree.slot_action[slots] == actions[tree.info_states[infoset]]
+    return BestResponse(float(value), TreePolicy(tree, strategy), actions)
+
+
+def _tree_values(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
+    """Returns expected payoffs by a sweep over all nodes: needs no perfect recall."""
+    values = np.empty((tree.num_nodes, tree.num_players))
+    kernels.node_values(tree.arrays, strategy, values)
+    return values[0].copy()

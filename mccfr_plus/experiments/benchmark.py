@@ -1,0 +1,160 @@
+"""Speed beside OpenSpiel's C++ solvers: in one process, on one thread, taking turns.
+
+On a shared machine absolute rates vary twofold within minutes. So both sides run in turn, every round gives one ratio
+of neighbouring measurements, and the median of the ratios is what counts.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import pyspiel
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.game_tree import GameTree, compile_game
+
+GAMES = (
+    "kuhn_poker",
+    "leduc_poker",
+    "liars_dice",
+    "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)",
+)
+
+Runs = Callable[[int], object]  # runs so many iterations
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured for a game and an algorithm: medians over the rounds."""
+
+    game: str
+    algorithm: str
+    ours: float  # iterations (for exploitability: evaluations) per second
+    openspiel: float  # likewise
+    ratio: float  # median over rounds of ours / openspiel; not the quotient of the two medians
+    ratio_min: float
+    ratio_max: float
+    rounds: int
+
+    def as_dict(self) -> dict:
+        """Returns the row as plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+def compare(
+    games: Sequence[str] = GAMES,
+    algorithms: Sequence[str] | None = None,
+    *,
+    rounds: int = 5,
+    seconds: float = 0.5,
+) -> Iterator[Row]:
+    """Yields a row for each game and algorithm as soon as it is measured.
+
+    Args:
+        games: Game strings.
+        algorithms: Keys of `ALGORITHMS`; None: all.
+        rounds: How often each side is measured.
+        seconds: About how long one measurement takes, at least one iteration.
+
+    Raises:
+        GameError: If a game cannot be compiled or has imperfect recall. All games are compiled first.
+        ConfigError: If an algorithm is not known.
+    """
+    algorithms = list(ALGORITHMS) if algorithms is None else algorithms
+    for algorithm in algorithms:
+        if algorithm not in ALGORITHMS:
+            raise ConfigError(f"algorithm {algorithm!r} is not known: give one of {', '.join(ALGORITHMS)}.")
+    trees = {game: compile_game(game) for game in games}
+    for game, tree in trees.items():
+        tree.require_perfect_recall(f"the comparison on {game}")
+    return (
+        _measure(game, algorithm, *ALGORITHMS[algorithm](tree), rounds, seconds)
+        for game, tree in trees.items()
+        for algorithm in algorithms
+    )
+
+
+def _repeated(step: Callable[[], object]) -> Runs:
+    def runs(iterations: int) -> None:
+        for _ in range(iterations):
+            step()
+
+    return runs
+
+
+def _external(tree: GameTree) -> tuple[Runs, Runs]:
+    theirs = pyspiel.ExternalSamplingMCCFRSolver(tree.game, 1)
+    return Solver(tree, "external", "rm", seed=1).run, _repeated(theirs.run_iteration)
+
+
+def _outcome(tree: GameTree) -> tuple[Runs, Runs]:
+    theirs = pyspiel.OutcomeSamplingMCCFRSolver(tree.game)
+    return Solver(tree, "outcome", "rm", seed=1).run, _repeated(theirs.run_iteration)
+
+
+def _cfr(tree: GameTree) -> tuple[Runs, Runs]:
+    theirs = pyspiel.CFRSolver(tree.game)
+    return Solver(tree, "full", "rm").run, _repeated(theirs.evaluate_and_update_policy)
+
+
+def _cfr_plus(tree: GameTree) -> tuple[Runs, Runs]:
+    theirs = pyspiel.CFRPlusSolver(tree.game)
+    return Solver(tree, "full", "rm+").run, _repeated(theirs.evaluate_and_update_policy)
+
+
+def _exploitability(tree: GameTree) -> tuple[Runs, Runs]:
+    solver = Solver(tree, "external", "rm", seed=1).run(1000)
+    table = solver.average_policy().to_pyspiel()
+    # The same work under two names; the first refuses games that are not two-player constant-sum.
+    theirs = pyspiel.exploitability if tree.num_players == 2 and tree.is_constant_sum else pyspiel.nash_conv
+    return _repeated(solver.exploitability), _repeated(lambda: theirs(tree.game, table))
+
+
+# Each returns what runs iterations of ours and of OpenSpiel's.
+ALGORITHMS: dict[str, Callable[[GameTree], tuple[Runs, Runs]]] = {
+    "external": _external,
+    "outcome": _outcome,
+    "cfr": _cfr,
+    "cfr+": _cfr_plus,
+    "exploitability": _exploitability,
+}
+
+
+def _measure(game: str, algorithm: str, ours: Runs, theirs: Runs, rounds: int, seconds: float) -> Row:
+    ours(1)  # compiles
+    iterations = [_calibrated(runs, seconds) for runs in (ours, theirs)]
+    pairs = []
+    for _ in range(rounds):
+        rates = [n / max(_time(runs, n), 1e-9) for runs, n in zip((ours, theirs), iterations, strict=True)]
+        pairs.append(rates)
+    ratios = [a / b for a, b in pairs]
+    return Row(
+        game=game,
+        algorithm=algorithm,
+        ours=statistics.median(a for a, _ in pairs),
+        openspiel=statistics.median(b for _, b in pairs),
+        ratio=statistics.median(ratios),
+        ratio_min=min(ratios),
+        ratio_max=max(ratios),
+        rounds=rounds,
+    )
+
+
+def _calibrated(runs: Runs, seconds: float) -> int:
+    """Returns how many iterations take about so many seconds; also fills caches and hash tables."""
+    iterations = 1
+    while True:
+        spent = _time(runs, iterations)
+        if spent >= seconds / 4:
+            return max(1, round(iterations * seconds / spent))
+        iterations *= 4
+
+
+def _time(runs: Runs, iterations: int) -> float:
+    begin = time.perf_counter()
+    runs(iterations)
+    return time.perf_counter() - begin

@@ -1,0 +1,59 @@
+"""Random numbers inside kernels: SplitMix64 on a one-word state.
+
+Passing a `numpy.random.Generator` into a kernel costs 30 us a call, so the state is an array of the solver's
+workspace. The generator is the one of Java's `SplittableRandom`; it passes BigCrush.
+
+Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17 (with the mixing
+constants of its reference implementation).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.errors import ConfigError
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_B = np.uint64(0x94D049BB133111EB)
+_TO_UNIT = 1.0 / (1 << 53)
+
+
+def new_state(seed: int | np.random.Generator | None) -> np.ndarray:
+    """Returns a fresh generator state, ``[1]`` uint64; see `new_states`."""
+    return new_states(seed, 1)
+
+
+def new_states(seed: int | np.random.Generator | None, count: int) -> np.ndarray:
+    """Returns fresh generator states, ``[count]`` uint64, the first of which does not depend on the count.
+
+    Args:
+        seed: An integer >= 0 for a repeatable run, a numpy generator to draw the state from, or None for entropy
+            of the operating system.
+        count: How many.
+
+    Raises:
+        ConfigError: If the seed is something else.
+    """
+    if isinstance(seed, np.random.Generator):
+        return seed.integers(0, 2**64, size=count, dtype=np.uint64)
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+        raise ConfigError(f"seed={seed!r}: give an integer >= 0, a numpy.random.Generator, or None.")
+    return np.random.SeedSequence(None if seed is None else int(seed)).generate_state(count, np.uint64)
+
+
+@inline_kernel
+def next_word(rng):
+    """Returns the next 64 random bits. `rng` is modified in place."""
+    rng[0] += _GOLDEN
+    z = rng[0]
+    z = (z ^ (z >> np.uint64(30))) * _MIX_A
+    z = (z ^ (z >> np.uint64(27))) * _MIX_B
+    return z ^ (z >> np.uint64(31))
+
+
+@inline_kernel
+def next_double(rng):
+    """Returns a random number in [0, 1) with 53 bits. `rng` is modified in place."""
+    return np.float64(next_word(rng) >> np.uint64(11)) * _TO_UNIT

@@ -1,0 +1,324 @@
+"""What one traversal writes and the next step reads: the only thing that estimators, minimizers and averages share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.tree.layout import Shape
+
+# Entries of `Workspace.counts`.
+STAMP = 0  # number of the current gradient; `mark` holds the number of the last one for which an infoset was entered
+NUM_VISITS = 1  # entries of `visits` in use
+NODES_TOUCHED = 2  # nodes visited since the solver was made
+ITERATION = 3  # iterations finished
+WALK = 4  # number of the current walk, for `drawn`
+THREAD = 5  # number of the thread that this workspace belongs to
+STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
+STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loop`
+WALKS_DONE = 8  # walks of the current gradient that are done, where the loop has stopped among them
+# A turn is what may have to be begun anew, where a tree cannot grow in the middle of a walk: a player's gradient and
+# update, or an iteration where all are updated at its end.
+IS_OPEN = 9  # 1 within a turn
+RNG_BEFORE = 10  # the bits of the random generator at its beginning
+NODES_BEFORE = 11  # and `NODES_TOUCHED`
+ADDITIONS = 12  # to the average that have come up in this attempt at the turn,
+ADDITIONS_MADE = 13  # and those that were made in any attempt, which must not be made again
+IS_CAREFUL = 14  # 1 if nodes that pass are to be forgotten before every walk, as an attempt has failed
+NUM_COUNTS = 15
+
+# What a walk notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
+TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
+
+# An infoset whose player's average is to be updated, and with which weight. Where the action that was drawn is to be
+# counted instead of the strategy, it is the slot of that action, and `num_actions` is DRAWN_ACTION.
+VISIT = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("weight", np.float64)])
+
+# A node that waits to be expanded: the last own slot before it, and the weight of what is below it.
+PENDING = np.dtype([("node", np.int32), ("slot", np.int32), ("weight", np.float64)])
+
+# What is kept of an infoset from one gradient to the next; one record, so that touching it costs one cache line.
+MARK = np.dtype(
+    [
+        ("stamp", np.int32),  # of the last gradient for which it was entered
+        ("seen", np.float64),  # the sum of the average at its parent's slot when it was last settled; see `averaging`
+    ],
+    align=True,
+)
+
+# The action that stands for an infoset during one walk.
+DRAWN = np.dtype([("walk", np.int32), ("action", np.int32)])
+
+# A node on the path of a walk that comes back to it. See `estimators.controlled`.
+FRAME = np.dtype(
+    [
+        ("node", np.int32),
+        ("slot", np.int32),  # the player's last slot before the node
+        ("next", np.int32),  # index of the next child to consider
+        ("index", np.int32),  # index of the child that is being visited
+        ("weight", np.float64),
+        ("share", np.float64),  # probability of the visited child under the strategy, or by chance
+        ("inclusion", np.float64),  # probability with which it was chosen to be visited; 0 where all children are
+        ("total", np.float64),  # what `weigh_actions` returned
+        ("value", np.float64),  # estimate of the node's value
+    ]
+)
+
+DRAWN_ACTION = -1
+
+# What a walk lists in `visits`.
+NO_VISITS, VISITED, DRAWN_ACTIONS = 0, 1, 2
+
+_LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
+
+
+class Workspace(NamedTuple):
+    """Scratch memory of the kernels, allocated once per solver.
+
+    After an estimator has run for player p, ``touched[infoset_range[p]:][:num_touched[p]]`` lists the infosets of p
+    that it entered, in the order of first visit, so that parents come before children, and ``gradient`` holds an
+    unbiased estimate of p's utility gradient at their slots. At all other slots the estimate is 0, whatever stands
+    there.
+    """
+
+    gradient: np.ndarray  # [num_slots + num_players + 1 + cells] float64; then come the empty sequences, a dump, cells
+    touched: np.ndarray  # [infoset_range[-1]] TOUCHED; player p's part starts at infoset_range[p]
+    num_touched: np.ndarray  # [num_players] int64
+    mark: np.ndarray  # [num_slots] MARK, used at first slots
+    seen: np.ndarray  # the same array; with several threads the first one's for all, whose `seen` goes with the average
+    reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
+    reach_valid: np.ndarray  # [num_players] int64; 1 where a player's part of `reach` fits the strategy
+    visits: np.ndarray  # [max_visits] VISIT
+    stack: np.ndarray  # [max(max_stack, num_players)] PENDING
+    drawn: np.ndarray  # [num_slots] DRAWN, used at first slots; empty if actions are drawn anew at every node
+    frames: np.ndarray  # [max_depth + 1] FRAME; empty if there are no baselines
+    counts: np.ndarray  # [NUM_COUNTS] int64
+    rng: np.ndarray  # [1] uint64
+
+
+def new_workspace(
+    tree: TreeArrays,
+    shape: Shape,
+    rng: np.ndarray,
+    *,
+    max_visits: int = 0,
+    once: bool = False,
+    frames: bool = False,
+    thread: int = 0,
+    stride: int = 1,
+    seen: np.ndarray | None = None,
+    cells: int = 0,
+) -> Workspace:
+    """Returns a fresh workspace for a tree.
+
+    Args:
+        tree: The tree's arrays.
+        shape: Its shape.
+        rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
+        max_visits: Room for visits.
+        once: Whether walks may draw one action per infoset.
+        frames: Whether walks may come back to nodes.
+        thread: The number of the thread that it is for.
+        stride: How many iterations lie between two of this thread.
+        seen: The array `Workspace.seen` of the first thread; None: its own.
+        cells: Room behind the gradient, for the values of a team's subtrees.
+    """
+    sizes = _sizes(tree, shape, max_visits, once, frames)
+    sizes["gradient"] = (sizes["gradient"][0] + cells, np.float64)
+    arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}
+    workspace = Workspace(**arrays, seen=arrays["mark"] if seen is None else seen, rng=rng)
+    workspace.counts[THREAD], workspace.counts[STRIDE] = thread, stride
+    workspace.reach[tree.slot_range[-1] :] = 1.0
+    return workspace
+
+
+def workspace_bytes(tree: TreeArrays, shape: Shape) -> int:
+    """Returns the memory of a workspace without visits, draws and frames, in bytes. Nothing is allocated."""
+    sizes = _sizes(tree, shape, max_visits=0, once=False, frames=False)
+    return sum(length * np.dtype(dtype).itemsize for length, dtype in sizes.values())
+
+
+def _sizes(
+    tree: TreeArrays, shape: Shape, max_visits: int, once: bool, frames: bool
+) -> dict[str, tuple[int, type | np.dtype]]:
+    """Returns the length and the dtype of each array of a workspace, but for the random generator."""
+    num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
+    return {
+        "gradient": (num_slots + num_players + 1, np.float64),
+        "touched": (int(tree.infoset_range[-1]), TOUCHED),
+        "num_touched": (num_players, np.int64),
+        "mark": (num_slots, MARK),
+        "reach": (num_slots + num_players, np.float64),
+        "reach_valid": (num_players, np.int64),
+        "visits": (max_visits, VISIT),
+        "stack": (max(shape.max_stack, num_players), PENDING),
+        "drawn": (num_slots if once else 0, DRAWN),
+        "frames": (shape.max_depth + 1 if frames else 0, FRAME),
+        "counts": (NUM_COUNTS, np.int64),
+    }
+
+
+@inline_kernel
+def at(index):
+    """Returns an index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap."""
+    return np.uint64(index)
+
+
+@inline_kernel
+def begin_turn(workspace):
+    """Notes what `begin_turn_anew` goes back to, unless the turn is under way already. Modified in place."""
+    counts = workspace.counts
+    if counts[IS_OPEN] == 0:
+        counts[IS_OPEN] = 1
+        counts[RNG_BEFORE] = np.int64(workspace.rng[0])
+        counts[NODES_BEFORE] = counts[NODES_TOUCHED]
+
+
+@inline_kernel
+def end_turn(counts):
+    """Forgets what was noted of a turn that is done. `counts` is modified in place."""
+    counts[IS_OPEN] = 0
+    counts[ADDITIONS] = 0
+    counts[ADDITIONS_MADE] = 0
+    counts[IS_CAREFUL] = 0
+
+
+@kernel
+def begin_turn_anew(workspace, alternating):
+    """Goes back to the beginning of the turn: what follows makes the same draws. Modified in place."""
+    counts = workspace.counts
+    if counts[IS_OPEN] == 1:
+        workspace.rng[0] = np.uint64(counts[RNG_BEFORE])
+        counts[NODES_TOUCHED] = counts[NODES_BEFORE]
+    counts[STEP] = counts[STEP] // 2 * 2 if alternating else 0
+    counts[WALKS_DONE] = 0
+    counts[ADDITIONS] = 0
+    counts[IS_OPEN] = 0
+
+
+@inline_kernel
+def weight_if_new(counts, weight):
+    """Returns the weight of the next addition to the average: 0 if it was made in an attempt that failed later."""
+    return weight if counts[ADDITIONS] >= counts[ADDITIONS_MADE] else 0.0
+
+
+@inline_kernel
+def note_addition(counts):
+    """Notes that an addition to the average was made. `counts` is modified in place."""
+    counts[ADDITIONS] += 1
+    counts[ADDITIONS_MADE] = max(counts[ADDITIONS], counts[ADDITIONS_MADE])
+
+
+@inline_kernel
+def begin_gradient(tree, workspace, player):
+    """Forgets what was touched for the player's last gradient. Called by the loop. Modified in place."""
+    counts = workspace.counts
+    if counts[STAMP] >= _LAST_STAMP:
+        for slot in range(len(workspace.mark)):
+            workspace.mark[slot]["stamp"] = 0
+        counts[STAMP] = 0
+    counts[STAMP] += 1
+    workspace.num_touched[player] = 0
+    workspace.gradient[at(tree.slot_range[-1] + player)] = 0.0
+
+
+@inline_kernel
+def begin_walk(workspace, keep_visits=False):
+    """Forgets what the last walk drew, and visited unless that is to be kept. Called by the loop. Modified in place."""
+    counts = workspace.counts
+    if not keep_visits:
+        counts[NUM_VISITS] = 0
+    if len(workspace.drawn) > 0:
+        if counts[WALK] >= _LAST_STAMP:
+            for slot in range(len(workspace.drawn)):
+                workspace.drawn[slot]["walk"] = 0
+            counts[WALK] = 0
+        counts[WALK] += 1
+
+
+@inline_kernel
+def mean_of_walks(workspace, tree, player, count):
+    """Turns the player's sum of `count` sampled gradients into their mean. `workspace` is modified in place."""
+    scale_touched(workspace, tree, player, 1.0 / count)
+    workspace.gradient[at(tree.slot_range[-1] + player)] *= 1.0 / count
+
+
+@inline_kernel
+def scale_touched(workspace, tree, player, scale):
+    """Multiplies the player's gradient at touched infosets. `workspace` is modified in place."""
+    begin = tree.infoset_range[player]
+    for position in range(begin, begin + workspace.num_touched[player]):
+        infoset = workspace.touched[at(position)]
+        first = infoset["first_slot"]
+        for slot in range(first, first + infoset["num_actions"]):
+            workspace.gradient[at(slot)] *= scale
+
+
+@inline_kernel
+def enter(tree, workspace, player, first, count, parent, stamp):
+    """Puts an infoset of the player on the touched list, if it is entered for this gradient for the first time.
+
+    Returns whether it did; then the caller must set the gradient of the infoset's slots to 0. Modified in place.
+
+    Args:
+        tree: `TreeArrays`.
+        workspace: `Workspace`.
+        player: The player.
+        first: The infoset's first slot.
+        count: Its number of actions.
+        parent: The player's last slot before it.
+        stamp: ``workspace.counts[STAMP]``.
+    """
+    is_new = workspace.mark[at(first)]["stamp"] != stamp
+    if is_new:
+        workspace.mark[at(first)]["stamp"] = stamp
+        touched = workspace.touched[at(tree.infoset_range[player] + workspace.num_touched[player])]
+        touched["first_slot"] = first
+        touched["num_actions"] = count
+        touched["parent_slot"] = parent
+        workspace.num_touched[player] += 1
+    return is_new
+
+
+@inline_kernel
+def touch(tree, workspace, player, first, count, parent):
+    """Does what `enter` does and sets the gradient of an infoset that is new to 0. Modified in place."""
+    if enter(tree, workspace, player, first, count, parent, workspace.counts[STAMP]):
+        for slot in range(first, first + count):
+            workspace.gradient[at(slot)] = 0.0
+
+
+@inline_kernel
+def note_visit(workspace, position, first, count, weight):
+    """Writes an entry of `workspace.visits`, modified in place. The caller counts them in ``counts[NUM_VISITS]``."""
+    visit = workspace.visits[at(position)]
+    visit["first_slot"] = first
+    visit["num_actions"] = count
+    visit["weight"] = weight
+
+
+@inline_kernel
+def push(stack, position, node, slot, weight):
+    """Writes an entry of a stack of PENDING nodes, modified in place."""
+    pending = stack[at(position)]
+    pending["node"] = node
+    pending["slot"] = slot
+    pending["weight"] = weight
+
+
+@inline_kernel
+def refresh_reach(tree, strategy, workspace, player):
+    """Brings the player's part of `workspace.reach` up to date with the strategy. Modified in place."""
+    if workspace.reach_valid[player]:
+        return
+    infosets, reach = tree.infosets, workspace.reach
+    for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
+        record = infosets[at(infoset)]
+        first = record["first_slot"]
+        above = reach[at(record["parent_slot"])]
+        for slot in range(first, first + record["num_actions"]):
+            reach[at(slot)] = above * strategy[at(slot)]
+    workspace.reach_valid[player] = 1

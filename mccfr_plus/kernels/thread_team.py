@@ -1,0 +1,288 @@
+"""Threads that make one gradient together: each walks with a workspace of its own, then they add up and update.
+
+So the result depends on the seed and on the number of threads, not on who was faster: an exact batch of walks (Farina,
+Kroer, Sandholm 2020, section 6: the mean of the estimates). All threads run the same loop and wait for each other at
+barriers; nobody holds the interpreter's lock.
+
+An update takes about as long as the walks that it is made of, so it is shared out, too: each thread owns subtrees of
+the players' infosets, of which it adds up all threads' gradients, and which it averages and updates. The infosets
+above those subtrees belong to nobody; the first thread does them, averaging before the others, updating after them. So
+it is on compiled trees for rules that need no more than an infoset; elsewhere all infosets belong to nobody. Everything
+is added up in the same order in both cases, so that the bits are the same.
+
+The array `team` has one row for all, one per thread, and one for each of two more lists. Words that threads write at
+the same time are apart by a cache line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.averages.averaging import add_listed, settle
+from mccfr_plus.estimators.base import Way
+from mccfr_plus.kernels.intrinsics import add_word, address_of, call_yield, load_word, pointer, publish_word, yield_address
+from mccfr_plus.kernels.work_partition import CELL, NOBODY, OWNER, Shares
+from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.kernels.scratch import (
+    MARK,
+    NUM_COUNTS,
+    NUM_VISITS,
+    STAMP,
+    THREAD,
+    TOUCHED,
+    VISIT,
+    Workspace,
+    at,
+    scale_touched,
+)
+
+# Entries of the first row.
+SIZE = 0  # number of threads that make one gradient together; 1: they have nothing to do with each other
+SIGNAL = 1  # what the first thread has decided for all
+YIELD = 2  # address of the system's function that lets another thread run, or 0
+_OWNERS = 3  # address of an int32 array that says who owns a slot: `Shares.owners`,
+_NUM_SLOTS = 4  # of this length
+IS_SHARED = 5  # 1 if threads own infosets
+ARRIVED = 8  # threads waiting at the barrier
+ROUND = 16  # how often all have passed it
+_ROW = 24
+
+# Entries of the rows of threads: addresses and lengths of arrays of their workspaces.
+_GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS, _SHARE, _NUM_SHARE, _MARK = range(9)
+
+# Values of SIGNAL.
+GO_ON, PAUSE, FAIL = range(3)
+
+ABOVE = -1  # stands for an owner, in `listed`: nobody's infosets, and the tops of the subtrees below
+_LAZY, _VISITS_WAY = int(Way.LAZY), int(Way.VISITS)
+
+_SPINS = 4000  # looks at the barrier before another thread is let run: some microseconds
+
+
+class Team(NamedTuple):
+    """The array of a team, and what it points at, which lives as long."""
+
+    words: np.ndarray  # [threads + 3, _ROW] int64
+    shares: Shares
+    lists: np.ndarray  # [owners, infosets] TOUCHED: what was touched, by owner: `NOBODY`, `ABOVE`, then the threads
+    counts: np.ndarray  # [owners, num_players] int64, how many of each player's are listed there
+
+
+def new_team(tree: TreeArrays, workspaces: Sequence[Workspace], shares: Shares | None) -> Team:
+    """Returns a team.
+
+    Args:
+        tree: The tree.
+        workspaces: One per thread; they must live as long as the team.
+        shares: Who owns what; None if the threads do not make one gradient together.
+    """
+    size, num_players, together = len(workspaces), len(tree.slot_range) - 1, shares is not None
+    shares = shares or Shares(np.zeros(0, np.int32), 0)
+    num_owners = 2 + (size if shares.num_cells else 0)
+    team = Team(
+        words=np.zeros((size + 3, _ROW), np.int64),
+        shares=shares,
+        lists=np.zeros((num_owners, tree.infoset_range[-1] if together else 0), TOUCHED),
+        counts=np.zeros((num_owners, num_players), np.int64),
+    )
+    first = team.words[0]
+    first[SIZE] = size if together else 1
+    first[YIELD] = yield_address()
+    first[IS_SHARED] = shares.num_cells > 0
+    first[_OWNERS], first[_NUM_SLOTS] = address_of(shares.owners), len(shares.owners)
+    rows = (team.words[size + 1], team.words[size + 2], *team.words[1 : size + 1])
+    for row, touched, count in zip(rows, team.lists, team.counts, strict=False):
+        row[_SHARE], row[_NUM_SHARE] = address_of(touched), address_of(count)
+    for row, workspace in zip(team.words[1:], workspaces, strict=False):
+        row[_GRADIENT] = address_of(workspace.gradient)
+        row[_TOUCHED] = address_of(workspace.touched)
+        row[_NUM_TOUCHED] = address_of(workspace.num_touched)
+        row[_VISITS] = address_of(workspace.visits)
+        row[_COUNTS] = address_of(workspace.counts)
+        row[_NUM_VISITS] = len(workspace.visits)
+        row[_MARK] = address_of(workspace.mark)
+    return team
+
+
+@kernel
+def wait(team):
+    """Waits until all threads of the team have come here."""
+    words = team[0]
+    size, round_ = words[SIZE], load_word(words, ROUND)
+    if add_word(words, ARRIVED, 1) == size - 1:
+        publish_word(words, ARRIVED, 0)
+        publish_word(words, ROUND, round_ + 1)
+        return
+    spins = 0
+    while load_word(words, ROUND) == round_:
+        spins += 1
+        if spins >= _SPINS and words[YIELD] != 0:
+            spins = 0
+            call_yield(words[YIELD])
+
+
+@inline_kernel
+def listed(team, workspace, owner):
+    """Returns a thread's workspace with the list of what an owner owns in the place of what the thread has touched.
+
+    Args:
+        team: See `new_team`.
+        workspace: Any thread's.
+        owner: The number of a thread plus 1, `NOBODY`, or `ABOVE` for nobody's and the tops of the subtrees below.
+    """
+    row = team[owner if owner > NOBODY else team[0, SIZE] + 1 - owner]
+    return Workspace(
+        workspace.gradient,
+        numba.carray(pointer(row[_SHARE]), len(workspace.touched), TOUCHED),
+        numba.carray(pointer(row[_NUM_SHARE]), len(workspace.num_touched), np.int64),
+        workspace.mark,
+        workspace.seen,
+        workspace.reach,
+        workspace.reach_valid,
+        workspace.visits,
+        workspace.stack,
+        workspace.drawn,
+        workspace.frames,
+        workspace.counts,
+        workspace.rng,
+    )
+
+
+@inline_kernel
+def _cell(tree, word):
+    """Returns where behind the gradient a subtree's value is passed up to."""
+    return tree.slot_range[-1] + len(tree.slot_range) - 1 + (word >> CELL)
+
+
+@inline_kernel
+def _gradient(team, workspace, thread):
+    """Returns a thread's gradient."""
+    return numba.carray(pointer(team[thread + 1, _GRADIENT]), len(workspace.gradient), np.float64)
+
+
+@inline_kernel
+def _has_touched(team, workspace, thread, first):
+    """Returns whether a thread has touched an infoset for the current gradient."""
+    row = team[thread + 1]
+    mark = numba.carray(pointer(row[_MARK]), len(workspace.mark), MARK)
+    return mark[at(first)]["stamp"] == numba.carray(pointer(row[_COUNTS]), NUM_COUNTS, np.int64)[STAMP]
+
+
+@kernel
+def merge(tree, workspace, team, player, owner):
+    """Adds up all threads' gradients, in their order, at an owner's infosets, and lists these, parents before children.
+
+    Args:
+        tree: `TreeArrays`.
+        workspace: That of the thread that calls. Its gradient is modified in place, as is the list.
+        team: See `new_team`.
+        player: The player.
+        owner: `NOBODY`, or the number of the thread plus 1.
+    """
+    size, gradient, begin = team[0, SIZE], workspace.gradient, tree.infoset_range[player]
+    owners = numba.carray(pointer(team[0, _OWNERS]), team[0, _NUM_SLOTS], np.int32)
+    share, above = listed(team, workspace, owner), listed(team, workspace, ABOVE)
+    count, count_above, empty = 0, 0, tree.slot_range[-1] + player
+    for thread in range(size):
+        row = team[thread + 1]
+        theirs = _gradient(team, workspace, thread)
+        entered = numba.carray(pointer(row[_TOUCHED]), len(workspace.touched), TOUCHED)
+        num_entered = numba.carray(pointer(row[_NUM_TOUCHED]), len(workspace.num_touched), np.int64)[player]
+        for position in range(begin, begin + num_entered):
+            infoset = entered[at(position)]
+            first = infoset["first_slot"]
+            word = owners[at(first)]
+            is_own, is_top = word & OWNER == owner, owner == NOBODY and word >> CELL > 0
+            if not is_own and not is_top:
+                continue
+            is_listed = False
+            for other in range(thread):
+                is_listed = is_listed or _has_touched(team, workspace, other, first)
+            if is_listed:
+                continue
+            if owner == NOBODY:
+                above.touched[at(begin + count_above)] = infoset
+                if is_top:
+                    above.touched[at(begin + count_above)]["first_slot"] = _cell(tree, word)
+                    above.touched[at(begin + count_above)]["num_actions"] = -(word & OWNER)
+                count_above += 1
+            if is_own:
+                share.touched[at(begin + count)] = infoset
+                count += 1
+                for slot in range(first, first + infoset["num_actions"]):
+                    total = theirs[at(slot)]
+                    for other in range(thread + 1, size):
+                        if _has_touched(team, workspace, other, first):
+                            total += _gradient(team, workspace, other)[at(slot)]
+                    gradient[at(slot)] = total  # only now, as it may be one of the others'
+        if owner == NOBODY and thread > 0:
+            gradient[empty] += theirs[empty]
+    share.num_touched[player] = count
+    if owner == NOBODY:
+        above.num_touched[player] = count_above
+
+
+@kernel
+def take_share(tree, strategy, average, workspace, team, player, way, weight, scale, with_visits):
+    """Adds up, and averages, what the thread owns. What is nobody's has been averaged before. Modified in place.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``.
+        average: See `accumulate`.
+        workspace: The thread's.
+        team: See `new_team`.
+        player: The player whose gradient was estimated.
+        way: A value of `Way`.
+        weight: Of this iteration.
+        scale: 1 / number of all walks.
+        with_visits: Whether visits are still to be added.
+    """
+    owner, begin = workspace.counts[THREAD] + 1, tree.infoset_range[player]
+    merge(tree, workspace, team, player, owner)
+    share = listed(team, workspace, owner)
+    scale_touched(share, tree, player, scale)
+    if way == _LAZY:
+        for position in range(begin, begin + share.num_touched[player]):
+            infoset = share.touched[at(position)]
+            first, count = infoset["first_slot"], infoset["num_actions"]
+            settle(first, count, infoset["parent_slot"], strategy, average, workspace.seen)
+    elif way == _VISITS_WAY and with_visits:
+        add_team_visits(team, strategy, average, weight * scale, owner)
+    owners = numba.carray(pointer(team[0, _OWNERS]), team[0, _NUM_SLOTS], np.int32)
+    for position in range(begin, begin + share.num_touched[player]):
+        word = owners[at(share.touched[at(position)]["first_slot"])]
+        if word >> CELL > 0:  # its value goes to a cell, and from there up in the order of `above`
+            share.touched[at(position)]["parent_slot"] = _cell(tree, word)
+            workspace.gradient[_cell(tree, word)] = 0.0
+
+
+@kernel
+def gather(tree, workspace, team, player):
+    """Brings the values of the others' subtrees to the first thread's cells. `workspace` is modified in place."""
+    above, begin = listed(team, workspace, ABOVE), tree.infoset_range[player]
+    for position in range(begin, begin + above.num_touched[player]):
+        cell, owner = above.touched[position]["first_slot"], -above.touched[position]["num_actions"]
+        if owner > 1:
+            workspace.gradient[cell] = _gradient(team, workspace, owner - 1)[cell]
+
+
+@kernel
+def add_team_visits(team, strategy, average, weight, owner):
+    """Adds what all threads have visited of an owner's infosets to the sums of the average, in their order.
+
+    `average` is modified in place.
+    """
+    owners = numba.carray(pointer(team[0, _OWNERS]), team[0, _NUM_SLOTS], np.int32)
+    for thread in range(team[0, SIZE]):
+        row = team[thread + 1]
+        counts = numba.carray(pointer(row[_COUNTS]), NUM_COUNTS, np.int64)
+        visits = numba.carray(pointer(row[_VISITS]), row[_NUM_VISITS], VISIT)
+        for visit in range(counts[NUM_VISITS]):
+            if owners[at(visits[at(visit)]["first_slot"])] & OWNER == owner:
+                add_listed(strategy, average, visits[visit : visit + 1], 1, weight)

@@ -1,0 +1,166 @@
+"""Policies on disk: a versioned `.npz` without pickle, written in one piece or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import PolicyFileError
+from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.keys import Keys
+
+FORMAT = "mccfr_plus.policy"
+KEYED_FORMAT = "mccfr_plus.policies.keyed_policy"
+VERSION = 1
+
+_FIELDS = {"fingerprint", "strategy"}
+_KEYED_FIELDS = {"kind", "texts", *KeyedTable._fields}
+
+
+def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> None:
+    """Writes a policy to a file, which appears only when it is complete.
+
+    The file is a numpy `.npz` with ``format``, ``version`` and ``game`` (OpenSpiel's string). For a `TreePolicy` there
+    are ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]`` float64); for a
+    `KeyedPolicy` the arrays of its `KeyedTable`, the ``kind`` of its keys, and their ``texts`` (JSON) if it has them.
+
+    Raises:
+        PolicyFileError: If the file cannot be written.
+    """
+    path = Path(path)
+    check_writable(path)
+    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, version=np.array(VERSION), game=np.array(str(policy.game)), **_fields_of(policy))
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files
+        os.replace(temporary, path)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise PolicyFileError(f"cannot write {path}: {error.strerror or error}.") from None
+        raise
+
+
+def _fields_of(policy: TreePolicy | KeyedPolicy) -> dict[str, Any]:
+    if isinstance(policy, KeyedPolicy):
+        texts = np.frombuffer(policy.keys.as_bytes(), np.uint8)
+        kind = np.array(policy.keys.kind)
+        return {"format": np.array(KEYED_FORMAT), "kind": kind, "texts": texts, **policy.table._asdict()}
+    fingerprint = np.array(policy.tree.fingerprint)
+    return {"format": np.array(FORMAT), "fingerprint": fingerprint, "strategy": policy.strategy()}
+
+
+def check_writable(path: str | os.PathLike) -> None:
+    """Raises PolicyFileError if a file could not be written there; for asking before long work, not after it."""
+    path = Path(path)
+    if path.is_dir():
+        raise PolicyFileError(f"cannot write {path}: it is a directory. Give the name of a file in it.")
+    if not path.parent.is_dir():
+        raise PolicyFileError(f"cannot write {path}: there is no directory {path.parent}. Create it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise PolicyFileError(f"cannot write {path}: no permission to write in {path.parent}.")
+
+
+def needs_tree(path: str | os.PathLike) -> bool:
+    """Returns whether a file holds a policy for which the game must be compiled; False for what is no policy file."""
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            return str(archive["format"]) == FORMAT
+    except Exception:  # see `_read`; `load_policy` says what is wrong
+        return False
+
+
+def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> TreePolicy | KeyedPolicy:
+    """Returns the policy of a file that `save_policy` wrote. For a `KeyedPolicy` no game is compiled.
+
+    Args:
+        path: The file.
+        game: The game to use it with, or its tree if it is compiled already; None: the game that the file names.
+
+    Raises:
+        PolicyFileError: If there is no such file, it is damaged or no policy of this package, or it belongs to a game
+            with other information states or actions.
+        GameError: If the game that it names cannot be loaded or compiled.
+    """
+    path = Path(path)
+    fields = _read(path)
+    name = str(fields["game"])
+    if str(fields["format"]) == KEYED_FORMAT:
+        return _keyed_policy(path, name, fields, game)
+    tree = compile_game(name if game is None else game)
+    strategy = fields["strategy"]
+    if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
+        raise PolicyFileError(
+            f"{path} holds a policy of {name}, which has other information states or actions than {tree.game}. "
+            "Evaluate it on its own game, or solve this one."
+        )
+    totals = np.add.reduceat(strategy, tree.arrays.infosets["first_slot"])
+    if not np.isfinite(strategy).all() or (strategy < 0).any() or (np.abs(totals - 1) > 1e-6).any():
+        raise PolicyFileError(f"{path} is damaged: its probabilities are not distributions. Write it again.")
+    return TreePolicy(tree, strategy)
+
+
+def _keyed_policy(
+    path: Path, name: str, fields: dict[str, np.ndarray], game: pyspiel.Game | str | GameTree | None
+) -> KeyedPolicy:
+    loaded = game.game if isinstance(game, GameTree) else load_game(name if game is None else game)
+    if str(loaded) != name:
+        raise PolicyFileError(
+            f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game, or solve this one."
+        )
+    table = KeyedTable(*(fields[field] for field in KeyedTable._fields))
+    try:
+        keys = Keys(str(fields["kind"]))
+        keys.restore(fields["texts"].tobytes())
+        is_whole = table.is_consistent(loaded.num_players()) and keys.has_all(table.keys)
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise PolicyFileError(f"{path} is damaged: its arrays do not fit together. Write it again.")
+    return KeyedPolicy(loaded, table, keys)
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise PolicyFileError(f"there is no file {path}.")
+    foreign = f"{path} is no policy file of mccfr_plus"
+    try:
+        # The file is opened here because np.load leaves it open when the archive is damaged.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            is_checkpoint = "format" in archive.files and str(archive["format"]) == "mccfr_plus.solver.saved_state"
+            fields = {} if is_checkpoint else {key: archive[key] for key in archive.files}
+    except Exception as e:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
+        raise PolicyFileError(f"{foreign}, or is damaged ({type(e).__name__}). Write it again.") from None
+    if is_checkpoint:
+        raise PolicyFileError(
+            f"{foreign} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy(), or go "
+            "on with `mccfr-plus solve GAME --checkpoint=FILE --resume --policy_out=POLICY`."
+        )
+    kind = str(fields.get("format", ""))
+    wanted = {FORMAT: _FIELDS, KEYED_FORMAT: _KEYED_FIELDS}.get(kind)
+    if wanted is None or {"format", "version", "game", *wanted} - set(fields):
+        raise PolicyFileError(f"{foreign}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
+    version = fields["version"]
+    if (
+        version.shape != ()
+        or not np.issubdtype(version.dtype, np.integer)
+        or int(version) > VERSION
+        or int(version) < 1
+    ):
+        raise PolicyFileError(
+            f"{path} has version {version} of the policy format; this mccfr_plus reads up to {VERSION}. Update it."
+        )
+    if kind == FORMAT and (fields["strategy"].ndim != 1 or fields["strategy"].dtype != np.float64):
+        raise PolicyFileError(f"{path} is damaged: its strategy is no list of float64 numbers. Write it again.")
+    return fields

@@ -1,0 +1,163 @@
+"""The policy of a tree that grows: what was found, under keys of information states, and uniform play elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
+
+from mccfr_plus.errors import PolicyError
+from mccfr_plus.tree.lazy_tree import GrownTree
+from mccfr_plus.tree.keys import Keys
+
+_TOLERANCE = 1e-6
+
+
+class KeyedTable(NamedTuple):
+    """Probabilities under keys, as arrays; infosets in the order of (player, key)."""
+
+    players: np.ndarray  # [num_infosets] int8
+    keys: np.ndarray  # [num_infosets, 2] int64
+    first: np.ndarray  # [num_infosets + 1] int64: the rows of infoset i are first[i] .. first[i + 1] - 1
+    actions: np.ndarray  # [num_rows] int64, OpenSpiel's
+    probabilities: np.ndarray  # [num_rows] float64
+
+    def is_consistent(self, num_players: int) -> bool:
+        """Returns whether the arrays fit together, and hold distributions."""
+        count, rows = len(self.players), len(self.actions)
+        shapes = (self.keys.shape, self.first.shape, self.probabilities.shape)
+        dtypes = [array.dtype for array in self]
+        if dtypes != [np.int8, np.int64, np.int64, np.int64, np.float64] or shapes != (
+            (count, 2),
+            (count + 1,),
+            (rows,),
+        ):
+            return False
+        if self.first[0] != 0 or self.first[-1] != rows or (np.diff(self.first) < 1).any():
+            return False
+        if not count:
+            return True
+        if (np.diff(self.players) < 0).any() or self.players[0] < 0 or self.players[-1] >= num_players:
+            return False
+        totals = np.add.reduceat(self.probabilities, self.first[:-1])
+        return bool((self.probabilities >= 0).all() and (np.abs(totals - 1) < _TOLERANCE).all())
+
+
+class KeyedPolicy(openspiel_policy.Policy):
+    """A joint policy of all players over the information states that a solver has found.
+
+    Elsewhere it plays all legal actions alike. It owns its numbers and needs no tree.
+
+    Args:
+        game: The turn-based game.
+        table: The probabilities.
+        keys: What gives the keys of information states.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="grown", seed=1)
+        >>> policy = solver.run(100).average_policy()
+        >>> state = pyspiel.load_game("phantom_ttt").new_initial_state()
+        >>> len(policy.action_probabilities(state))
+        9
+    """
+
+    def __init__(self, game: pyspiel.Game, table: KeyedTable, keys: Keys):
+        super().__init__(game, list(range(game.num_players())))
+        self.table = table
+        self.keys = keys
+        bounds = np.searchsorted(table.players, np.arange(game.num_players() + 1))
+        self._ranges = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
+
+    @classmethod
+    def of_tree(cls, tree: GrownTree, strategy: np.ndarray) -> KeyedPolicy:
+        """Returns the policy of a strategy, ``[num_slots]``, on the infosets that were found so far."""
+        infosets, info_keys = tree.found_infosets, tree.found_keys
+        order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))
+        counts = infosets["num_actions"][order].astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.arange(first[-1]) + np.repeat(infosets["first_slot"][order] - first[:-1], counts)
+        table = KeyedTable(
+            players=infosets["player"][order].astype(np.int8),
+            keys=info_keys[order],
+            first=first,
+            actions=tree.found_actions[rows],
+            probabilities=np.asarray(strategy, np.float64)[rows],
+        )
+        return cls(tree.game, table, tree.keys.copy())
+
+    @property
+    def num_infosets(self) -> int:
+        """Number of information states that it has probabilities for."""
+        return len(self.table.players)
+
+    def find(self, info_state: str, player: int) -> dict[int, float] | None:
+        """Returns {action: probability} at an information state, or None if it was never found."""
+        key = self.keys.find(info_state)
+        if key is None:
+            return None
+        part = self._ranges[player]
+        lows = self.table.keys[part, 0]
+        index = part.start + int(np.searchsorted(lows, key[0]))
+        while index < part.stop and self.table.keys[index, 0] == key[0]:
+            if self.table.keys[index, 1] == key[1]:
+                rows = slice(self.table.first[index], self.table.first[index + 1])
+                actions, probabilities = self.table.actions[rows].tolist(), self.table.probabilities[rows].tolist()
+                return dict(zip(actions, probabilities, strict=True))
+            index += 1
+        return None
+
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
+        """Returns {action: probability} of the player to move, or of `player_id` at a simultaneous node.
+
+        Also answers for states of the simultaneous game that the game was converted from.
+
+        Raises:
+            PolicyError: If nobody is to move, or the state is of another game: its legal actions are others.
+        """
+        player = state.current_player() if player_id is None else player_id
+        if player < 0:
+            raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
+        text = state.information_state_string(player)
+        found = self.find(text, player)
+        if found is None:  # the conversion to turn-based puts this line before the original's string
+            found = self.find(f"Current player: {player}\n{text}", player)
+        legal = state.legal_actions(player)
+        if found is None:
+            return {action: 1.0 / len(legal) for action in legal} if legal else {0: 1.0}
+        if list(found) != legal:
+            raise PolicyError(
+                f"information state {text!r} of player {player} has actions {legal}, and {list(found)} where this "
+                f"policy was made: is {state.get_game()} the game that it was made for, {self.game}?"
+            )
+        return found
+
+    def items(self) -> list[tuple[str, dict[int, float]]]:
+        """Returns the information states and their {action: probability}, if the texts are kept.
+
+        Raises:
+            PolicyError: If only hashes are.
+        """
+        names = self._names()
+        bounds = self.table.first.tolist()
+        actions, probabilities = self.table.actions.tolist(), self.table.probabilities.tolist()
+        return [
+            (name, dict(zip(actions[a:b], probabilities[a:b], strict=True)))
+            for name, (a, b) in zip(names, itertools.pairwise(bounds), strict=True)
+        ]
+
+    def to_pyspiel(self) -> pyspiel.TabularPolicy:
+        """Returns a C++ tabular policy with the same probabilities, if the texts are kept; see `items`.
+
+        It has no answer at information states that were never found, which OpenSpiel's algorithms then complain about.
+        """
+        return pyspiel.TabularPolicy({name: list(row.items()) for name, row in self.items()})
+
+    def _names(self) -> Sequence[str]:
+        if self.keys.kind != "text":
+            raise PolicyError("this policy has hashes of information states, not the texts: solve with keys='text'.")
+        return [self.keys.texts[number] for number in self.table.keys[:, 0].tolist()]

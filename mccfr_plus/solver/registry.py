@@ -1,0 +1,174 @@
+"""Short names of parts, as text for `Solver` and the command line: ``"external"``, ``"outcome(epsilon=0.3)"``."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mccfr_plus import estimators, minimizers
+from mccfr_plus.averages import averaging
+from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators import Baseline, Estimator
+from mccfr_plus.minimizers import Minimizer
+
+Part = TypeVar("Part")
+
+BASELINES: dict[str, Callable[..., Baseline]] = {"mean": Baseline}
+
+ESTIMATORS: dict[str, Callable[..., Estimator]] = {
+    "full": estimators.Full,
+    "chance": estimators.ChanceSampling,
+    "opponent": estimators.OpponentSampling,
+    "external": estimators.ExternalSampling,
+    "outcome": estimators.OutcomeSampling,
+    "balanced": estimators.BalancedOutcomeSampling,
+    "average_strategy": estimators.AverageStrategySampling,
+    "escher": estimators.Escher,
+}
+
+MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
+    "rm": minimizers.RegretMatching,
+    "rm+": minimizers.RegretMatchingPlus,
+    "linear": minimizers.linear,
+    "linear+": minimizers.linear_plus,
+    "dcfr": minimizers.Discounted,
+    "dcfr_pruning": minimizers.dcfr_pruning,
+    "prm": minimizers.PredictiveRegretMatching,
+    "prm+": minimizers.PredictiveRegretMatchingPlus,
+    "hedge": minimizers.Hedge,
+    "ftrl": minimizers.FTRL,
+    "omd": minimizers.OMD,
+}
+
+AVERAGES: dict[str, Callable[..., PowerAverage]] = {
+    "uniform": averaging.uniform,
+    "linear": averaging.linear,
+    "power": PowerAverage,
+    "exact": averaging.exact,
+    "lazy": averaging.lazy,
+    "stochastic": averaging.stochastic,
+    "sampled": averaging.sampled,
+    "optimistic": averaging.optimistic,
+    "last": averaging.last,
+}
+
+
+_TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
+    "estimator": ESTIMATORS,
+    "minimizer": MINIMIZERS,
+    "averaging": AVERAGES,
+    "baseline": BASELINES,
+}
+
+
+def estimator_of(spec: Estimator | str) -> Estimator:
+    """Returns the estimator itself or the one of a short name."""
+    return _part("estimator", spec, ESTIMATORS, Estimator)
+
+
+def minimizer_of(spec: Minimizer | str) -> Minimizer:
+    """Returns the minimizer itself or the one of a short name."""
+    return _part("minimizer", spec, MINIMIZERS, Minimizer)
+
+
+def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAverage:
+    """Returns the average itself, the one of a short name, or for None the one that goes with the minimizer.
+
+    These are the averages of the papers: linear for RM+ (CFR+) and linear CFR, t^2 for DCFR and predictive RM+
+    (PCFR+), uniform otherwise.
+    """
+    if spec is not None:
+        return _part("averaging", spec, AVERAGES, PowerAverage)
+    if minimizer in (minimizers.linear(), minimizers.linear_plus()) or isinstance(
+        minimizer, minimizers.RegretMatchingPlus
+    ):
+        return averaging.linear()
+    if isinstance(minimizer, minimizers.Discounted | minimizers.PredictiveRegretMatchingPlus):
+        return PowerAverage(2.0)
+    return averaging.uniform()
+
+
+def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
+    """Returns the baseline itself, the default one for True, the one of a short name, or None for None and False."""
+    if spec is None or spec is False:
+        return None
+    return Baseline() if spec is True else _part("baseline", spec, BASELINES, Baseline)
+
+
+def spec_of(part: Any, what: str) -> str | None:
+    """Returns a text that stands for a part, as in ``"outcome(epsilon=0.3)"``; None if there is none.
+
+    Args:
+        part: Built in, or of one's own, of which there is no text; nor is there of a strategy that a part holds.
+        what: estimator, minimizer, averaging or baseline.
+    """
+    if not is_dataclass(part) or isinstance(part, type):
+        return None
+    given = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+    for name, factory in _TABLES[what].items():
+        plain = factory()
+        if type(plain) is type(part) and not _changed(plain, given):
+            return name
+    for name, factory in _TABLES[what].items():
+        if factory is type(part):
+            changed = _changed(factory(), given)
+            if all(value is None or isinstance(value, bool | int | float | str) for value in changed.values()):
+                return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in changed.items())})"
+    return None
+
+
+def _changed(plain: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the parameters that differ from a part's; whole numbers as floats where the other is one."""
+    changed = {}
+    for name, value in given.items():
+        default = getattr(plain, name)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(default, float) and isinstance(value, int):
+            value = float(value)
+        if type(value) is not type(default) or value != default:
+            changed[name] = value
+    return changed
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, float) and math.isinf(value):
+        return "1e999" if value > 0 else "-1e999"  # which is read as infinity; inf is a name
+    return repr(value)
+
+
+def _part(what: str, spec: Part | str, table: Mapping[str, Callable[..., Part]], kind: type[Part]) -> Part:
+    if isinstance(spec, kind):
+        return spec
+    allowed = ", ".join(table)
+    if not isinstance(spec, str):
+        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of class {kind.__name__}.")
+    name, _, rest = spec.partition("(")
+    name = name.strip()
+    if name not in table:
+        near = difflib.get_close_matches(name, table, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
+    arguments = _arguments(what, spec, rest) if rest else {}
+    try:
+        return table[name](**arguments)
+    except TypeError as error:
+        raise ConfigError(f"{what}={spec!r}: {error}.") from None
+
+
+def _arguments(what: str, spec: str, rest: str) -> dict[str, object]:
+    """Returns the keyword arguments between the parentheses; only literals, nothing is evaluated."""
+    try:
+        call = ast.parse(f"part({rest}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
+            raise ValueError
+        return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError):
+        raise ConfigError(f"{what}={spec!r}: write parameters as name=value, such as outcome(epsilon=0.6).") from None

@@ -1,0 +1,229 @@
+"""The state of a solver as a header and named arrays, and back.
+
+The arrays are all that carries from one iteration to the next, so that a restored solver goes on bit for bit. The
+header says what they belong to: game, parts, options.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import weakref
+from collections.abc import Iterable
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.errors import CheckpointError
+from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.lazy_tree import GrownTree, Sizes
+
+logger = logging.getLogger("mccfr_plus")
+
+# What a solver and a checkpoint must have in common, in the order of complaint, and what it is called.
+_COMMON = {
+    "game": "game",
+    "tree": "tree, that is rules, payoffs or the order of nodes,",
+    "estimator": "estimator",
+    "minimizer": "minimizer",
+    "averaging": "averaging",
+    "baseline": "baseline",
+    "alternating": "alternating",
+    "batch": "batch",
+    "chunks": "number of chunks per gradient",
+    "threads": "number of threads",
+    "thread_mode": "thread_mode",
+    "keys": "kind of keys",
+    "sampling": "sampling strategy",
+}
+_TOLD = {"package", "iterations", "nodes_touched", "seconds", "seed", "sizes"}
+
+_digests: weakref.WeakKeyDictionary[GameTree, str] = weakref.WeakKeyDictionary()
+
+
+def save(solver: Any, path: str | os.PathLike) -> None:
+    """Writes a solver's state; see `Solver.save_checkpoint`."""
+    checkpoint_file.write(path, header_of(solver), arrays_of(solver))
+
+
+def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
+    """Fills a solver's arrays with those of a checkpoint and returns its header. Nothing changes if they do not fit.
+
+    Raises:
+        CheckpointError: If the file cannot be read, or is of another game, other parts or other options, or needs more
+            memory than the solver may take.
+    """
+    header = header_of_run(path, solver)
+    sizes = None if header["sizes"] is None else Sizes(**header["sizes"])
+    if sizes is not None:
+        reason = solver.tree.why_too_small(sizes)
+        if reason:
+            raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
+    engine = solver._engine
+    places = engine.places(sizes)
+    checkpoint_file.check(path, places)
+    engine.begin_loading()
+    checkpoint_file.read_into(path, places)
+    engine.end_loading(sizes, places)
+    if header["package"] != package_version():
+        logger.warning(
+            "%s was written by mccfr_plus %s, and this is %s: the run goes on, perhaps with other roundings or draws.",
+            path,
+            header["package"],
+            package_version(),
+        )
+    return header
+
+
+def read_header(path: str | os.PathLike) -> dict[str, Any]:
+    """Returns the header of a checkpoint of a solver.
+
+    Raises:
+        CheckpointError: If the file cannot be read.
+    """
+    header = checkpoint_file.read_header(path)
+    if "algorithm" in header:
+        name = header["algorithm"]
+        package = "mccfr_plus.neural" if "chunks" not in header else "mccfr_plus.cluster.neural"
+        raise CheckpointError(f"{path} holds a run of {name}: load it with {package}.{name}.load.")
+    header.setdefault("chunks", None)  # files of versions that knew no distributed solvers
+    missing = (set(_COMMON) | _TOLD) - set(header)
+    if missing:
+        raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
+    return header
+
+
+def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
+    """Returns the header of a checkpoint that a solver can go on from.
+
+    Raises:
+        CheckpointError: If the file cannot be read, or is of another game, other parts or other options.
+    """
+    header = read_header(path)
+    complain_if_different(path, header, solver)
+    return header
+
+
+def complain_if_different(path: str | os.PathLike, header: dict[str, Any], solver: Any) -> None:
+    """Raises CheckpointError if a checkpoint belongs to another game, other parts or other options than a solver."""
+    own = _common(solver)
+    for key, name in _COMMON.items():
+        if header[key] != own[key]:
+            raise CheckpointError(
+                f"{path} belongs to another run: its {name} is {shown(header[key])}, and the solver's is "
+                f"{shown(own[key])}. Give the solver what the checkpoint was made with, or give another file."
+            )
+
+
+def header_of(solver: Any) -> dict[str, Any]:
+    """Returns what a checkpoint says about a solver, in JSON's types."""
+    sizes = solver._engine.sizes()
+    return {
+        "package": package_version(),
+        **_common(solver),
+        "iterations": solver.iterations,
+        "nodes_touched": solver.nodes_touched,
+        "seconds": solver.seconds,
+        "seed": solver.seed,
+        "sizes": None if sizes is None else sizes._asdict(),
+    }
+
+
+def arrays_of(solver: Any) -> dict[str, np.ndarray]:
+    """Returns all arrays of a solver that carry from one iteration to the next, by name."""
+    solver._engine.forget()
+    return solver._engine.state()
+
+
+def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of `Solver` after the game, as a checkpoint's header tells them.
+
+    Raises:
+        CheckpointError: If a part is not built in, or has a strategy or a policy as parameter.
+    """
+    arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "thread_mode")}
+    arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
+    arguments |= {"tree": "compiled"} if header["sizes"] is None else {"tree": "grown", "keys": header["keys"]}
+    for name in ("estimator", "minimizer", "averaging", "baseline"):
+        part = header[name]
+        if part is not None and part["spec"] is None:
+            raise CheckpointError(
+                f"{path} was made with {name}={part['text']}, which no text describes: build the solver with it, and "
+                "call its restore(path)."
+            )
+        arguments[name] = part and part["spec"]
+    return arguments
+
+
+def describe(part: Any, table: str) -> dict[str, str | None] | None:
+    """Returns how a header tells a part: by a text that `parts` reads, if there is one, and as it shows itself.
+
+    Args:
+        part: An estimator, a minimizer, an average, a baseline, or None.
+        table: Which of these, as the parameters of `Solver` are called.
+    """
+    if part is None:
+        return None
+    spec = parts.spec_of(part, table)
+    if spec is not None:
+        return {"spec": spec, "text": None}
+    text = re.sub(r" at 0x[0-9a-f]+", "", f"{type(part).__module__}: {part!r}")  # addresses change with the process
+    return {"spec": None, "text": " ".join(text.split())}
+
+
+def shown(value: Any) -> str:
+    """Returns an entry of a header as error messages show it."""
+    if isinstance(value, dict):
+        return str(value["spec"] or value["text"])
+    return repr(value)
+
+
+def _common(solver: Any) -> dict[str, Any]:
+    sampling, tree = solver._engine.sampling, solver.tree
+    return {
+        "game": str(solver.tree.game),
+        "tree": "grown" if isinstance(tree, GrownTree) else digest_of_tree(tree),
+        "estimator": describe(solver.estimator, "estimator"),
+        "minimizer": describe(solver.minimizer, "minimizer"),
+        "averaging": describe(solver.averaging, "averaging"),
+        "baseline": describe(solver.baseline, "baseline"),
+        "alternating": bool(solver.alternating),
+        "batch": int(solver.batch),
+        "chunks": getattr(solver, "chunks", None),  # of a distributed solver
+        "threads": int(solver.threads),
+        "thread_mode": solver.thread_mode if solver.threads > 1 else None,
+        "keys": tree.keys.kind if isinstance(tree, GrownTree) else None,
+        "sampling": _digest([sampling]) if sampling.size else None,
+    }
+
+
+def digest_of_tree(tree: GameTree) -> str:
+    """Returns a digest of the arrays that the solver's ones are indexed by.
+
+    `GameTree.fingerprint` would write the texts of all information states, for minutes where there are millions, and
+    does not see payoffs and chance.
+    """
+    if tree not in _digests:
+        _digests[tree] = _digest((*tree.arrays, tree.slot_action, tree.outcome_action))
+    return _digests[tree]
+
+
+def _digest(arrays: Iterable[np.ndarray]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(f"{array.dtype.descr}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def package_version() -> str:
+    """Returns the version of this package, as checkpoints note it."""
+    try:
+        return metadata.version("mccfr_plus")
+    except metadata.PackageNotFoundError:  # run from a source tree that is not installed
+        return "of unknown version"

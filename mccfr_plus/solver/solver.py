@@ -1,0 +1,444 @@
+"""The solver: any estimator x any minimizer x any average, on any game. The only object with state."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyspiel
+from tqdm import tqdm
+
+from mccfr_plus.solver import saved_state as checkpoints
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.kernels.compile import announce_compilation
+from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.checkpoints.writer import Keeper
+from mccfr_plus.solver.config import Combination
+from mccfr_plus.solver.engine import Engine
+from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
+from mccfr_plus.estimators import Baseline, Estimator, Way
+from mccfr_plus.evaluation.exact import Evaluation, Evaluator, evaluate
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.minimizers import Minimizer, RegretMatching
+from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.lazy_tree import GrownTree
+from mccfr_plus.solver.tree_choice import TreeOptions, tree_for
+from mccfr_plus.kernels.scratch import workspace_bytes
+
+logger = logging.getLogger("mccfr_plus")
+
+DETERMINISTIC, FAST = "deterministic", "fast"
+THREAD_MODES = (DETERMINISTIC, FAST)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback of `Solver.run` is told."""
+
+    solver: Solver
+    iterations: int  # of the solver, earlier runs included
+    nodes_touched: int  # likewise
+    seconds: float  # of this run
+    evaluation: Evaluation | None  # of the average policy, if it was evaluated since the last call
+
+
+class Solver:
+    """Computes equilibria by regret minimization: estimator x minimizer x average.
+
+    ``Solver(game, "external", "rm")`` is external sampling MCCFR, ``Solver(game, "full", "rm")`` is CFR, ``"full",
+    "rm+"`` is CFR+, ``"full", "dcfr"`` is DCFR, ``"full", "prm+"`` is PCFR+, ``"chance", "rm+"`` is CFR+ with
+    sampled deals, and so on.
+
+    Args:
+        game: A `pyspiel.Game`, a game string, or a `GameTree`.
+        estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
+            average_strategy; with parameters as in ``"outcome(epsilon=0.3)"``.
+        minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, prm, prm+, hedge,
+            ftrl, omd.
+        averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
+            optimistic, last. None: the one that the minimizer's paper uses: linear for rm+ and linear, power(gamma=2)
+            for dcfr and prm+, uniform otherwise.
+        alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel;
+            otherwise all are updated at the end of the iteration. None: alternating, unless a walk serves all players.
+        batch: How many walks make one gradient, which is their mean (Farina et al. 2020 use 100).
+        baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
+        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        threads: In how many threads to walk.
+        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` walks, added up in the order of
+            threads, so that results depend on seed and number of threads alone; ``"fast"``: every thread runs
+            iterations of its own on shared tables, without waiting, so that some updates are lost and no two runs are
+            alike.
+        tree: ``"compiled"``: the whole tree is built first; ``"grown"``: nodes are asked for when a walk first comes
+            to them; ``"auto"``: compiled if it fits, else grown. The results are the same bits.
+        memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A growing tree keeps within it:
+            when nodes have taken their share, further ones are forgotten after use; when infosets have, `run` stops.
+        keys: How a growing tree tells infosets apart: ``"hash"``, 128 bits of their texts; ``"checked"``, the same and
+            looked at twice; ``"text"``, the texts themselves.
+
+    Raises:
+        GameError: If the game cannot be compiled, or a part is wrong for it (imperfect recall).
+        ConfigError: If a part is unknown, its parameters are out of range, or parts do not go together.
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="full", minimizer="rm+", seed=1)
+        >>> solver.run(1000).exploitability() < 1e-3
+        True
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str | GameTree,
+        estimator: Estimator | str = "external",
+        minimizer: Minimizer | str = "rm",
+        averaging: PowerAverage | str | None = None,
+        *,
+        alternating: bool | None = None,
+        batch: int = 1,
+        baseline: Baseline | str | bool | None = None,
+        seed: int | np.random.Generator | None = None,
+        threads: int = 1,
+        thread_mode: str = DETERMINISTIC,
+        tree: str = "auto",
+        memory: str | int | float | None = None,
+        keys: str = "hash",
+    ):
+        self.estimator = parts.estimator_of(estimator)
+        self.minimizer = parts.minimizer_of(minimizer)
+        self.averaging = parts.average_of(averaging, self.minimizer)
+        self.baseline = parts.baseline_of(baseline)
+        self.batch = batch
+        self.alternating = not self.estimator.updates_all_players if alternating is None else bool(alternating)
+        self.threads = threads
+        self.thread_mode = thread_mode
+        if thread_mode not in THREAD_MODES:
+            raise ConfigError(f"thread_mode={thread_mode!r}: give one of {', '.join(THREAD_MODES)}.")
+        self._combination.check_parts()
+        rngs = new_states(seed, threads)
+        self._seed = int(seed) if isinstance(seed, int | np.integer) else None
+        self._seconds = 0.0
+        self._tree_to_evaluate: GameTree | None = None
+        self._evaluator: Evaluator | None = None
+        places = tree_for(game, TreeOptions(tree, memory, keys), self._combination)
+        self._combination.check_game(places)
+        self._engine = self._new_engine(places, rngs)
+
+    def _new_engine(self, tree: GameTree | GrownTree, rngs: np.ndarray) -> Engine:
+        return Engine(self._combination, tree, rngs)
+
+    @property
+    def _combination(self) -> Combination:
+        return Combination(
+            self.estimator,
+            self.minimizer,
+            self.averaging,
+            self.baseline,
+            self.batch,
+            self.alternating,
+            self.threads,
+            self.thread_mode == DETERMINISTIC,
+        )
+
+    @property
+    def tree(self) -> GameTree | GrownTree:
+        """The game's tree."""
+        return self._engine.tree
+
+    @property
+    def way(self) -> Way:
+        """How the average strategy is added up."""
+        return self._engine.way
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the last run has ended before its limit, and what would help; None if it has not."""
+        return self._engine.stopped
+
+    # --- running ---
+
+    def iteration(self) -> None:
+        """Runs one iteration: one gradient and one update for every player."""
+        self._engine.advance(1)
+
+    def run(
+        self,
+        iterations: int | None = None,
+        *,
+        seconds: float | None = None,
+        until: float | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+        evaluate_every: float | None = None,
+        progress: bool = False,
+        checkpoint: str | os.PathLike | None = None,
+        checkpoint_every: float = 60.0,
+    ) -> Solver:
+        """Runs until one of the limits given is reached; Ctrl-C stops between two iterations, nothing is lost.
+
+        Args:
+            iterations: How many iterations to run, at least 1.
+            seconds: For how long, in seconds; compiling the kernels does not count.
+            until: Run until the average policy's exploitability (NashConv / players) is at most this. It is
+                evaluated now and then, at a bounded share of the run's time.
+            callback: Called after every chunk of about 0.2 seconds, and at the end, with a `Progress`; the run ends
+                early if it returns True.
+            evaluate_every: Evaluate the average policy about this often, in seconds, and tell the callback; 0: after
+                every chunk.
+            progress: Whether to show a progress bar.
+            checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
+                now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
+                can write the file. If a write within the run fails, that is logged, and tried again later.
+            checkpoint_every: How often, in seconds; less often where writing would take more than a tenth of the run.
+
+        Returns:
+            The solver itself.
+
+        Raises:
+            ConfigError: If there is no limit, or one that is not positive.
+            GameError: If `until` or `evaluate_every` is given for a game with imperfect recall.
+            CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
+                another game, other parts or more iterations; after it if the last one could not be written.
+        """
+        check_limits(iterations, seconds, until, evaluate_every)
+        if until is not None or evaluate_every is not None:
+            self._compiled().require_perfect_recall("an exploitability")
+        self._engine.stopped = None
+        with Keeper(self, checkpoint, checkpoint_every) as keeper:
+            self._run_chunks(iterations, seconds, until, callback, evaluate_every, progress, keeper)
+        return self
+
+    def _run_chunks(
+        self,
+        iterations: int | None,
+        seconds: float | None,
+        until: float | None,
+        callback: Callable[[Progress], bool | None] | None,
+        evaluate_every: float | None,
+        progress: bool,
+        keeper: Keeper,
+    ) -> None:
+        with announce_compilation(self._engine.run):
+            self._engine.prepare()
+        target = None if iterations is None else self.iterations + iterations
+        seconds_before = self._seconds
+        begin = time.perf_counter()
+        clock = EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
+        chunk = 1
+        bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
+        with bar:
+            while True:
+                if target is not None:
+                    chunk = min(chunk, target - self.iterations)
+                chunk_begin = time.perf_counter()
+                before = self.iterations
+                self._engine.advance(chunk)
+                now = time.perf_counter()
+                spent = now - begin
+                self._seconds = seconds_before + spent
+                done = (target is not None and self.iterations >= target) or (seconds is not None and spent >= seconds)
+                if self.stopped is not None:
+                    if not self.iterations:
+                        raise BudgetError(f"not even the first iteration could be run: {self.stopped}")
+                    logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
+                    done = True
+                evaluation = clock.maybe_evaluate(self, now, done)
+                if evaluation is not None and until is not None:
+                    done = done or evaluation.exploitability <= until
+                    bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
+                bar.update(self.iterations - before)
+                if callback is not None:
+                    told = Progress(self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation)
+                    done = bool(callback(told)) or done
+                if done:
+                    return
+                keeper.maybe_write()
+                left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
+                wanted = min(CHUNK_SECONDS, max(left, 0.0), clock.due_in(), keeper.due_in())
+                chunk = next_chunk(chunk, now - chunk_begin, wanted)
+
+    # --- asking ---
+
+    @property
+    def iterations(self) -> int:
+        """Iterations run so far."""
+        return self._engine.iterations
+
+    @property
+    def nodes_touched(self) -> int:
+        """Histories visited so far; an iteration of `Full` counts all of the tree's once per player."""
+        return self._engine.nodes_touched
+
+    @property
+    def seconds(self) -> float:
+        """How long `run` took so far, in seconds; what a checkpoint says was spent before is included."""
+        return self._seconds
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that the solver was made with, if it was an integer."""
+        return self._seed
+
+    def average_strategy(self) -> np.ndarray:
+        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
+        return self._engine.average_strategy()
+
+    def current_strategy(self) -> np.ndarray:
+        """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
+        return self._engine.current_strategy()
+
+    def average_policy(self) -> TreePolicy | KeyedPolicy:
+        """Returns the average policy, which is what converges to an equilibrium. It owns its numbers.
+
+        On a growing tree it is a `KeyedPolicy` over the information states found, uniform elsewhere.
+        """
+        return self._policy(self.average_strategy())
+
+    def current_policy(self) -> TreePolicy | KeyedPolicy:
+        """Returns the policy that the next iteration will play. It owns its numbers."""
+        return self._policy(self.current_strategy())
+
+    def _policy(self, strategy: np.ndarray) -> TreePolicy | KeyedPolicy:
+        if isinstance(self.tree, GrownTree):
+            return KeyedPolicy.of_tree(self.tree, strategy)
+        return TreePolicy(self.tree, strategy)
+
+    def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
+        """Returns {action: cumulative regret} at an information state, as the minimizer counts it.
+
+        Args:
+            info_state: What ``state.information_state_string(player)`` gives.
+            player: Whose; None: whoever has this information state.
+
+        Raises:
+            PolicyError: If the game has no such information state.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd).
+        """
+        infoset = self.tree.infoset(info_state, player)
+        if infoset is None:
+            raise PolicyError(f"{self.tree.game} has no information state {info_state!r}.")
+        slots = self.tree.slots(infoset)
+        engine = self._engine
+        regrets = self.minimizer.cumulative_regrets(engine.tables, engine.parameters[0], slots)
+        return dict(zip(self.tree.legal_actions(infoset), regrets.tolist(), strict=True))
+
+    def evaluate(self) -> Evaluation:
+        """Returns values, NashConv and exploitability of the average policy.
+
+        With a growing tree the game is compiled for it, once.
+
+        Raises:
+            BudgetError: If it is too large for that; see `mccfr_plus.evaluation.by_sampling` for bounds and estimates.
+        """
+        if isinstance(self.tree, GameTree):
+            if self._evaluator is None:
+                self._evaluator = Evaluator(self.tree)
+            return self._evaluator.evaluate(self._engine.average_strategy(self._evaluator.room))
+        return evaluate(self._compiled(), self.average_policy())
+
+    def _compiled(self) -> GameTree:
+        if isinstance(self.tree, GameTree):
+            return self.tree
+        if self._tree_to_evaluate is None:
+            try:
+                self._tree_to_evaluate = compile_game(self.tree.game, estimate_margin=1.0)
+            except BudgetError as error:
+                raise BudgetError(
+                    f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "
+                    "seconds as limit, and see mccfr_plus.evaluation.by_sampling for bounds."
+                ) from None
+        return self._tree_to_evaluate
+
+    def nash_conv(self) -> float:
+        """Returns the average policy's NashConv."""
+        return self.evaluate().nash_conv
+
+    def exploitability(self) -> float:
+        """Returns the average policy's exploitability, NashConv / number of players."""
+        return self.evaluate().exploitability
+
+    def __repr__(self) -> str:
+        return (
+            f"Solver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
+            f"averaging={self.averaging!r}, alternating={self.alternating!r}, batch={self.batch!r}, "
+            f"baseline={self.baseline!r})"
+        )
+
+    # --- checkpoints ---
+
+    def save_checkpoint(self, path: str | os.PathLike) -> None:
+        """Writes all of the solver's state to a file, in one piece or not at all; a checkpoint there is replaced.
+
+        Args:
+            path: The file. It holds what carries from one iteration to the next, random numbers included, so that a
+                restored solver goes on bit for bit; and what it belongs to. The tree is not in it.
+
+        Raises:
+            CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
+
+        Example:
+            >>> import mccfr_plus, tempfile
+            >>> solver = mccfr_plus.Solver("kuhn_poker", seed=1).run(100)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     solver.save_checkpoint(folder + "/kuhn.checkpoint")
+            ...     copy = mccfr_plus.Solver.from_checkpoint(folder + "/kuhn.checkpoint")
+            >>> copy.iterations, copy.run(100).nash_conv() == solver.run(100).nash_conv()
+            (100, True)
+        """
+        checkpoints.save(self, path)
+
+    def restore(self, path: str | os.PathLike) -> Solver:
+        """Takes over the state of a checkpoint, whatever was run before; also with parts of one's own.
+
+        Args:
+            path: A checkpoint of a solver with the same game, parts and options.
+
+        Returns:
+            The solver itself.
+
+        Raises:
+            CheckpointError: If the file is no checkpoint or damaged, or of another game, other parts or other options;
+                the solver is as before then.
+        """
+        header = checkpoints.restore(self, path)
+        self._seed, self._seconds = header["seed"], header["seconds"]
+        return self
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | os.PathLike,
+        game: pyspiel.Game | str | GameTree | None = None,
+        *,
+        memory: str | int | float | None = None,
+    ) -> Solver:
+        """Returns a solver as it was when a checkpoint was written.
+
+        Args:
+            path: The checkpoint.
+            game: Its game, or the tree if it is compiled already; None: the game that the file names.
+            memory: See `Solver`; it need not be what it was.
+
+        Raises:
+            CheckpointError: If the file is no checkpoint or damaged, of another game, or of parts that are not built in
+                or hold a policy: then make the solver with them and `restore` it.
+            GameError: If the game cannot be loaded or compiled.
+        """
+        header = checkpoints.read_header(path)
+        arguments = checkpoints.arguments_of(path, header)
+        return cls(header["game"] if game is None else game, **arguments, memory=memory).restore(path)
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_tree_to_evaluate": None, "_evaluator": None}
+
+
+def bytes_on_top(tree: GameTree) -> int:
+    """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes. Nothing is allocated."""
+    numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
+    return numbers * np.dtype(np.float64).itemsize + workspace_bytes(tree.arrays, tree.shape)

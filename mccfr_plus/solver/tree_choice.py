@@ -1,0 +1,173 @@
+"""Which tree a solver gets: compiled as a whole if that fits, otherwise one that grows where walks go."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.solver.config import Combination
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.estimators import Way
+from mccfr_plus.games import PyspielGame
+from mccfr_plus.kernels.loop import run
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
+from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, GrownTree, infoset_cost
+from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
+from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
+
+logger = logging.getLogger("mccfr_plus")
+
+KINDS = ("auto", "compiled", "grown")
+
+# With "auto", through pyspiel: a minute or two of compiling. Larger games grow, and lose nothing but speed.
+_MAX_NODES_TO_COMPILE = 10_000_000
+_COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
+_ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
+
+_PROBE_SECONDS = 0.3  # of plays that look for players who forget, because an average must be formed in another way then
+
+_NUMBER = np.dtype(np.float64).itemsize
+_NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
+_POLICY_COST = 56  # bytes per infoset then
+_KERNELS = 75_000_000  # bytes that the kernels take once they are loaded from the disk cache
+
+
+class TreeOptions(NamedTuple):
+    """What a user says about the tree."""
+
+    kind: str = "auto"
+    memory: str | int | float | None = None
+    keys: str = "hash"
+    max_nodes: int | None = (
+        None  # of a compiled tree; None: what takes a minute or two, or any number by compiled rules
+    )
+    max_bytes: int | None = None  # likewise; None: a share of the memory
+
+    def check(self) -> None:
+        """Raises ConfigError if something is not known."""
+        if self.kind not in KINDS:
+            raise ConfigError(f"tree={self.kind!r}: give one of {', '.join(KINDS)}.")
+        Keys(self.keys)
+        if self.memory is not None:
+            bytes_of(self.memory)
+
+
+def tree_for(
+    game: pyspiel.Game | str | GameTree, options: TreeOptions, combination: Combination
+) -> GameTree | GrownTree:
+    """Returns the tree of a game for a solver.
+
+    Args:
+        game: A game, a game string, or a tree that is compiled already.
+        options: What the user wants.
+        combination: The solver's parts.
+
+    Raises:
+        ConfigError: If the options or the parts do not go with such a tree, or the memory is too little.
+        GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
+    """
+    options.check()
+    if isinstance(game, GameTree):
+        if options.kind == "grown":
+            raise ConfigError("tree='grown' with a tree that is compiled already: give the game itself.")
+        return game
+    loaded = load_game(game)
+    reason = combination.needs_whole_tree()
+    if options.kind == "grown" and reason:
+        raise ConfigError(f"tree='grown' with {reason}, which needs the whole tree: use tree='compiled'.")
+    tree = compiled_if_it_fits(loaded, options._replace(kind="compiled") if reason else options)
+    return tree or _grown(loaded, options, combination)
+
+
+def compiled_if_it_fits(
+    game: pyspiel.Game | str, options: TreeOptions, progress: bool | None = None
+) -> GameTree | None:
+    """Returns the compiled tree of a game, or None if it is to grow.
+
+    Args:
+        game: A game, or a game string.
+        options: What the user wants.
+        progress: See `compile_game`.
+
+    Raises:
+        GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
+    """
+    options.check()
+    if options.kind == "grown":
+        return None
+    game = load_game(game)
+    max_bytes = options.max_bytes
+    if options.kind == "compiled":
+        if max_bytes is None:
+            max_bytes = DEFAULT_MAX_BYTES if options.memory is None else _room(options)
+        return compile_game(game, max_nodes=options.max_nodes, max_bytes=max_bytes, progress=progress)
+    max_nodes = options.max_nodes
+    if max_nodes is None:
+        has_rules = isinstance(game, PyspielGame) and game.rules_game
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if has_rules else _MAX_NODES_TO_COMPILE
+    max_bytes = _room(options) if max_bytes is None else max_bytes
+    try:
+        return compile_game(
+            game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress, estimate_margin=_ESTIMATE_MARGIN
+        )
+    except BudgetError as error:
+        logger.info("the tree grows where walks go: %s", str(error).split(" Choose smaller", 1)[0])
+        return None
+
+
+def _room(options: TreeOptions) -> int:
+    """Returns how many bytes a compiled tree may take."""
+    free = available_bytes() if options.memory is None else bytes_of(options.memory) - resident_bytes()
+    return max(int(_COMPILED_SHARE * free), 1)
+
+
+class Costs(NamedTuple):
+    """What a solver keeps of a tree that grows, in bytes."""
+
+    node: int
+    infoset: int  # without its text
+    slot: int
+
+
+def costs_of(combination: Combination, num_players: int, perfect_recall: bool, keys: Keys) -> Costs:
+    """Returns what the tree, the solver's tables and the making of a policy take.
+
+    Args:
+        combination: The solver's parts.
+        num_players: Of the game.
+        perfect_recall: Whether no player forgets anything.
+        keys: How infosets are told apart.
+    """
+    way = combination.way_of(num_players, perfect_recall)
+    private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
+    private += DRAWN.itemsize if combination.estimator.draws_once else 0
+    private += _NUMBER if way in (Way.TOUCHED, Way.OPTIMISTIC) else 0  # the reach
+    shared = 2 + combination.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
+    lists, owner = combination.threads - 1, 0  # lists of what was touched, beside the first thread's
+    if combination.threads > 1 and combination.together:
+        lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.Team.lists`, `team.Shares.owners`
+    return Costs(
+        node=NODE_COST + (_NUMBER * num_players if combination.baseline is not None else 0),
+        infoset=infoset_cost(keys) + _POLICY_COST + lists * TOUCHED.itemsize,
+        slot=SLOT_ACTION_COST + shared * _NUMBER + combination.threads * private + owner,
+    )
+
+
+def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -> GrownTree:
+    keys = Keys(options.keys)
+    perfect_recall = estimate_size(game, seconds=_PROBE_SECONDS, seed=0).perfect_recall
+    costs = costs_of(combination, game.num_players(), perfect_recall, keys)
+    plan = plan_memory(
+        options.memory,
+        node_cost=costs.node,
+        infoset_cost=costs.infoset,
+        slot_cost=costs.slot,
+        reserved=0 if getattr(run, "overloads", True) else _KERNELS,
+    )
+    return GrownTree(game, plan, keys, combination.threads, perfect_recall)
