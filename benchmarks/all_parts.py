@@ -1,7 +1,7 @@
 """Speed per node touched of every scheme beside external sampling's, and of every minimizer beside regret matching's.
 
 Both sides run in turns in one process; a row's figure is the median of the paired ratios of nodes per second.
-`full(walk=True)` is the traversal, as `full` by the sequence form touches no nodes.
+`full(traversal=True)` is the traversal, as `full` by the sequence form touches no nodes.
 
     python benchmarks/all_parts.py
 """
@@ -21,15 +21,15 @@ flags.DEFINE_float("seconds", 0.15, "Seconds per turn")
 
 SCHEMES = {
     "external": {},
-    "full(walk=True)": {},
+    "full(traversal=True)": {},
     "full(pruning=True)": {},
     "chance": {},
     "opponent": {},
-    "external(once=True)": {},
+    "external(sample_per_infoset=True)": {},
     "external(prune_below=-100.0)": {},
     "average_strategy": {},
     "outcome": {},
-    "outcome(shared=True)": {},
+    "outcome(update_all_players=True)": {},
     "balanced": {},
     "balanced, no average": {"estimator": "balanced", "averaging": "last"},
     "external, batch=100": {"estimator": "external", "batch": 100},
@@ -73,11 +73,11 @@ def main(_):
             row = [ratio(solver_of(tree, estimator, name), solver_of(tree, estimator)) for tree in trees.values()]
             print(f"{name:<34} " + " ".join(f"{value:>12.2f}" for value in row), flush=True)
     print(f"\n{'nodes per updated infoset':<34} {header}")
-    for name in ("external", "outcome", "balanced", "outcome(shared=True)"):
+    for name in ("external", "outcome", "balanced", "outcome(update_all_players=True)"):
         row = [nodes_per_update(solver_of(tree, name)) for tree in trees.values()]
         print(f"{name:<34} " + " ".join(f"{value:>12.2f}" for value in row), flush=True)
     print(f"\n{'iterations/s of full over':<34} {header}")
-    for name in ("full(walk=True)", "full(pruning=True)"):
+    for name in ("full(traversal=True)", "full(pruning=True)"):
         row = [1 / ratio(solver_of(tree, name), solver_of(tree, "full"), "iterations") for tree in trees.values()]
         print(f"{name:<34} " + " ".join(f"{value:>12.2f}" for value in row), flush=True)
 
@@ -87,7 +87,7 @@ def nodes_per_update(solver):
     nodes, updated = solver.nodes_touched, 0
     for _ in range(3000):
         solver.iteration()
-        updated += int(solver._engine.workspaces[0].num_touched.sum())
+        updated += int(solver._engine.scratches[0].num_touched.sum())
     return (solver.nodes_touched - nodes) / updated
 
 

@@ -4,8 +4,8 @@
     python benchmarks/cluster_sizes.py --gigabytes=12.5 --merge=5
 
 A round of one player: the strategy goes to every node, each worker makes one chunk, its sums go to those who own the
-tables, are added up there, and the tables are updated. Sending and adding up is not overlapped with walks: the table
-says how long walks must take for all that to be a tenth of them.
+tables, are added up there, and the tables are updated. Sending and adding up is not overlapped with traversals: the table
+says how long traversals must take for all that to be a tenth of them.
 """
 
 import math
@@ -22,7 +22,7 @@ flags.DEFINE_float("gigabytes", 1.25, "GB/s of a node's network")
 flags.DEFINE_float("touched", 0.5, "Share of a player's slots that a long chunk touches")
 flags.DEFINE_float("rate", 2e7, "Slots/s that a worker can touch at most")
 flags.DEFINE_integer("per_node", 32, "Workers of a node")
-flags.DEFINE_float("share", 0.1, "Of the walks' time that all else may take")
+flags.DEFINE_float("share", 0.1, "Of the traversals' time that all else may take")
 
 CASES = [
     (5e4, 2, 0), (1e6, 16, 0), (1e7, 64, 0), (1e7, 64, 4), (1e8, 256, 0), (1e8, 256, 16), (1e9, 1000, 0),
@@ -31,7 +31,7 @@ CASES = [
 
 
 def costs(slots, workers, owners, seconds):
-    """Returns slots touched per chunk, and the seconds of the steps of a round whose walks take so long."""
+    """Returns slots touched per chunk, and the seconds of the steps of a round whose traversals take so long."""
     touched = min(FLAGS.touched * slots / 2, FLAGS.rate * seconds)  # two players with half of the slots each
     holders = max(owners, 1)
     network = FLAGS.gigabytes * 1e9
@@ -48,7 +48,7 @@ def costs(slots, workers, owners, seconds):
 
 
 def hidden(slots, workers, owners):
-    """Returns for how long walks must go on, so that the rest is the share of it; None if it never is."""
+    """Returns for how long traversals must go on, so that the rest is the share of it; None if it never is."""
     seconds = FLAGS.fixed / FLAGS.share
     for _ in range(400):
         rest = FLAGS.fixed + sum(costs(slots, workers, owners, seconds)[1:])
@@ -60,7 +60,7 @@ def hidden(slots, workers, owners):
 
 def main(_):
     heading = ["slots", "workers", "owners", "table, GB", "chunk, MB", "round, GB", "send, s", "sums, s", "add, s",
-               "update, s", "walks, s", "worker, GB"]  # fmt: skip
+               "update, s", "traversals, s", "worker, GB"]  # fmt: skip
     print("| " + " | ".join(heading) + " |")
     print("|" + "---:|" * len(heading))
     for slots, workers, owners in CASES:

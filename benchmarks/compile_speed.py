@@ -1,6 +1,6 @@
-"""Nodes per second of `compile_game` beside a bare Python walk over the same pyspiel states, and bytes per node.
+"""Nodes per second of `compile_game` beside a bare Python traversal over the same pyspiel states, and bytes per node.
 
-The walk calls what any walk has to call (whose turn, which actions, the child states) and keeps nothing, so it is the
+The traversal calls what any traversal has to call (whose turn, which actions, the child states) and keeps nothing, so it is the
 limit of what can be done from Python. The two take turns; the median of the paired ratios counts.
 """
 
@@ -16,12 +16,12 @@ _GAME = flags.DEFINE_string("game", "liars_dice", "A game string.")
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "How often each side is measured.", lower_bound=1)
 
 
-def walk(state: pyspiel.State) -> int:
+def traversal(state: pyspiel.State) -> int:
     """Returns the number of histories from a state on."""
     nodes = 1
     if not state.is_terminal():
         for action in state.legal_actions():
-            nodes += walk(state.child(action))
+            nodes += traversal(state.child(action))
     return nodes
 
 
@@ -50,19 +50,19 @@ def main(_):
         begin = time.perf_counter()
         mccfr_plus.compile_game(game, progress=False)
         middle = time.perf_counter()
-        nodes = walk(game.new_initial_state())
-        walked = time.perf_counter()
+        nodes = traversal(game.new_initial_state())
+        traversed = time.perf_counter()
         asked = asking_walk(game.new_initial_state())
-        times = (middle - begin, walked - middle, time.perf_counter() - walked)
+        times = (middle - begin, traversed - middle, time.perf_counter() - traversed)
         pairs.append([nodes / seconds for seconds in times])
     assert nodes == asked == tree.num_nodes
     sizes = tree.statistics()
     print(f"{_GAME.value}: {nodes:,} histories, median of {_ROUNDS.value} rounds")
-    print(f"compile_game / bare walk  {statistics.median(a / b for a, b, _ in pairs):.2f}x")
+    print(f"compile_game / bare traversal  {statistics.median(a / b for a, b, _ in pairs):.2f}x")
     print(f"compile_game / asking     {statistics.median(a / c for a, _, c in pairs):.2f}x")
     print(f"compile_game              {statistics.median(a for a, _, _ in pairs):,.0f} nodes/s")
-    print(f"bare walk                 {statistics.median(b for _, b, _ in pairs):,.0f} nodes/s")
-    print(f"walk that asks as we do   {statistics.median(c for _, _, c in pairs):,.0f} nodes/s")
+    print(f"bare traversal                 {statistics.median(b for _, b, _ in pairs):,.0f} nodes/s")
+    print(f"traversal that asks as we do   {statistics.median(c for _, _, c in pairs):,.0f} nodes/s")
     print(f"tree                      {sizes.tree_bytes / nodes:.1f} bytes per history")
     print(f"with information sets     {(sizes.tree_bytes + sizes.infoset_bytes) / nodes:.1f} bytes per history")
 

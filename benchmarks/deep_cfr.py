@@ -25,7 +25,7 @@ flags.DEFINE_string("game", "leduc_poker", "Game")
 flags.DEFINE_list(
     "marks", ["10", "20", "30"], "Iterations at which exploitability is looked at; the last one ends a run"
 )
-flags.DEFINE_integer("traversals", 375, "Walks per player and iteration")
+flags.DEFINE_integer("traversals", 375, "Traversals per player and iteration")
 flags.DEFINE_integer("batch_size", 256, "Samples per training step")
 flags.DEFINE_integer(
     "train_steps", 375, "Training steps per player and iteration; as many for OpenSpiel's policy network"

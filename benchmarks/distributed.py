@@ -5,8 +5,8 @@
 
 First, seconds per iteration of `DistributedSolver` with one worker on a cluster of this machine over those of
 `Solver` with the same batch, in turn in this process; rounds take about as long as asked. On a shared machine both
-vary more than they differ: so the iteration is also given over the time that its walks took, by the worker's own clock,
-which other work slows down alike, and walks over those of `Solver` by CPU time. Then what the sizing table of
+vary more than they differ: so the iteration is also given over the time that its traversals took, by the worker's own clock,
+which other work slows down alike, and traversals over those of `Solver` by CPU time. Then what the sizing table of
 docs/cluster.md is computed from: what chunks send, and what merging, updating and sending cost.
 """
 
@@ -27,7 +27,7 @@ FLAGS = flags.FLAGS
 
 flags.DEFINE_string("game", "liars_dice", "Game")
 flags.DEFINE_string("scheme", "external", "Scheme")
-flags.DEFINE_float("round", 1.0, "Seconds of a round, that is of one player's walks")
+flags.DEFINE_float("round", 1.0, "Seconds of a round, that is of one player's traversals")
 flags.DEFINE_list("chunks", ["4", "8", "32"], "Chunks of a round")
 flags.DEFINE_integer("rounds", 5, "How often")
 
@@ -47,7 +47,7 @@ def cpu_seconds_of(solver):
 
 
 def batch_of(tree, seconds):
-    """Returns how many walks take so many seconds for one player."""
+    """Returns how many traversals take so many seconds for one player."""
     batch = 256
     while True:
         solver = mccfr_plus.Solver(tree, FLAGS.scheme, batch=batch, seed=1)
@@ -62,19 +62,19 @@ def main(_):
     tree = mccfr_plus.compile_game(FLAGS.game)
     batch = batch_of(tree, FLAGS.round)
     print(
-        f"{FLAGS.game}, {tree.num_slots:,} slots, {FLAGS.scheme}, {batch:,} walks a round; "
+        f"{FLAGS.game}, {tree.num_slots:,} slots, {FLAGS.scheme}, {batch:,} traversals a round; "
         f"load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores"
     )
     print(
         f"{'chunks':>7}{'Solver, s':>11}{'one worker, s':>15}{'ratio':>7}{'least..most':>14}"
-        f"{'over its walks':>16}{'least..most':>14}{'MB a round':>12}"
+        f"{'over its traversals':>16}{'least..most':>14}{'MB a round':>12}"
     )
     with Cluster() as cluster:
         for chunks in map(int, FLAGS.chunks):
-            walks = batch // chunks
-            inside = mccfr_plus.Solver(tree, FLAGS.scheme, batch=walks * chunks, seed=1)
+            traversals = batch // chunks
+            inside = mccfr_plus.Solver(tree, FLAGS.scheme, batch=traversals * chunks, seed=1)
             inside.iteration()
-            plan = {"chunks": chunks, "walks": walks, "seed": 1, "workers": 1, "cluster": cluster}
+            plan = {"chunks": chunks, "traversals": traversals, "seed": 1, "workers": 1, "cluster": cluster}
             with DistributedSolver(tree, FLAGS.scheme, **plan) as outside:
                 outside.run(1)
                 pairs, walking = [], []
@@ -106,11 +106,11 @@ def main(_):
 def _print_pieces(tree, cluster):
     """Prints what the steps of a round cost."""
     print(
-        f"\n{'walks':>9}{'of the slots touched':>22}{'bytes':>12}{'bytes/slot touched':>20}"
+        f"\n{'traversals':>9}{'of the slots touched':>22}{'bytes':>12}{'bytes/slot touched':>20}"
         f"{'merge, ns/slot':>16}{'update':>8}"
     )
-    for walks in (1, 100, 10_000, 100_000):
-        with DistributedSolver(tree, FLAGS.scheme, chunks=1, walks=walks, seed=1, cluster="local") as solver:
+    for traversals in (1, 100, 10_000, 100_000):
+        with DistributedSolver(tree, FLAGS.scheme, chunks=1, traversals=traversals, seed=1, cluster="local") as solver:
             solver.iteration()
             engine = solver._engine
             sampler = Sampler(tree.arrays, engine._task())
@@ -120,7 +120,7 @@ def _print_pieces(tree, cluster):
             merge, update = (1e9 * min(x) / len(values) for x in zip(*times, strict=True))
             share = len(values) / int(tree.arrays.slot_range[1])
             print(
-                f"{walks:>9,}{share:>22.4f}{chunk.nbytes:>12,}{chunk.nbytes / len(values):>20.1f}"
+                f"{traversals:>9,}{share:>22.4f}{chunk.nbytes:>12,}{chunk.nbytes / len(values):>20.1f}"
                 f"{merge:>16.2f}{update:>8.2f}"
             )
     print(f"\n{'bytes':>13}{'put, s':>10}{'get by a worker, s':>20}{'GB/s':>8}")
@@ -135,10 +135,10 @@ def _print_pieces(tree, cluster):
 
 def _merge_seconds(tree, engine, sums):
     """Returns the seconds of adding a chunk's sums up, and of averaging and updating what they have touched."""
-    begin_gradient(tree.arrays, engine.workspaces[0], 0)
+    begin_gradient(tree.arrays, engine.scratches[0], 0)
     begin = time.perf_counter()
     of_slot = as_read(tree.infoset_of_slot)
-    add_sums(tree.arrays, engine.workspaces[0], of_slot, 0, sums.firsts, sums.values)
+    add_sums(tree.arrays, engine.scratches[0], of_slot, 0, sums.firsts, sums.values)
     middle = time.perf_counter()
     engine._update((0,), 2)
     return middle - begin, time.perf_counter() - middle

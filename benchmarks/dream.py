@@ -1,4 +1,4 @@
-"""DREAM with and without its learned baselines: the variance of regrets that walks sample, and exploitability.
+"""DREAM with and without its learned baselines: the variance of regrets that traversals sample, and exploitability.
 
     python benchmarks/dream.py --seeds=3
 
@@ -26,7 +26,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("game", "leduc_poker", "Game")
 flags.DEFINE_float("seconds", 60.0, "CPU seconds of each run")
 flags.DEFINE_integer("seeds", 1, "How many runs")
-flags.DEFINE_integer("walks", 200_000, "Per player, for the variance")
+flags.DEFINE_integer("traversals", 200_000, "Per player, for the variance")
 flags.DEFINE_list("set", [], "Fields of DREAMConfig, as in --set=traversals=1000,epsilon=0.3")
 
 
@@ -34,7 +34,7 @@ def variances(solver, table):
     """Returns the variance of regrets, and of weight x regret, with a table of baselines."""
     plain, weighted, count = 0.0, 0.0, 0
     for player in range(solver.tree.num_players):
-        rows, regrets, weights, left = [], [], [], FLAGS.walks
+        rows, regrets, weights, left = [], [], [], FLAGS.traversals
         while left:
             done, samples = solver._sampler.sample_paths(solver._strategy, table, player, left, corrected=True)
             rows.append(samples.rows.copy())

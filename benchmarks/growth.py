@@ -1,7 +1,7 @@
-"""Iterations/s of trees that grow, beside OpenSpiel's C++ solvers: from a cold start, and once the tree is there.
+"""Iterations/s of trees that expand, beside OpenSpiel's C++ solvers: from a cold start, and once the tree is there.
 
-    python benchmarks/growth.py                     # about 45 minutes
-    python benchmarks/growth.py --seconds=10 --rounds=3 --games=phantom_ttt --schemes=outcome
+    python benchmarks/expansion.py                     # about 45 minutes
+    python benchmarks/expansion.py --seconds=10 --rounds=3 --games=phantom_ttt --schemes=outcome
 
 Both programs take turns in this process, each with a new solver per round, and are given the same CPU time; compiling
 the kernels does not count. A run whose memory is full ends early, and says so. "New" is the share of the nodes touched
@@ -20,16 +20,16 @@ import mccfr_plus
 
 FLAGS = flags.FLAGS
 
-MOST_NEW = 1e-3  # share of new nodes on a tree that has grown
+MOST_NEW = 1e-3  # share of new nodes on a tree that has lazy
 THEIRS = {"outcome": pyspiel.OutcomeSamplingMCCFRSolver, "external": pyspiel.ExternalSamplingMCCFRSolver}
 
 flags.DEFINE_multi_string("games", ["phantom_ttt", "liars_dice(numdice=2)"], "Games that do not fit; none: empty")
 flags.DEFINE_list("schemes", list(THEIRS), "Schemes")
 flags.DEFINE_multi_string(
-    "grown_games", ["dark_hex(num_rows=2,num_cols=3)", "liars_dice"], "Games whose trees grow to the end"
+    "grown_games", ["dark_hex(num_rows=2,num_cols=3)", "liars_dice"], "Games whose trees expand to the end"
 )
 flags.DEFINE_float("seconds", 60.0, "CPU seconds of a cold run")
-flags.DEFINE_float("warm_seconds", 5.0, "CPU seconds of a run on a grown tree")
+flags.DEFINE_float("warm_seconds", 5.0, "CPU seconds of a run on a lazy tree")
 flags.DEFINE_integer("rounds", 5, "How often both are run")
 flags.DEFINE_string("memory", "8GB", "Memory limit of ours")
 
@@ -53,8 +53,8 @@ def our_rate(solver, seconds):
     return (solver.iterations - before) / (time.process_time() - begin)
 
 
-def grown(game, scheme):
-    return mccfr_plus.Solver(game, scheme, "rm", tree="grown", memory=FLAGS.memory)
+def lazy_solver(game, scheme):
+    return mccfr_plus.Solver(game, scheme, "rm", tree="lazy", memory=FLAGS.memory)
 
 
 def row(cells):
@@ -67,7 +67,7 @@ def cold(game, scheme):
     for _ in range(FLAGS.rounds):
         theirs.append(their_rate(THEIRS[scheme](loaded), FLAGS.seconds))
         gc.collect()
-        solver = grown(loaded, scheme)
+        solver = lazy_solver(loaded, scheme)
         ours.append(our_rate(solver, FLAGS.seconds))
         new.append(solver.tree.num_asked / solver.nodes_touched)
         ratios.append(ours[-1] / theirs[-1])
@@ -92,9 +92,9 @@ def cold(game, scheme):
 
 
 def warm(game, scheme):
-    """Prints the medians once the tree has grown."""
+    """Prints the medians once the tree has lazy."""
     loaded = pyspiel.load_game(game)
-    solver, share = grown(loaded, scheme).run(1), 1.0
+    solver, share = lazy_solver(loaded, scheme).run(1), 1.0
     while share > MOST_NEW:
         share = new_share(solver, lambda: solver.run(seconds=FLAGS.warm_seconds))
     other, ratios, ours, theirs, new = THEIRS[scheme](loaded), [], [], [], []
@@ -116,7 +116,7 @@ def new_share(solver, run):
 
 def main(_):
     for scheme in FLAGS.schemes:  # loads the kernels
-        grown("kuhn_poker", scheme).run(100)
+        lazy_solver("kuhn_poker", scheme).run(100)
     heading = ["game", "scheme", "ours, it/s", "C++, it/s", "ratio", "least..most", "new", "infosets"]
     print(f"cold: the first {FLAGS.seconds:g} CPU seconds, medians of {FLAGS.rounds}")
     row(heading)

@@ -13,8 +13,7 @@ import pyspiel
 from absl import app, flags
 
 import mccfr_plus
-from mccfr_plus.evaluation.by_sampling import exploitability_lower_bound
-from mccfr_plus.evaluation.by_sampling import head_to_head
+from mccfr_plus.evaluation.by_sampling import exploitability_lower_bound, head_to_head
 
 FLAGS = flags.FLAGS
 
@@ -46,11 +45,11 @@ def bound(game, policy):
 
 
 def main(_):
-    mccfr_plus.Solver("kuhn_poker", FLAGS.scheme, tree="grown").run(100)  # loads the kernels
+    mccfr_plus.Solver("kuhn_poker", FLAGS.scheme, tree="lazy").run(100)  # loads the kernels
     for name in FLAGS.games:
         game = pyspiel.load_game(name)
         other, iterations = theirs(game)
-        solver = mccfr_plus.Solver(game, FLAGS.scheme, "rm", tree="grown", memory=FLAGS.memory, seed=1)
+        solver = mccfr_plus.Solver(game, FLAGS.scheme, "rm", tree="lazy", memory=FLAGS.memory, seed=1)
         solver.run(seconds=FLAGS.seconds)
         policies = solver.average_policy(), other.average_policy()
         print(f"{name}, {FLAGS.scheme}, {FLAGS.seconds:g} seconds each")

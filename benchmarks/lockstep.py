@@ -1,7 +1,7 @@
 """DREAM, ESCHER or NFSP on a game that is not enumerated: its average policy against uniform play, as it trains.
 
-    python benchmarks/lockstep.py --algorithm=dream --seconds=600
-    python benchmarks/lockstep.py --algorithm=escher --game="dark_hex(num_rows=3,num_cols=3)"
+    python benchmarks/batched.py --algorithm=dream --seconds=600
+    python benchmarks/batched.py --algorithm=escher --game="dark_hex(num_rows=3,num_cols=3)"
 
 After marks of CPU seconds --games are played, half of them in each seat: mean payoff and share of games won, each with
 a 95 % confidence interval (normal; Wilson 1927). At the end, histories/s of sampling alone, with the forward passes of
@@ -20,12 +20,12 @@ import torch
 from absl import app, flags
 
 from mccfr_plus.neural import (
-    LockstepDREAM,
-    LockstepDREAMConfig,
-    LockstepESCHER,
-    LockstepESCHERConfig,
-    LockstepNFSP,
-    LockstepNFSPConfig,
+    BatchedDREAM,
+    BatchedDREAMConfig,
+    BatchedESCHER,
+    BatchedESCHERConfig,
+    BatchedNFSP,
+    BatchedNFSPConfig,
 )
 from mccfr_plus.neural.batched.paths import sample_paths
 
@@ -40,9 +40,9 @@ flags.DEFINE_integer("seed", 1, "Of the run")
 flags.DEFINE_list("set", [], "Fields of the config, as in --set=traversals=1000")
 
 SOLVERS = {
-    "dream": (LockstepDREAM, LockstepDREAMConfig),
-    "escher": (LockstepESCHER, LockstepESCHERConfig),
-    "nfsp": (LockstepNFSP, LockstepNFSPConfig),
+    "dream": (BatchedDREAM, BatchedDREAMConfig),
+    "escher": (BatchedESCHER, BatchedESCHERConfig),
+    "nfsp": (BatchedNFSP, BatchedNFSPConfig),
 }
 
 

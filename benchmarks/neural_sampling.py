@@ -1,4 +1,4 @@
-"""Histories/s of sampling alone: OpenSpiel's Deep CFR (torch), and here by kernels and in lockstep, in turn.
+"""Histories/s of sampling alone: OpenSpiel's Deep CFR (torch), and here by kernels and in batched, in turn.
 
     python benchmarks/neural_sampling.py
 
@@ -15,14 +15,14 @@ import torch
 from absl import app, flags
 
 import mccfr_plus
-from mccfr_plus.neural import DeepCFR, DeepCFRConfig, LockstepDREAM, LockstepDREAMConfig
+from mccfr_plus.neural import BatchedDREAM, BatchedDREAMConfig, DeepCFR, DeepCFRConfig
 from mccfr_plus.neural.batched.paths import sample_paths
 
 FLAGS = flags.FLAGS
 
 flags.DEFINE_string("game", "leduc_poker", "Game")
 flags.DEFINE_integer("rounds", 5, "How often each is measured")
-flags.DEFINE_integer("walks", 1000, "Histories at once, in lockstep")
+flags.DEFINE_integer("traversals", 1000, "Histories at once, in batched")
 
 LAYERS = (64, 64, 64)
 
@@ -64,14 +64,14 @@ def kernels(tree):
     return sample
 
 
-def lockstep(game):
-    solver = LockstepDREAM(game, LockstepDREAMConfig(hidden_layers=LAYERS, layer_norm=True), seed=1)
+def batched(game):
+    solver = BatchedDREAM(game, BatchedDREAMConfig(hidden_layers=LAYERS, layer_norm=True), seed=1)
     solver._prepare()
     solver._trained[:] = 1
     rng = np.random.default_rng(1)
 
     def sample():
-        return sample_paths(solver.game, solver._observer, solver._strategy_of, 0, 0.5, FLAGS.walks, rng).nodes
+        return sample_paths(solver.game, solver._observer, solver._strategy_of, 0, 0.5, FLAGS.traversals, rng).nodes
 
     return sample
 
@@ -79,7 +79,7 @@ def lockstep(game):
 def main(_):
     torch.set_num_threads(1)
     tree = mccfr_plus.compile_game(FLAGS.game)
-    samplers = {"OpenSpiel": theirs(tree.game), "kernels": kernels(tree), "lockstep": lockstep(tree.game)}
+    samplers = {"OpenSpiel": theirs(tree.game), "kernels": kernels(tree), "batched": batched(tree.game)}
     speeds = {name: [] for name in samplers}
     for _ in range(FLAGS.rounds):
         for name, sample in samplers.items():

@@ -1,9 +1,9 @@
-"""What a history costs that pyspiel is asked for: growth as a whole, beside the bare calls from Python that it needs.
+"""What a history costs that pyspiel is asked for: expansion as a whole, beside the bare calls from Python that it needs.
 
     python benchmarks/new_histories.py
     python benchmarks/new_histories.py --games=phantom_ttt --seconds=5
 
-The first column is everything that external sampling does on a tree that grows from nothing: the walk, pyspiel, hashes,
+The first column is everything that external sampling does on a tree that is_lazy from nothing: the traversal, pyspiel, hashes,
 tables and updates, in CPU time per history asked for. The others are calls on the decision nodes of random plays, made
 from a list comprehension, the fastest of three times. (`child` is a copy and a move.)
 """
@@ -19,14 +19,14 @@ import mccfr_plus
 FLAGS = flags.FLAGS
 
 flags.DEFINE_multi_string("games", ["phantom_ttt", "liars_dice(numdice=2)"], "Games")
-flags.DEFINE_float("seconds", 20.0, "CPU seconds of growing")
+flags.DEFINE_float("seconds", 20.0, "CPU seconds of lazy")
 flags.DEFINE_integer("states", 20_000, "States of random plays")
 flags.DEFINE_string("memory", "12GB", "Memory limit")
 
 
-def growing(game):
+def lazy_solver(game):
     """Returns microseconds of CPU time per history asked for, and the share of those among all touched."""
-    solver = mccfr_plus.Solver(game, "external", "rm", tree="grown", memory=FLAGS.memory, seed=1)
+    solver = mccfr_plus.Solver(game, "external", "rm", tree="lazy", memory=FLAGS.memory, seed=1)
     begin = time.process_time()
     while time.process_time() - begin < FLAGS.seconds and not solver.stopped:
         solver.run(seconds=min(1.0, FLAGS.seconds))
@@ -59,7 +59,7 @@ def microseconds(call, states):
 
 
 def main(_):
-    mccfr_plus.Solver("kuhn_poker", "external", tree="grown").run(100)  # loads the kernels
+    mccfr_plus.Solver("kuhn_poker", "external", tree="lazy").run(100)  # loads the kernels
     calls = {
         "child": lambda pairs: [state.child(action) for state, action in pairs],
         "player": lambda pairs: [state.current_player() for state, _ in pairs],
@@ -67,10 +67,10 @@ def main(_):
         "actions": lambda pairs: [state.legal_actions() for state, _ in pairs],
     }
     print("microseconds of CPU time per history")
-    print(f"{'game':<26}{'growing':>9}{'new':>6}" + "".join(f"{name:>9}" for name in calls) + f"{'calls':>9}")
+    print(f"{'game':<26}{'lazy':>9}{'new':>6}" + "".join(f"{name:>9}" for name in calls) + f"{'calls':>9}")
     for name in FLAGS.games:
         game, rng = pyspiel.load_game(name), random.Random(2)
-        cost, share = growing(game)
+        cost, share = lazy_solver(game)
         pairs = [(state, rng.choice(state.legal_actions())) for state in decisions(game)]
         each = [microseconds(call, pairs) for call in calls.values()]
         print(f"{name:<26}{cost:>9.2f}{share:>6.0%}" + "".join(f"{x:>9.2f}" for x in each) + f"{sum(each):>9.2f}")

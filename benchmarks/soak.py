@@ -6,7 +6,7 @@ give the same policy, bit for bit. Peak memory is the system's (`ru_maxrss`) for
 systems only; the uninterrupted run takes about as long again.
 
     python benchmarks/soak.py --minutes=2
-    python benchmarks/soak.py --game="goofspiel(num_cards=6,imp_info=True,points_order=descending)" --tree=grown \
+    python benchmarks/soak.py --game="goofspiel(num_cards=6,imp_info=True,points_order=descending)" --tree=lazy \
         --memory=330MB    # so little that nodes are forgotten all the time
 """
 
@@ -106,7 +106,7 @@ def main(argv):
         parts += [f"--tree={FLAGS.tree}", "--bound_seconds=0"]
         if FLAGS.memory:
             parts.append(f"--memory={FLAGS.memory}")
-        common = [*parts, f"--checkpoint={path}", f"--every={FLAGS.every}", "--quiet"]
+        common = [*parts, f"--checkpoint={path}", f"--checkpoint_interval={FLAGS.every}", "--quiet"]
         memories = list(kill_and_resume(path, common, rng))
         total = iteration_of(path) + 1000
         finish(path, common, total, policy)
@@ -123,7 +123,7 @@ def main(argv):
     first, last = max(memories[:third]), max(memories[-third:])
     checks = {
         "same policy as an uninterrupted run": same,
-        "memory does not grow": last <= _ALLOWED_GROWTH * first,
+        "memory does not expand": last <= _ALLOWED_GROWTH * first,
         "no locks and temporary files left": left == ["policy.npz", "soak.checkpoint"],
     }
     rows = {

@@ -21,7 +21,7 @@ FLAGS = flags.FLAGS
 
 flags.DEFINE_string("game", "liars_dice", "Game")
 flags.DEFINE_list("schemes", ["external", "outcome"], "Schemes")
-flags.DEFINE_list("batches", ["1", "16", "256"], "Walks per gradient and thread")
+flags.DEFINE_list("batches", ["1", "16", "256"], "Traversals per gradient and thread")
 flags.DEFINE_integer("threads", 2, "How many threads")
 flags.DEFINE_float("seconds", 1.0, "Seconds of a run")
 flags.DEFINE_integer("rounds", 7, "How often")

@@ -5,7 +5,7 @@ learning) and without any. The figure is the sum over slots of the variance of
 
 * g: the gradient's entries;
 * r: the sampled counterfactual regrets, r(I, a) = v(I, a) - sum_b x(I, b) v(I, b), which regret matching adds up.
-  How rarely a walk comes to an infoset at all is in it, which no baseline changes;
+  How rarely a traversal comes to an infoset at all is in it, which no baseline changes;
 * v: the sampled values of the whole game under the strategy, <g, x>, one number per player.
 
     python benchmarks/variance.py --game=leduc_poker --iterations=1000000
@@ -17,7 +17,7 @@ from absl import app, flags
 
 import mccfr_plus
 from mccfr_plus.estimators.estimate import estimate, estimate_controlled
-from mccfr_plus.kernels.scratch import begin_gradient, begin_walk
+from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal
 
 FLAGS = flags.FLAGS
 
@@ -30,23 +30,25 @@ flags.DEFINE_integer("seed", 1, "Seed")
 
 
 @numba.njit(error_model="numpy")
-def _moments(samples, parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, sums):
+def _moments(samples, parameters, sampling_weights, baseline, rate, expected, tree, strategy, scratch, player, sums):
     """Adds up values and squares of gradients, regrets and game values; `sums` is ``[6, num_slots]``."""
     for _ in range(samples):
-        begin_gradient(tree, workspace, player)
-        begin_walk(workspace)
+        begin_gradient(tree, scratch, player)
+        begin_traversal(scratch)
         if len(baseline) > 0:
-            estimate_controlled(parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, 0)
+            estimate_controlled(
+                parameters, sampling_weights, baseline, rate, expected, tree, strategy, scratch, player, 0
+            )
         else:
-            estimate(parameters, guide, tree, strategy, workspace, player, 0)
-        gradient, begin = workspace.gradient, tree.infoset_range[player]
-        for position in range(begin, begin + workspace.num_touched[player]):
-            first = workspace.touched[position]["first_slot"]
-            for slot in range(first, first + workspace.touched[position]["num_actions"]):
+            estimate(parameters, sampling_weights, tree, strategy, scratch, player, 0)
+        gradient, begin = scratch.gradient, tree.infoset_range[player]
+        for position in range(begin, begin + scratch.num_touched[player]):
+            first = scratch.touched[position]["first_slot"]
+            for slot in range(first, first + scratch.touched[position]["num_actions"]):
                 sums[0, slot] += gradient[slot]
                 sums[1, slot] += gradient[slot] ** 2
-        for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
-            infoset = workspace.touched[position]
+        for position in range(begin + scratch.num_touched[player] - 1, begin - 1, -1):
+            infoset = scratch.touched[position]
             first = infoset["first_slot"]
             last = first + infoset["num_actions"]
             value = 0.0
@@ -64,18 +66,20 @@ def _moments(samples, parameters, guide, baseline, rate, expected, tree, strateg
 def variances(solver, baselines, baseline):
     """Returns the total variances of gradients, regrets and game values over both players."""
     tree, total = solver.tree, np.zeros((6, solver.tree.num_slots))
-    guide = solver._engine.average if solver.estimator.short_name == "average_strategy" else solver._engine.sampling
+    sampling_weights = (
+        solver._engine.average if solver.estimator.short_name == "average_strategy" else solver._engine.sampling
+    )
     for player in range(tree.num_players):
         _moments(
             FLAGS.samples,
             solver.estimator.parameters(),
-            guide,
+            sampling_weights,
             baselines,
             baseline.rate,
             baseline.backup == "expected",
             tree.arrays,
             solver.current_strategy(),
-            solver._engine.workspaces[0],
+            solver._engine.scratches[0],
             player,
             total,
         )

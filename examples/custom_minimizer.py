@@ -21,7 +21,7 @@ flags.DEFINE_integer("iterations", 100_000, "Number of iterations")
 
 @numba.njit
 def hedge_update(values, strategy, tables, first, last, iteration, parameters):
-    """One information set: regrets grow, the next strategy is proportional to exp(eta * regret)."""
+    """One information set: regrets expand, the next strategy is proportional to exp(eta * regret)."""
     value, best = 0.0, -math.inf
     for slot in range(first, last):
         value += strategy[slot] * values[slot]

@@ -14,7 +14,7 @@ from mccfr_plus.neural import DeepCFR, DeepCFRConfig
 
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "An OpenSpiel game string.")
 _ITERATIONS = flags.DEFINE_integer("iterations", 50, "How many iterations to run.", lower_bound=1)
-_TRAVERSALS = flags.DEFINE_integer("traversals", 500, "Walks per player and iteration.", lower_bound=1)
+_TRAVERSALS = flags.DEFINE_integer("traversals", 500, "Traversals per player and iteration.", lower_bound=1)
 _HIDDEN_LAYERS = flags.DEFINE_list("hidden_layers", ["64", "64"], "Widths of the hidden layers.")
 _TRAIN_STEPS = flags.DEFINE_integer("train_steps", 20, "Steps of Adam per network and iteration.", lower_bound=1)
 _LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-3, "Of Adam.")

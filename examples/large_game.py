@@ -21,7 +21,7 @@ _BOUND_SECONDS = flags.DEFINE_float("bound_seconds", 1.0, "How long to look for 
 _LOOKS = flags.DEFINE_integer("looks", 2, "How many bounds.", lower_bound=1)
 _ESTIMATOR = flags.DEFINE_string("estimator", "outcome", "external, outcome or another that samples.")
 _MEMORY = flags.DEFINE_string("memory", "1GB", "Of the whole process.")
-_THREADS = flags.DEFINE_integer("threads", 1, "In how many threads to walk.", lower_bound=1)
+_THREADS = flags.DEFINE_integer("threads", 1, "In how many threads to traversal.", lower_bound=1)
 _CHECKPOINT = flags.DEFINE_string("checkpoint", None, "Keep the state there, and go on from it if it is there.")
 _PICTURE = flags.DEFINE_string("picture", None, "Draw bound against time there, if matplotlib is installed.")
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable up to when the clock ends it.", lower_bound=0)
@@ -36,7 +36,7 @@ def make_solver():
         seed=_SEED.value,
         memory=_MEMORY.value,
         threads=_THREADS.value,
-        tree="grown",
+        tree="lazy",
     )
 
 

@@ -1,10 +1,10 @@
-"""Solves a game on a Ray cluster: walks, evaluations and a match at the end are made by its workers.
+"""Solves a game on a Ray cluster: traversals, evaluations and a match at the end are made by its workers.
 
 python examples/on_a_cluster.py --game=liars_dice --workers=2 --iterations=20
 python examples/on_a_cluster.py --game=liars_dice --workers=64 --cluster=ray://head:10001
 
-Without a cluster one is started on this machine, for the length of the run. The numbers depend on --seed, --chunks and
---walks, not on how many workers there are. Needs the extra ray: pip install 'mccfr_plus[ray]'.
+Without a cluster one is started on this machine, for the length of the run. The numbers depend on --seed, --num_batches and
+--traversals, not on how many workers there are. Needs the extra ray: pip install 'mccfr_plus[ray]'.
 """
 
 from absl import app, flags
@@ -14,10 +14,10 @@ from mccfr_plus.cluster import Cluster, DistributedEvaluator, DistributedSolver,
 
 _GAME = flags.DEFINE_string("game", "leduc_poker", "An OpenSpiel game string.")
 _CLUSTER = flags.DEFINE_string("cluster", "ray", "ray, HOST:PORT or ray://HOST:PORT.")
-_WORKERS = flags.DEFINE_integer("workers", 2, "How many processes make walks.", lower_bound=1)
+_WORKERS = flags.DEFINE_integer("workers", 2, "How many processes make traversals.", lower_bound=1)
 _OWNERS = flags.DEFINE_integer("owners", 0, "Among how many more the tables are split.", lower_bound=0)
-_CHUNKS = flags.DEFINE_integer("chunks", 8, "Into how many chunks a round's walks are cut.", lower_bound=1)
-_WALKS = flags.DEFINE_integer("walks", 1000, "Walks of a chunk.", lower_bound=1)
+_CHUNKS = flags.DEFINE_integer("chunks", 8, "Into how many chunks a round's traversals are cut.", lower_bound=1)
+_WALKS = flags.DEFINE_integer("traversals", 1000, "Traversals of a chunk.", lower_bound=1)
 _ITERATIONS = flags.DEFINE_integer("iterations", 20, "Each of one round per player.", lower_bound=1)
 _LOOKS = flags.DEFINE_integer("looks", 4, "How often to evaluate.", lower_bound=1)
 _GAMES = flags.DEFINE_integer("games", 1000, "Of the match against a uniform player.", lower_bound=2)
@@ -30,7 +30,7 @@ def main(_):
         DistributedSolver(
             _GAME.value,
             chunks=_CHUNKS.value,
-            walks=_WALKS.value,
+            traversals=_WALKS.value,
             seed=_SEED.value,
             workers=_WORKERS.value,
             owners=_OWNERS.value,

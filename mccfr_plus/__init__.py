@@ -12,20 +12,10 @@ Example:
     >>> solver.run(20_000).exploitability() < 0.05
     True
 
-Where the tree does not fit memory, `Solver` grows it where walks go, policies are `KeyedPolicy`, and
+Where the tree does not fit memory, `Solver` is_lazy it where traversals go, policies are `KeyedPolicy`, and
 `estimate_quality`, `head_to_head` and the bounds of `mccfr_plus.evaluation.by_sampling` take the place of exact evaluation.
 """
 
-from mccfr_plus.evaluation.by_sampling import (
-    Estimate,
-    HeadToHead,
-    Quality,
-    estimate_quality,
-    exploitability_lower_bound,
-    head_to_head,
-    local_best_response,
-    sampled_best_response,
-)
 from mccfr_plus.averages.averaging import PowerAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
 from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
@@ -70,7 +60,17 @@ from mccfr_plus.evaluation import (
     exploitability,
     nash_conv,
 )
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.evaluation.by_sampling import (
+    Estimate,
+    HeadToHead,
+    Quality,
+    estimate_quality,
+    exploitability_lower_bound,
+    head_to_head,
+    local_best_response,
+    sampled_best_response,
+)
+from mccfr_plus.evaluation.zero_sum_value import GameValue, game_value
 from mccfr_plus.minimizers import (
     FTRL,
     OMD,
@@ -83,8 +83,8 @@ from mccfr_plus.minimizers import (
     RegretMatchingPlus,
 )
 from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSampling, play_games
-from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.policies.files import load_policy, save_policy
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.solver import Progress, Solver
 from mccfr_plus.tree import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
-from mccfr_plus.evaluation.zero_sum_value import GameValue, game_value

@@ -103,7 +103,7 @@ BIBLIOGRAPHY: dict[str, str] = {
     "farina2021better": r"""@inproceedings{farina2021better,
   author = {Farina, Gabriele and Kroer, Christian and Sandholm, Tuomas},
   title = {Better Regularization for Sequential Decision Spaces: Fast Convergence Rates for {Nash}, Correlated, and
-    Team Equilibria},
+    ThreadTeam Equilibria},
   booktitle = {Proceedings of the 22nd ACM Conference on Economics and Computation},
   pages = {432},
   year = {2021},

@@ -14,7 +14,7 @@ class BudgetError(GameError, MemoryError):
 
 
 class ConfigError(MccfrPlusError, ValueError):
-    """A parameter, or a combination of parts, that makes no sense."""
+    """A parameter, or a config of parts, that makes no sense."""
 
 
 class PolicyError(MccfrPlusError, ValueError):

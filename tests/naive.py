@@ -1,6 +1,6 @@
 """Slow, obvious twins of everything that the kernels compute, and small random games to compare them on.
 
-A game is a tree of `Node` objects, walked through pyspiel here and not by the package. A strategy is a dictionary from
+A game is a tree of `Node` objects, traversed through pyspiel here and not by the package. A strategy is a dictionary from
 (player, information state) to a list of probabilities in the order of the legal actions. A sequence is ((player,
 information state), index of the action), or None for the empty one.
 """
@@ -77,7 +77,7 @@ def random_game(seed: int, players: int = 2, depth: int = 5, zero_sum: bool = Fa
     fresh = itertools.count(1)
     lines: list[str] = []
 
-    def grow(level: int, own: tuple) -> None:
+    def expand(level: int, own: tuple) -> None:
         draw = rng.random()
         if level == depth or (level > 1 and draw < 0.2):
             payoffs = [round(rng.uniform(-3, 3), 3) for _ in range(players)]
@@ -95,7 +95,7 @@ def random_game(seed: int, players: int = 2, depth: int = 5, zero_sum: bool = Fa
             body = " ".join(f'"c{i}" {w / 64:.10f}' for i, w in enumerate(weights))
             lines.append(f'c "" {number} "c{number}" {{ {body} }} 0')
             for _ in weights:
-                grow(level + 1, own)
+                expand(level + 1, own)
         else:
             player = rng.randrange(players)
             seen = (player, own[player], rng.randrange(2))
@@ -107,12 +107,12 @@ def random_game(seed: int, players: int = 2, depth: int = 5, zero_sum: bool = Fa
             lines.append(f'p "" {player + 1} {number} "I{number}" {{ {body} }} 0')
             for action in range(count):
                 mine = (*own[player], (number, action))
-                grow(level + 1, (*own[:player], mine, *own[player + 1 :]))
+                expand(level + 1, (*own[:player], mine, *own[player + 1 :]))
 
     while len(lines) < 8 or not any(key[0] == 0 for key in numbers):
         lines.clear()
         numbers.clear()
-        grow(0, ((),) * players)
+        expand(0, ((),) * players)
     names = " ".join(f'"P{p}"' for p in range(players))
     return pyspiel.load_efg_game(f'EFG 2 R "random {seed}" {{ {names} }}\n' + "\n".join(lines) + "\n")
 
@@ -397,7 +397,7 @@ def all_outcomes(sample):
 
 @dataclass
 class Sample:
-    """What one walk finds."""
+    """What one traversal finds."""
 
     gradient: dict
     touched: list  # infosets of the player, in the order of first visit
@@ -507,8 +507,8 @@ def _sample_outcome(root: Node, player: int, strategy: dict, draws, epsilon: flo
     return found
 
 
-def own_walk(root: Node, player: int, strategy: dict, all_own: bool, draws) -> tuple[list, int]:
-    """Returns (infoset, weight) for the visits of the walk that serves the average alone, and the nodes it visits."""
+def own_traversal(root: Node, player: int, strategy: dict, all_own: bool, draws) -> tuple[list, int]:
+    """Returns (infoset, weight) for the visits of the traversal that serves the average alone, and the nodes it visits."""
     visits: list = []
     nodes = 0
 
@@ -663,7 +663,7 @@ class SampledCfr(Cfr):
             return
         visits = found.visits
         if self.players != 2:
-            visits, nodes = own_walk(
+            visits, nodes = own_traversal(
                 self.root, player, self.strategy, self.scheme not in ("outcome", "balanced"), self.draws
             )
             self.nodes += nodes

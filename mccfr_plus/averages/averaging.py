@@ -1,22 +1,22 @@
 """Average strategies: weights per iteration, and the kernels that add the current strategy up.
 
-In iteration t every sequence's sum grows, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): own reach times
+In iteration t every sequence's sum is_lazy, in expectation, by w_t * c(I) * reach_i(I) * x(I, a): own reach times
 strategy times the iteration's weight, and a factor c(I) that does not change over time and so drops out when an
 infoset's sums are normalized. That is the average in sequence form, which is what regret bounds speak of, also for
 minimizers that work on whole sequences (FTRL, OMD). How it comes about:
 
-* exactly, for all of the player's sequences in every iteration (`Way.EXACT`), O(all sequences);
-* exactly, on demand (`Way.LAZY`), O(touched). A strategy changes only where it is touched, so that all that reached an
+* exactly, for all of the player's sequences in every iteration (`AverageMethod.EXACT`), O(all sequences);
+* exactly, on demand (`AverageMethod.LAZY`), O(touched). A strategy changes only where it is touched, so that all that reached an
   infoset since it was last touched was played there in the same way. The sum of a sequence is also what has reached
   the infosets behind it; an infoset takes what its parent's sum has gained since last time and distributes it by its
   strategy, before that changes. What is still above is pushed down when the average is asked for;
-* at the own infosets that a walk touched, where that depends on chance alone (`TOUCHED`);
-* at infosets that a walk visited on-policy: their own reach is the probability of the visit (`VISITS`; Lanctot et al.
+* at the own infosets that a traversal touched, where that depends on chance alone (`TOUCHED`);
+* at infosets that a traversal visited on-policy: their own reach is the probability of the visit (`VISITS`; Lanctot et al.
   2009, appendix A.1, "stochastically-weighted averaging"). At opponents this is right for two players only: with
   more, the visits also depend on the third player's changing strategy, which is the bias of OpenSpiel's SIMPLE;
-* by a walk of its own (`OWN_WALK`): the other players act uniformly at random whatever their strategies, so that the
-  average is right for any number of players, at the price of one more sampled walk. OpenSpiel's FULL has the same
-  expectation and walks the whole tree;
+* by a traversal of its own (`OWN_TRAVERSAL`): the other players act uniformly at random whatever their strategies, so that the
+  average is right for any number of players, at the price of one more sampled traversal. OpenSpiel's FULL has the same
+  expectation and traversals the whole tree;
 * at touched own infosets, by their current reach for all iterations since they were last touched (`OPTIMISTIC`; Lanctot
   et al. 2009, appendix A.1, "optimistic averaging"): biased, as reach has changed meanwhile.
 """
@@ -28,16 +28,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import Way
+from mccfr_plus.estimators.base import AverageMethod
 from mccfr_plus.estimators.draws import draw_action, draw_outcome, draw_uniform
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import head_of
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.expansion import grow
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, push, refresh_reach
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.expansion import expand
 
-_EXACT, _TOUCHED, _VISITS, _OWN_WALK, _LAZY, _OPTIMISTIC, _NONE, _CUSTOM = (int(w) for w in Way)
+_EXACT, _TOUCHED, _VISITS, _OWN_WALK, _LAZY, _OPTIMISTIC, _NONE, _CUSTOM = (int(w) for w in AverageMethod)
 
 METHODS = ("auto", "exact", "lazy", "stochastic", "sampled", "optimistic", "last")
 
@@ -53,12 +53,12 @@ class PowerAverage:
     * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
     * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
     * ``"sampled"``: the same, but what counts is the opponent's action that was drawn: the empirical distribution of
-      play. After k iterations of `external(once=True)` on a matrix game, it mixes at most k actions (Grigoriadis,
+      play. After k iterations of `external(sample_per_infoset=True)` on a matrix game, it mixes at most k actions (Grigoriadis,
       Khachiyan 1995). Two players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: no average: the last strategy. It need not converge.
 
-    A subclass may bring a ``kernel(tree, strategy, average, workspace, player, weight)`` of its own. It is called once
+    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)`` of its own. It is called once
     per gradient, before the player's strategy changes, and adds to ``average[slot]``; see `accumulate`.
 
     Args:
@@ -135,39 +135,39 @@ def last() -> PowerAverage:
 
 
 @inline_kernel
-def accumulate(way, tree, strategy, average, workspace, player, weight, all_own):
-    """Adds the current strategies to the sums of the average, once per gradient, in the way `Way` names.
+def accumulate(way, tree, strategy, average, scratch, player, weight, all_own):
+    """Adds the current strategies to the sums of the average, once per gradient, in the way `AverageMethod` names.
 
-    Returns whether it did: a walk of its own cannot go on where the tree cannot grow, and then nothing is added.
+    Returns whether it did: a traversal of its own cannot go on where the tree cannot expand, and then nothing is added.
 
     Args:
-        way: A value of `Way`.
+        way: A value of `AverageMethod`.
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
         average: ``[num_slots + num_players]`` float64, the sums; at the end, those of the empty sequences: the weight
             of all iterations so far. Modified in place.
-        workspace: `Workspace`, as the estimator left it. Modified in place.
+        scratch: `Scratch`, as the estimator left it. Modified in place.
         player: The player whose gradient was estimated.
         weight: Weight of this iteration; 0 where this was added before, which then changes nothing.
-        all_own: For `OWN_WALK`, whether to visit all own actions, by their reach, instead of drawing one.
+        all_own: For `OWN_TRAVERSAL`, whether to visit all own actions, by their reach, instead of drawing one.
     """
     if way == _OWN_WALK:
-        if not own_walk(tree, strategy, workspace, player, all_own):
+        if not own_traversal(tree, strategy, scratch, player, all_own):
             return False
-        add_visits(strategy, average, workspace, weight)
+        add_visits(strategy, average, scratch, weight)
     average[at(tree.slot_range[-1] + player)] += weight
-    marks = workspace.seen
+    marks = scratch.seen
     if way == _LAZY:
         begin = tree.infoset_range[player]
-        for position in range(begin, begin + workspace.num_touched[player]):
-            infoset = workspace.touched[at(position)]
+        for position in range(begin, begin + scratch.num_touched[player]):
+            infoset = scratch.touched[at(position)]
             settle(infoset["first_slot"], infoset["num_actions"], infoset["parent_slot"], strategy, average, marks)
     elif way == _EXACT:
-        refresh_reach(tree, strategy, workspace, player)
+        refresh_reach(tree, strategy, scratch, player)
         for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-            average[at(slot)] += weight * workspace.reach[at(slot)]
+            average[at(slot)] += weight * scratch.reach[at(slot)]
     elif way in (_TOUCHED, _OPTIMISTIC):
-        _add_touched(tree, strategy, average, workspace, player, weight, way == _OPTIMISTIC)
+        _add_touched(tree, strategy, average, scratch, player, weight, way == _OPTIMISTIC)
     return True
 
 
@@ -212,9 +212,9 @@ def settled(infosets, strategy, average, marks, sums):
 
 
 @inline_kernel
-def add_visits(strategy, average, workspace, weight):
-    """Adds strategies, or the actions drawn, at the infosets that a walk listed. `average` is modified in place."""
-    add_listed(strategy, average, workspace.visits, workspace.counts[NUM_VISITS], weight)
+def add_visits(strategy, average, scratch, weight):
+    """Adds strategies, or the actions drawn, at the infosets that a traversal listed. `average` is modified in place."""
+    add_listed(strategy, average, scratch.visits, scratch.counts[NUM_VISITS], weight)
 
 
 @inline_kernel
@@ -230,48 +230,48 @@ def add_listed(strategy, average, visits, num_visits, weight):
 
 
 @kernel
-def _add_touched(tree, strategy, average, workspace, player, weight, since_last):
+def _add_touched(tree, strategy, average, scratch, player, weight, since_last):
     """Adds reach times strategy at the player's touched infosets, for this iteration or for all since the last time.
 
-    `average` and `workspace` are modified in place.
+    `average` and `scratch` are modified in place.
     """
-    reach, total = workspace.reach, average[tree.slot_range[-1] + player]
+    reach, total = scratch.reach, average[tree.slot_range[-1] + player]
     begin = tree.infoset_range[player]
-    for position in range(begin, begin + workspace.num_touched[player]):
-        infoset = workspace.touched[position]
+    for position in range(begin, begin + scratch.num_touched[player]):
+        infoset = scratch.touched[position]
         first = infoset["first_slot"]
         above = reach[infoset["parent_slot"]]
         scale = weight
         if since_last:
-            scale = total - workspace.seen[first]["seen"]
-            workspace.seen[first]["seen"] = total
+            scale = total - scratch.seen[first]["seen"]
+            scratch.seen[first]["seen"] = total
         for slot in range(first, first + infoset["num_actions"]):
             reach[slot] = above * strategy[slot]
             average[slot] += scale * reach[slot]
 
 
 @kernel
-def own_walk(tree, strategy, workspace, player, all_own):
-    """Lists the player's infosets in `workspace.visits`, in expectation by own reach alone. Modified in place.
+def own_traversal(tree, strategy, scratch, player, all_own):
+    """Lists the player's infosets in `scratch.visits`, in expectation by own reach alone. Modified in place.
 
     Chance is drawn on-policy and other players uniformly, neither of which changes over time. Own actions are drawn
     on-policy, or all visited that have positive reach, with that reach as weight. Returns whether it was finished; if
-    not, the tree could not grow.
+    not, the tree could not expand.
     """
-    nodes, stack, rng = tree.nodes, workspace.stack, workspace.rng
+    nodes, stack, rng = tree.nodes, scratch.stack, scratch.rng
     pending, num_visits, nodes_touched = 0, 0, 0
-    node, reach, thread = 0, 1.0, workspace.counts[THREAD]
+    node, reach, thread = 0, 1.0, scratch.counts[THREAD]
     while True:
         kind, count = head_of(nodes, node)
         if count == 0 and kind != TERMINAL:  # nobody was here before
-            if grow(tree.growth, node, thread):
+            if expand(tree.expansion, node, thread):
                 continue
             return False
         nodes_touched += 1
         record = nodes[node]
         child, payload = record["first_child"], record["payload"]
         if kind == player:
-            note_visit(workspace, num_visits, payload, count, reach)
+            note_visit(scratch, num_visits, payload, count, reach)
             num_visits += 1
             if all_own:
                 for action in range(count):
@@ -293,6 +293,6 @@ def own_walk(tree, strategy, workspace, player, all_own):
             node, reach = stack[pending]["node"], stack[pending]["weight"]
         else:
             break
-    workspace.counts[NUM_VISITS] = num_visits
-    workspace.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[NUM_VISITS] = num_visits
+    scratch.counts[NODES_TOUCHED] += nodes_touched
     return True

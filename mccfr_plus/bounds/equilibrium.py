@@ -28,7 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mccfr_plus.bounds.regret import Weights
-from mccfr_plus.estimators.base import Scheme, Way
+from mccfr_plus.estimators.base import AverageMethod, Scheme
 from mccfr_plus.minimizers.base import Rule
 from mccfr_plus.solver.solver import Solver
 
@@ -57,7 +57,7 @@ def nash_conv_claim(solver: Solver) -> NashConvClaim:
         return _nothing("the game has imperfect recall")
     if tree.num_players != 2 or not tree.is_constant_sum:
         return _nothing("regrets bound NashConv in two-player constant-sum games only")
-    if solver.way not in (Way.EXACT, Way.LAZY):
+    if solver.average_method not in (AverageMethod.EXACT, AverageMethod.LAZY):
         return _nothing("the average strategy is sampled or biased, and NashConv is not linear")
     if not solver.alternating:
         return NashConvClaim(True, True, 0.0, "nash_conv is the sum of the average regrets")

@@ -51,7 +51,6 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.solver import registry as parts
 from mccfr_plus.averages.averaging import PowerAverage
 from mccfr_plus.bounds.dilated import dilated_bound
 from mccfr_plus.bounds.exploration import largest_payoff, outcome_delta
@@ -75,6 +74,7 @@ from mccfr_plus.estimators.base import Scheme
 from mccfr_plus.minimizers import Minimizer, linear
 from mccfr_plus.minimizers.base import Rule
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
+from mccfr_plus.solver import registry as parts
 from mccfr_plus.tree.game_tree import GameTree
 
 _CUT_AT_ZERO = (Rule.REGRET_MATCHING_PLUS, Rule.PREDICTIVE_PLUS)
@@ -121,7 +121,7 @@ class Weights:
         if gamma == 1:
             squares = (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
             return cls((iterations + 1) / 2, squares, iterations)
-        # t^gamma grows, so that its sum is above the integral from 0 to T, and its squares' sum below it plus the last.
+        # t^gamma is_lazy, so that its sum is above the integral from 0 to T, and its squares' sum below it plus the last.
         return cls(iterations / (gamma + 1), min(iterations / (2 * gamma + 1) + 1, iterations), iterations)
 
 
@@ -254,13 +254,13 @@ def _find(
     scale, assumption = _scale(tree, player, estimator)
     size, theorems = _size(tree, player)
     theorems = [_LOCAL_THEOREM[minimizer.rule], *theorems]
-    growth = math.sqrt(weights.iterations if minimizer.rule in _CUT_AT_ZERO else weights.squares)
+    expansion = math.sqrt(weights.iterations if minimizer.rule in _CUT_AT_ZERO else weights.squares)
     factor = 2.0 if minimizer.rule in _PREDICTIVE else 1.0
     if minimizer.rule in (Rule.HEDGE, Rule.DILATED):
         total = iterations * _exponential(tree, player, iterations, estimator, minimizer, scale)
         theorems = theorems[:1]
     else:
-        total = factor * scale * size * math.sqrt(_most_actions(tree, player)) * growth
+        total = factor * scale * size * math.sqrt(_most_actions(tree, player)) * expansion
     assumptions, probability = ["perfect recall"], 1.0
     if estimator.scheme != Scheme.FULL:
         deviation, name = _deviation(tree, player, scale, weights, p)
@@ -309,7 +309,7 @@ def _scale(tree: GameTree, player: int, estimator: Estimator) -> tuple[float, st
     if delta is None:
         return float(tree.payoff_range[player]), "others and chance drawn on-policy or all visited"
     reason = f"others and chance drawn on-policy, delta = {delta:.3g}"
-    if not estimator.walks_all_own:  # one action has an estimate, the others have 0
+    if not estimator.visits_all_own:  # one action has an estimate, the others have 0
         return largest_payoff(tree, player) / delta, reason
     payoffs = tree.arrays.payoffs[:, player]
     return float(payoffs.max(initial=0.0) - payoffs.min(initial=0.0)) / delta, reason

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.kernels import own_reach
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.game_tree import GameTree
 
 

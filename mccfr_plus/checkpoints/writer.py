@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mccfr_plus.solver import saved_state as checkpoint
-from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.checkpoints.file import check_writable
+from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.solver import saved_state as checkpoint
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -33,7 +33,7 @@ class Checkpoints(Protocol):
         """Returns the header of a checkpoint; an error if it is not of the solver's run."""
 
 
-class Keeper:
+class CheckpointWriter:
     """Writes a solver's checkpoint when it is due, and at the end of a ``with`` block, whatever ends it.
 
     A write that fails within the run is a logged warning, and is tried again when the next one is due; one that fails
@@ -55,7 +55,7 @@ class Keeper:
     ):
         is_number = isinstance(every, int | float | np.number) and not isinstance(every, bool)
         if not is_number or not 0 < every < math.inf:
-            raise ConfigError(f"checkpoint_every={every!r}: must be a positive number of seconds.")
+            raise ConfigError(f"checkpoint_interval={every!r}: must be a positive number of seconds.")
         self._solver, self._every, self._path = solver, float(every), path
         self._checkpoints = checkpoints
         self._claim: Claim | None = None
@@ -110,7 +110,7 @@ class Keeper:
                 self._every,
             )
 
-    def __enter__(self) -> Keeper:
+    def __enter__(self) -> CheckpointWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -13,92 +13,92 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pyspiel
 
-from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.averages.averaging import PowerAverage, accumulate, add_visits
 from mccfr_plus.averages.averaging import exact as exact_average
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import Line, Report, fail
 from mccfr_plus.checks.sampler import sample_gradient
 from mccfr_plus.checks.script import plain
 from mccfr_plus.checks.statistics import t_limit
-from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Estimator, Guide, Way
+from mccfr_plus.estimators import AverageMethod, Estimator, SamplingWeights
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.loop import max_visits
-from mccfr_plus.minimizers import RegretMatching
-from mccfr_plus.solver.registry import average_of, estimator_of
+from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.kernels.scratch import begin_traversal, new_scratch
+from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.registry import average_of, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.kernels.scratch import begin_walk, new_workspace
 
-_VISITS = int(Way.VISITS)
+_VISITS = int(AverageMethod.VISITS)
 _WEIGHTS = np.array([1.0, 3.0])  # of the two strategies: whoever forgets the weight is seen
 _BATCHES = 200
 _LENGTH, _SHORT_LENGTH = 100, 10  # iterations of a batch; for kernels that are called from Python
 _LAZY_ITERATIONS = 200
 _REACH = (
-    "own reach times strategy: an infoset's sums must grow by the player's own reach of it, or be visited with that "
+    "own reach times strategy: an infoset's sums must expand by the player's own reach of it, or be visited with that "
     "probability, times `weight`, times what does not change over time"
 )
 
 
 @kernel
 def replay(
-    parameters, guide, baseline, tree, strategies, weights, average, workspace, way, visit_mode, all_own,
+    parameters, sampling_weights, baseline, tree, strategies, weights, average, scratch, way, visit_mode, all_own,
     all_players, length, sums,
 ):  # fmt: skip
     """Plays two strategies in turn and adds them up; `sums` gets one row per batch.
 
     Args:
         parameters: The estimator's.
-        guide: See `Guide`.
+        sampling_weights: See `SamplingWeights`.
         baseline: ``[num_players, num_nodes]`` float64, the values of histories, or no rows. Modified in place.
         tree: `TreeArrays`.
         strategies: ``[2, num_slots]``.
         weights: ``[2]``.
         average: ``[num_slots + num_players]`` float64. Modified in place.
-        workspace: `Workspace`. Modified in place.
-        way: A value of `Way`.
+        scratch: `Scratch`. Modified in place.
+        way: A value of `AverageMethod`.
         visit_mode: How to list visits.
         all_own: See `accumulate`.
-        all_players: Whether one walk serves all players.
+        all_players: Whether one traversal serves all players.
         length: Iterations in a batch.
         sums: ``[num_batches, num_slots]``, an output.
     """
-    tree, workspace = borrow(tree), borrow(workspace)
+    tree, scratch = no_refcount(tree), no_refcount(scratch)
     for batch in range(len(sums)):
         for slot in range(len(average)):
             average[slot] = 0.0
-        for slot in range(len(workspace.mark)):
-            workspace.mark[slot]["seen"] = 0.0
+        for slot in range(len(scratch.mark)):
+            scratch.mark[slot]["seen"] = 0.0
         for step in range(length):
             strategy, weight = strategies[step % 2], weights[step % 2]
             for player in range(len(tree.slot_range) - 1):
-                workspace.reach_valid[player] = 0
+                scratch.reach_valid[player] = 0
             for player in range(len(tree.slot_range) - 1):
                 if player == 0 or not all_players:
                     sample_gradient(
                         parameters,
-                        guide,
+                        sampling_weights,
                         baseline,
                         0.0,
                         False,
                         tree,
                         strategy,
-                        workspace,
+                        scratch,
                         player,
                         all_players,
                         1,
                         visit_mode,
                     )
                 else:
-                    begin_walk(workspace)
+                    begin_traversal(scratch)
                 if way == _VISITS:
-                    add_visits(strategy, average, workspace, weight)
-                accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
+                    add_visits(strategy, average, scratch, weight)
+                accumulate(way, tree, strategy, average, scratch, player, weight, all_own)
         for slot in range(sums.shape[1]):
             sums[batch, slot] = average[slot]
 
@@ -145,16 +145,16 @@ def check_average(
         trees = trees[:2]  # it is for two players
     lines, bias = [], 0.0
     for tree in trees:
-        combination = Combination(sampling, RegretMatching(), average, None, 1, not sampling.updates_all_players)
-        combination.check_parts()
-        combination.check_game(tree)
-        way = combination.way(tree)
-        if way == Way.NONE:
+        config = SolverConfig(sampling, RegretMatching(), average, None, 1, not sampling.updates_all_players)
+        config.check_parts()
+        config.check_game(tree)
+        way = config.average_method(tree)
+        if way == AverageMethod.NONE:
             lines.append(Line("no average", name_of(tree), "the last strategy is played: nothing is added up"))
-        elif way == Way.LAZY:
+        elif way == AverageMethod.LAZY:
             lines.append(_compare_with_exact(average, sampling, tree, seed))
         else:
-            line, away = _Replay(average, sampling, combination, tree, seed).compare(claim)
+            line, away = _Replay(average, sampling, config, tree, seed).compare(claim)
             lines.append(line)
             bias = max(bias, away)
     return Report(f"{average!r} with {sampling!r}", tuple(lines), {"bias": bias})
@@ -164,7 +164,9 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
     """Compares with the sum of what a solver plays, and with a solver that has the exact average."""
     lazy = Solver(tree, estimator, "rm", average, alternating=False, seed=seed)
     solvers = [lazy]
-    if estimator.guide != Guide.AVERAGE:  # which samples by sums that a lazy average has not brought up to date
+    if (
+        estimator.sampling_weights != SamplingWeights.AVERAGE
+    ):  # which samples by sums that a lazy average has not brought up to date
         solvers.append(Solver(tree, estimator, "rm", exact_average(average.gamma), alternating=False, seed=seed))
     sums, first, worst = np.zeros(tree.num_slots), tree.arrays.infosets["first_slot"], 0.0
     uniform = tree.uniform_strategy()
@@ -196,33 +198,31 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
 class _Replay:
     """Two strategies, played in turn, and what an average makes of them."""
 
-    def __init__(
-        self, average: PowerAverage, estimator: Estimator, combination: Combination, tree: GameTree, seed: int
-    ):
-        self._average, self._estimator, self._tree, self._way = average, estimator, tree, combination.way(tree)
+    def __init__(self, average: PowerAverage, estimator: Estimator, config: SolverConfig, tree: GameTree, seed: int):
+        self._average, self._estimator, self._tree, self._way = average, estimator, tree, config.average_method(tree)
         rng = np.random.default_rng(seed)
         self._strategies = np.stack([random_strategy(tree, rng) for _ in range(2)])
         self._sums = np.zeros((_BATCHES, tree.num_slots))
-        self._mode = combination.visit_mode(tree)
+        self._mode = config.visit_mode(tree)
         self._length = _LENGTH if average.kernel is None else _SHORT_LENGTH
         self._run(rng)
 
     def _run(self, rng: np.random.Generator) -> None:
         tree, estimator, nodes = self._tree, self._estimator, self._tree.arrays.nodes
         sums = np.zeros(tree.num_slots + tree.num_players)
-        guides = {Guide.AVERAGE: sums, Guide.REGRETS: rng.normal(size=tree.num_slots)}
-        guides[Guide.SAMPLING] = random_strategy(tree, rng)
+        sampling_weights_of = {SamplingWeights.AVERAGE: sums, SamplingWeights.REGRETS: rng.normal(size=tree.num_slots)}
+        sampling_weights_of[SamplingWeights.SAMPLING] = random_strategy(tree, rng)
         room = sum(
-            max_visits(nodes, player, own, estimator.walks_all_chance, estimator.walks_all_own)
+            max_visits(nodes, player, own, estimator.visits_all_chance, estimator.visits_all_own)
             for player in range(tree.num_players)
             for own in (True, False)
         )
-        workspace = new_workspace(
+        scratch = new_scratch(
             tree.arrays,
             tree.shape,
             rng.integers(0, 2**64, size=1, dtype=np.uint64),
             max_visits=int(room),
-            once=estimator.draws_once,
+            sample_per_infoset=estimator.samples_per_infoset,
             frames=estimator.keeps_values,
         )
         values = np.zeros((tree.num_players, tree.num_nodes) if estimator.keeps_values else (0, 0))
@@ -231,9 +231,9 @@ class _Replay:
         before = self._strategies.copy()
         with announce_compilation(run), np.errstate(all="ignore"):
             run(
-                estimator.parameters(), guides.get(estimator.guide, np.zeros(0)), values, arrays,
-                self._strategies, _WEIGHTS, sums, workspace, int(self._way), self._mode,
-                estimator.walks_all_own, estimator.updates_all_players, self._length, self._sums,
+                estimator.parameters(), sampling_weights_of.get(estimator.sampling_weights, np.zeros(0)), values, arrays,
+                self._strategies, _WEIGHTS, sums, scratch, int(self._way), self._mode,
+                estimator.visits_all_own, estimator.updates_all_players, self._length, self._sums,
             )  # fmt: skip
         changed = np.flatnonzero((before != self._strategies).any(axis=0))
         if len(changed):
@@ -260,7 +260,7 @@ class _Replay:
         scores[~varies] = np.where(bias[~varies] > 1e-10, np.inf, 0.0)
         limit = t_limit(int(varies.sum()), _BATCHES - 1)
         iterations = _BATCHES * self._length
-        compared = f"{name_of(tree)}, {Way(self._way).name}, {iterations:,} iterations"
+        compared = f"{name_of(tree)}, {AverageMethod(self._way).name}, {iterations:,} iterations"
         if not claims_unbiased:
             return Line("bias", compared, f"probabilities are off by up to {bias.max():.3g}"), float(bias.max())
         if not scores.max() < limit:
@@ -309,8 +309,8 @@ def _replay_with(average: PowerAverage) -> Callable:
     if own is None:
         return replay
 
-    def own_accumulate(way, tree, strategy, average, workspace, player, weight, all_own):
-        own(tree, strategy, average, workspace, int(player), float(weight))
+    def own_accumulate(way, tree, strategy, average, scratch, player, weight, all_own):
+        own(tree, strategy, average, scratch, int(player), float(weight))
 
-    compiled: dict[Callable, Callable] = {f: f for f in (sample_gradient, begin_walk, add_visits, borrow)}
+    compiled: dict[Callable, Callable] = {f: f for f in (sample_gradient, begin_traversal, add_visits, no_refcount)}
     return plain(replay, {accumulate: own_accumulate, **compiled})

@@ -8,7 +8,7 @@
 | optimistic forms | log(n) / eta_T + L^2 sum of eta_t | Rakhlin, Sridharan 2013: guesses are off by L at most |
 
 The guess m_t of predictive rules is the last r, so that |r_t - m_t| <= 2 L sqrt(n). Discounted rules have bounds on
-weighted regrets; what they play is checked for its growth instead, as is OMD with a step size that changes.
+weighted regrets; what they play is checked for its expansion instead, as is OMD with a step size that changes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Whether an estimator is unbiased and keeps its contract.
 
-1. Every random outcome of a walk on tiny games, with its probability: the mean is the exact gradient to rounding.
+1. Every random outcome of a traversal on tiny games, with its probability: the mean is the exact gradient to rounding.
 2. The same on relabelled games: actions, outcomes and infosets in another order.
-3. After every one of these walks, and after compiled ones, the contract of `Estimator` holds.
-4. Means of many compiled walks on a larger game, by z-tests.
+3. After every one of these traversals, and after compiled ones, the contract of `Estimator` holds.
+4. Means of many compiled traversals on a larger game, by z-tests.
 5. The same random state gives the same bits.
 """
 
@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyspiel
 
-from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.checks.contract import Frozen, check_walk
 from mccfr_plus.checks.exact import exact_gradient
 from mccfr_plus.checks.games import name_of, tiny_trees, tree_of_name
@@ -27,20 +26,21 @@ from mccfr_plus.checks.script import DrawsDirectly, Script, all_outcomes
 from mccfr_plus.checks.statistics import FALSE_ALARM, z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
-from mccfr_plus.solver.registry import baseline_of, estimator_of
+from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.solver.registry import baseline_of, estimator_of
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 
 SMALLER_GAME, LARGER_GAME = "kuhn_poker", "leduc_poker"  # of the z-tests: power, and something to be wrong about
 
 _TOLERANCE = 1e-10
-_MAX_OUTCOMES = 800  # of a walk; a game on which it has more is left to sampling
+_MAX_OUTCOMES = 800  # of a traversal; a game on which it has more is left to sampling
 _SECONDS = 2.0  # of sampling, unless the number of samples is given
 _ENOUGH = 1_000  # samples that are not 0, from which a normal limit says something about a slot
 _SIGNS = 16
 _UNBIASED = (
-    "the weight of what a walk adds: payoff times the reach of the others, divided by the probability with which "
-    "the walk came here (every draw that is not on-policy needs its 1 / probability)"
+    "the weight of what a traversal adds: payoff times the reach of the others, divided by the probability with which "
+    "the traversal came here (every draw that is not on-policy needs its 1 / probability)"
 )
 
 
@@ -59,12 +59,12 @@ def check_estimator(
     Args:
         estimator: An estimator or its short name.
         baseline: Control variates to check it with; see `Solver`.
-        batch: How many walks make one gradient.
+        batch: How many traversals make one gradient.
         games: On which games: all outcomes are gone through where there are few enough, and the smallest and the
             largest are sampled. None: four tiny ones, and Kuhn and Leduc poker for the z-tests.
         samples: How many gradients to sample per player and game; None: for about two seconds a game, so that their
             number depends on the machine.
-        seed: Of strategies, guides and draws.
+        seed: Of strategies, sampling_weights_of and draws.
         exact: Whether to go through all random outcomes; it is done in plain Python.
 
     Returns:
@@ -184,8 +184,8 @@ class _Check:
     def _walks(self, sampler: Sampler, player: int, script: Script) -> Iterator[tuple[float, np.ndarray]]:
         frozen = Frozen(sampler)
 
-        def walk() -> np.ndarray:
-            counts, touched = sampler.workspace.counts.copy(), sampler.workspace.touched.copy()
+        def traversal() -> np.ndarray:
+            counts, touched = sampler.scratch.counts.copy(), sampler.scratch.touched.copy()
             try:
                 sampler.estimate(player)
             except (IndexError, ZeroDivisionError, OverflowError) as error:
@@ -195,31 +195,31 @@ class _Check:
                     "elsewhere, or go on with infinity",
                     tree=sampler.tree,
                     player=player,
-                    look_at="indices into the workspace and the tree, and divisions",
+                    look_at="indices into the scratch and the tree, and divisions",
                 )
             check_walk(sampler, player, counts, touched)
             frozen.check()
             return sampler.found(player)
 
-        yield from all_outcomes(script, walk)
+        yield from all_outcomes(script, traversal)
 
     # --- compiled ---
 
     def compiled_contract(self, tree: GameTree) -> None:
-        """Checks what compiled walks leave behind."""
-        walks = 0
+        """Checks what compiled traversals leave behind."""
+        traversals = 0
         for zeros in (0.0, 0.4):
             sampler = self.sampler(tree, zeros)
             frozen = Frozen(sampler)
             for _ in range(10):
                 for player in range(tree.num_players):
-                    counts, touched = sampler.workspace.counts.copy(), sampler.workspace.touched.copy()
+                    counts, touched = sampler.scratch.counts.copy(), sampler.scratch.touched.copy()
                     with announce_compilation(sampler._sample):
                         sampler.estimate(player)
                     check_walk(sampler, player, counts, touched)
-                    walks += 1
+                    traversals += 1
             frozen.check()
-        self.note("contract", f"{name_of(tree)}, {walks} compiled walks", "kept")
+        self.note("contract", f"{name_of(tree)}, {traversals} compiled traversals", "kept")
 
     def same_bits(self, tree: GameTree) -> None:
         """Checks that the same random state gives the same bits."""
@@ -229,7 +229,7 @@ class _Check:
                 self.estimator,
                 "gives different bits from the same random state",
                 tree=tree,
-                look_at="draws from anywhere but `workspace.rng`, and entries that are read before they are written",
+                look_at="draws from anywhere but `scratch.rng`, and entries that are read before they are written",
             )
         self.note("same seed, same bits", name_of(tree), "yes")
 
@@ -283,7 +283,7 @@ class _Check:
         many = (hits >= _ENOUGH) & ~is_constant
         z = np.zeros(len(mean))
         # An event that was not seen has a probability of up to log(1 / false alarm) / count; what it would add is of
-        # the size of a payoff. Control variates are small in nearly all walks, and large in one of a million.
+        # the size of a payoff. Control variates are small in nearly all traversals, and large in one of a million.
         unseen = -math.log(FALSE_ALARM) / count * float(np.abs(tree.arrays.payoffs).max())
         away = np.abs(mean - expected)
         slack = 0.0 if self.baseline is None else unseen

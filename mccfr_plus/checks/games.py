@@ -87,7 +87,7 @@ def deep_text(levels: int = 5) -> str:
     numbers: dict[tuple, int] = {}
     fresh, lines = itertools.count(1), []
 
-    def grow(level: int, own: tuple[str, str]) -> None:
+    def expand(level: int, own: tuple[str, str]) -> None:
         if level == levels:
             payoff = payoffs.uniform(-2, 2)
             lines.append(f't "" {next(fresh)} "" {{ {payoff:.6f} {-payoff:.6f} }}')
@@ -98,9 +98,9 @@ def deep_text(levels: int = 5) -> str:
         lines.append(f'p "" {player + 1} {number} "I{number}" {{ "a" "b" }} 0')
         for action in "ab":
             mine = own[player] + action
-            grow(level + 1, (mine, own[1]) if player == 0 else (own[0], mine))
+            expand(level + 1, (mine, own[1]) if player == 0 else (own[0], mine))
 
-    grow(0, ("", ""))
+    expand(0, ("", ""))
     return 'EFG 2 R "deep" { "P0" "P1" }\n' + "\n".join(lines) + "\n"
 
 
@@ -130,7 +130,7 @@ def tree_of_name(name: str) -> GameTree:
 
 
 def tiny_trees() -> list[GameTree]:
-    """Returns games on which all random outcomes of most walks can be gone through."""
+    """Returns games on which all random outcomes of most traversals can be gone through."""
     return [tree_of_name("kuhn_poker"), *(tree_of_text(text) for text in (SPANS, THREE, ALONE))]
 
 

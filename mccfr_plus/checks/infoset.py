@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.games import three_infosets_text, tree_of_text
 from mccfr_plus.checks.report import fail
 from mccfr_plus.checks.script import plain
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.full import full_gradient
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import begin_gradient, new_scratch, refresh_reach
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.base import Rule
 from mccfr_plus.minimizers.backward_pass import minimize
-from mccfr_plus.kernels.scratch import begin_gradient, new_workspace, refresh_reach
+from mccfr_plus.minimizers.base import Rule
 
 SENTINEL = 7.25  # stands in everything that belongs to the other infosets
 
@@ -24,7 +24,7 @@ _MIDDLE = 1  # the infoset that is updated
 
 
 @kernel
-def play_rounds(tree, strategy, tables, workspace, parameters, values, against, begun, history, earned):
+def play_rounds(tree, strategy, tables, scratch, parameters, values, against, begun, history, earned):
     """Plays rounds at the middle infoset: values come, the minimizer answers.
 
     All arrays but `tree` are modified in place.
@@ -33,7 +33,7 @@ def play_rounds(tree, strategy, tables, workspace, parameters, values, against, 
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
         tables: The minimizer's.
-        workspace: `Workspace`.
+        scratch: `Scratch`.
         parameters: The minimizer's.
         values: ``[num_rounds, num_actions]``.
         against: Whether an adversary makes them: 0 for the action that is played most, 1 for all others.
@@ -41,7 +41,7 @@ def play_rounds(tree, strategy, tables, workspace, parameters, values, against, 
         history: ``[num_rounds, num_actions]``, an output: the strategy after each round.
         earned: ``[num_rounds]``, an output: what the strategy before it earned in each round.
     """
-    tree, workspace = borrow(tree), borrow(workspace)
+    tree, scratch = no_refcount(tree), no_refcount(scratch)
     record = tree.infosets[1]
     first, count = record["first_slot"], record["num_actions"]
     for turn in range(len(values)):
@@ -52,16 +52,16 @@ def play_rounds(tree, strategy, tables, workspace, parameters, values, against, 
                 if strategy[first + action] > strategy[first + most]:
                     most = action
             values[turn, most] = 0.0
-        begin_gradient(tree, workspace, 0)
+        begin_gradient(tree, scratch, 0)
         for action in range(count):
-            workspace.gradient[first + action] = values[turn, action]
+            scratch.gradient[first + action] = values[turn, action]
             earned[turn] += strategy[first + action] * values[turn, action]
-        touched = workspace.touched[0]
+        touched = scratch.touched[0]
         touched["first_slot"] = first
         touched["num_actions"] = count
         touched["parent_slot"] = record["parent_slot"]
-        workspace.num_touched[0] = 1
-        minimize(tree, strategy, tables, workspace, 0, begun + turn + 1, parameters)
+        scratch.num_touched[0] = 1
+        minimize(tree, strategy, tables, scratch, 0, begun + turn + 1, parameters)
         for action in range(count):
             history[turn, action] = strategy[first + action]
 
@@ -78,8 +78,8 @@ class SingleInfoset:
         tree = tree_of_text(three_infosets_text(num_actions))
         self.tree, self.minimizer, self.num_actions = tree, minimizer, num_actions
         self.slots = tree.slots(_MIDDLE)
-        self.workspace = new_workspace(tree.arrays, tree.shape, np.zeros(1, np.uint64))
-        self.workspace.gradient[:] = SENTINEL
+        self.scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
+        self.scratch.gradient[:] = SENTINEL
         self.parameters = minimizer.parameters()
         self.tables = minimizer.tables(tree)
         self._others = np.ones(tree.num_slots, bool)
@@ -103,7 +103,7 @@ class SingleInfoset:
         values, history, earned = np.array(values, np.float64), np.zeros(values.shape), np.zeros(len(values))
         with announce_compilation(self._play), np.errstate(all="ignore"):
             self._play(
-                self.tree.arrays, self.strategy, self.tables, self.workspace, self.parameters, values, against,
+                self.tree.arrays, self.strategy, self.tables, self.scratch, self.parameters, values, against,
                 self.rounds, history, earned,
             )  # fmt: skip
         self.rounds += len(values)
@@ -112,7 +112,7 @@ class SingleInfoset:
         return values, history, earned
 
     def _check_outside(self) -> None:
-        gradient = self.workspace.gradient[: self.tree.num_slots]
+        gradient = self.scratch.gradient[: self.tree.num_slots]
         places = {"strategy": self.strategy, "values": gradient}
         places |= {f"tables[{row}]": self.tables[row] for row in range(len(self.tables))}
         for name, array in places.items():
@@ -157,7 +157,7 @@ class SingleInfoset:
                 self.minimizer, "keeps NaN or infinity in its tables", tree=self.tree, player=0, slot=self.slots.start,
                 found=own, look_at="what is added to `tables[:, first:last]`",
             )  # fmt: skip
-        returned = self.workspace.gradient[self.tree.num_slots]
+        returned = self.scratch.gradient[self.tree.num_slots]
         if not np.isfinite(returned):
             fail(
                 self.minimizer, "returns NaN or infinity", tree=self.tree, player=0, slot=self.slots.start,
@@ -185,12 +185,12 @@ def with_minimizer(driver: Callable, minimizer: Minimizer) -> Callable:
             raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
         return driver
 
-    def minimize_from_python(tree, strategy, tables, workspace, player, iteration, parameters):
-        gradient, begin = workspace.gradient, int(tree.infoset_range[player])
-        for infoset in workspace.touched[begin : begin + int(workspace.num_touched[player])][::-1].tolist():
+    def minimize_from_python(tree, strategy, tables, scratch, player, iteration, parameters):
+        gradient, begin = scratch.gradient, int(tree.infoset_range[player])
+        for infoset in scratch.touched[begin : begin + int(scratch.num_touched[player])][::-1].tolist():
             first, count, parent = infoset
             gradient[parent] += update(gradient, strategy, tables, first, first + count, iteration, parameters)
-        workspace.reach_valid[player] = 0
+        scratch.reach_valid[player] = 0
 
-    compiled: dict[Callable, Callable] = {f: f for f in (begin_gradient, full_gradient, refresh_reach, borrow)}
+    compiled: dict[Callable, Callable] = {f: f for f in (begin_gradient, full_gradient, refresh_reach, no_refcount)}
     return plain(driver, {minimize: minimize_from_python, **compiled})

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.bounds import Bound, bound_of
 from mccfr_plus.checks.games import deep_text, name_of, tree_of_name, tree_of_text
 from mccfr_plus.checks.infoset import SingleInfoset, with_minimizer
@@ -22,15 +20,17 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.full import full_gradient
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.kernels.scratch import begin_gradient, new_scratch, refresh_reach
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.backward_pass import minimize
 from mccfr_plus.solver.registry import average_of, minimizer_of
-from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.kernels.scratch import begin_gradient, new_workspace, refresh_reach
 
 _SHORT, _GROWTH = 1_000, 16
-_SHARE_OF_ROOT = 2.0  # growth may be this many times that of a square root: noise, and starts that are too good
+_SHARE_OF_ROOT = 2.0  # expansion may be this many times that of a square root: noise, and starts that are too good
 _ITERATIONS, _FRACTION = 1_000, 0.25
 _ROUNDING = 1e-6  # rules with large steps answer a difference in the last bit with a million times as much
 
@@ -161,8 +161,8 @@ def _check_regret(
         allowed = _SHARE_OF_ROOT * np.sqrt(_GROWTH) * max(short, root)
         if not long <= allowed:
             fail(
-                minimizer, f"has regret that grows as fast as time does, against {name}", **place,
-                expected=f"at most {allowed:.6g} after {rounds:,} rounds: {short:.6g} after {_SHORT:,}, and growth as "
+                minimizer, f"has regret that is_lazy as fast as time does, against {name}", **place,
+                expected=f"at most {allowed:.6g} after {rounds:,} rounds: {short:.6g} after {_SHORT:,}, and expansion as "
                 "a square root", found=long,
                 look_at="the sign of the regrets, the step size, and whether the strategy is the next one",
             )  # fmt: skip
@@ -173,7 +173,7 @@ def _check_regret(
 
 
 @kernel
-def minimize_of_game(tree, strategy, tables, average, workspace, parameters, gamma, begun, iterations):
+def minimize_of_game(tree, strategy, tables, average, scratch, parameters, gamma, begun, iterations):
     """Runs iterations with exact gradients, players in turn, and adds their strategies up. All modified in place.
 
     Args:
@@ -181,22 +181,22 @@ def minimize_of_game(tree, strategy, tables, average, workspace, parameters, gam
         strategy: ``[num_slots]``.
         tables: The minimizer's.
         average: ``[num_slots]``.
-        workspace: `Workspace`.
+        scratch: `Scratch`.
         parameters: The minimizer's.
         gamma: Iteration t has weight t^gamma.
         begun: Iterations before these.
         iterations: How many.
     """
-    tree, workspace = borrow(tree), borrow(workspace)
+    tree, scratch = no_refcount(tree), no_refcount(scratch)
     for iteration in range(begun + 1, begun + iterations + 1):
         weight = float(iteration) ** gamma
         for player in range(len(tree.slot_range) - 1):
-            begin_gradient(tree, workspace, player)
-            full_gradient(tree, strategy, workspace, player)
-            refresh_reach(tree, strategy, workspace, player)
+            begin_gradient(tree, scratch, player)
+            full_gradient(tree, strategy, scratch, player)
+            refresh_reach(tree, strategy, scratch, player)
             for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-                average[slot] += weight * workspace.reach[slot]
-            minimize(tree, strategy, tables, workspace, player, iteration, parameters)
+                average[slot] += weight * scratch.reach[slot]
+            minimize(tree, strategy, tables, scratch, player, iteration, parameters)
 
 
 class _Run:
@@ -205,7 +205,7 @@ class _Run:
     def __init__(self, minimizer: Minimizer, tree: GameTree):
         self._tree, self._gamma = tree, float(average_of(None, minimizer).gamma)
         self._tables, self._parameters = minimizer.tables(tree), minimizer.parameters()
-        self._workspace = new_workspace(tree.arrays, tree.shape, np.zeros(1, np.uint64))
+        self._workspace = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
         self._average = np.zeros(tree.num_slots)
         self._begun = 0
         self._run: Callable = with_minimizer(minimize_of_game, minimizer)

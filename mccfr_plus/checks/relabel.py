@@ -25,7 +25,7 @@ class Relabelling(NamedTuple):
 def relabelled(tree: GameTree, rng: np.random.Generator) -> Relabelling:
     """Returns a game with actions at every infoset, and outcomes at every chance node, in a random other order.
 
-    Infosets are numbered by the first visit of a depth-first walk, so that their order changes too.
+    Infosets are numbered by the first visit of a depth-first traversal, so that their order changes too.
 
     Args:
         tree: The game.

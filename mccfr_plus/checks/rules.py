@@ -236,7 +236,7 @@ def _same_bits(left: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _compare_trees(game: PyspielGame, tree: GameTree) -> None:
-    """Raises CheckError if the tree differs from that of a walk through pyspiel."""
+    """Raises CheckError if the tree differs from that of a traversal through pyspiel."""
     look_at = "texts of fields, which must differ where values do, and overridden methods of the game and its states"
     try:
         other = build_tree(game, record(game, Budget(game, 2 * tree.num_nodes + 1, 1 << 40), progress=False))

@@ -7,92 +7,114 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.averages.averaging import stochastic
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.script import Script, plain, scripted_draws
-from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import ConfigError, PolicyError
-from mccfr_plus.estimators import Baseline, Estimator, Guide
+from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
 from mccfr_plus.estimators.base import Scheme
 from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.loop import max_visits
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal, mean_of_traversals, new_scratch
 from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.kernels.scratch import begin_gradient, begin_walk, mean_of_walks, new_workspace
 
-RUBBISH = 1e12  # stands in the gradient before every walk: whoever adds to it without `touch` is seen
+RUBBISH = 1e12  # stands in the gradient before every traversal: whoever adds to it without `touch` is seen
 
 _NOBODY = -9
 
 
 @kernel
 def sample_gradient(
-    parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, all_players, batch, visit_mode
+    parameters,
+    sampling_weights,
+    baseline,
+    rate,
+    expected,
+    tree,
+    strategy,
+    scratch,
+    player,
+    all_players,
+    batch,
+    visit_mode,
 ):
-    """Estimates a gradient as the loop does. `baseline` and `workspace` are modified in place.
+    """Estimates a gradient as the loop does. `baseline` and `scratch` are modified in place.
 
     Args:
         parameters: See `Estimator.parameters`.
-        guide: See `Guide`.
+        sampling_weights: See `SamplingWeights`.
         baseline: ``[num_players, num_nodes]`` float64, or no rows.
         rate: Of the baselines.
         expected: Whether they move towards expected values.
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
-        workspace: `Workspace`.
-        player: For whom; 0 if the walk serves all players.
+        scratch: `Scratch`.
+        player: For whom; 0 if the traversal serves all players.
         all_players: Whether it does.
-        batch: How many walks make one gradient.
+        batch: How many traversals make one gradient.
         visit_mode: How to list visits.
     """
     first, last = player, player + 1
     if all_players:
         first, last = 0, len(tree.slot_range) - 1
     for other in range(first, last):
-        begin_gradient(tree, workspace, other)
+        begin_gradient(tree, scratch, other)
     for _ in range(batch):
-        begin_walk(workspace)
+        begin_traversal(scratch)
         if len(baseline) > 0:
             estimate_controlled(
-                parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, visit_mode
+                parameters, sampling_weights, baseline, rate, expected, tree, strategy, scratch, player, visit_mode
             )
         else:
-            estimate(parameters, guide, tree, strategy, workspace, player, visit_mode)
+            estimate(parameters, sampling_weights, tree, strategy, scratch, player, visit_mode)
     if batch > 1:
         for other in range(first, last):
-            mean_of_walks(workspace, tree, other, batch)
+            mean_of_traversals(scratch, tree, other, batch)
 
 
 @kernel
 def add_samples(
-    count, parameters, guide, baseline, rate, expected, tree, strategy, workspace, player, walker, all_players, batch,
+    count, parameters, sampling_weights, baseline, rate, expected, tree, strategy, scratch, player, traverser, all_players, batch,
     mode, signs, moments, projected,
 ):  # fmt: skip
     """Adds up gradients, their squares, how often they were not 0, and projections of them.
 
-    `baseline`, `workspace`, `moments` (``[3, num_slots + num_players]``) and `projected` (``[2, num_signs]``) are
+    `baseline`, `scratch`, `moments` (``[3, num_slots + num_players]``) and `projected` (``[2, num_signs]``) are
     modified in place; `signs` is ``[num_slots + num_players, num_signs]``.
     """
-    tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
+    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
     empty = tree.slot_range[-1] + player
     sums = np.zeros(signs.shape[1])
     for _ in range(count):
         sample_gradient(
-            parameters, guide, baseline, rate, expected, tree, strategy, workspace, walker, all_players, batch, mode
+            parameters,
+            sampling_weights,
+            baseline,
+            rate,
+            expected,
+            tree,
+            strategy,
+            scratch,
+            traverser,
+            all_players,
+            batch,
+            mode,
         )
         for column in range(len(sums)):
             sums[column] = 0.0
         begin = tree.infoset_range[player]
-        for position in range(begin, begin + workspace.num_touched[player] + 1):
+        for position in range(begin, begin + scratch.num_touched[player] + 1):
             first, last = empty, empty + 1
-            if position < begin + workspace.num_touched[player]:
-                first = workspace.touched[position]["first_slot"]
-                last = first + workspace.touched[position]["num_actions"]
+            if position < begin + scratch.num_touched[player]:
+                first = scratch.touched[position]["first_slot"]
+                last = first + scratch.touched[position]["num_actions"]
             for slot in range(first, last):
-                entry = workspace.gradient[slot]
+                entry = scratch.gradient[slot]
                 if entry != 0.0:
                     moments[0, slot] += entry
                     moments[1, slot] += entry * entry
@@ -105,14 +127,14 @@ def add_samples(
 
 
 class Sampler:
-    """An estimator on a tree, with a workspace that starts full of rubbish.
+    """An estimator on a tree, with a scratch that starts full of rubbish.
 
     Args:
         tree: The game.
         estimator: The estimator.
         baseline: Its control variates, or None.
-        batch: How many walks make one gradient.
-        rng: Where strategies, guides and baselines come from. Modified in place.
+        batch: How many traversals make one gradient.
+        rng: Where strategies, sampling_weights_of and baselines come from. Modified in place.
         zeros: Share of actions that the strategies do not play.
         script: Run as plain Python and draw what the script says; None: compiled.
     """
@@ -131,44 +153,44 @@ class Sampler:
         self.tree, self.estimator, self.baseline, self.batch = tree, estimator, baseline, batch
         self.all_players = estimator.updates_all_players
         parts = (estimator, RegretMatching(), stochastic(), baseline, batch, not self.all_players)
-        self._combination = Combination(*parts)
-        self._combination.check_parts()
-        self._combination.check_game(tree)
+        self._config = SolverConfig(*parts)
+        self._config.check_parts()
+        self._config.check_game(tree)
         self.arrays = tree.arrays_with_leaves if estimator.needs_leaves else tree.arrays
         self.parameters = estimator.parameters()
         self.strategy = random_strategy(tree, rng, zeros)
-        self.guide = self._guide(rng)
+        self.sampling_weights = self._guide(rng)
         shape = (tree.num_players, tree.num_nodes) if baseline is not None else (0, 0)
         self.first_baselines = rng.normal(size=shape)  # unbiased whatever they are
         self.baselines = self.first_baselines.copy()
         self._moves = (0.0, False)  # rate, and whether towards expected values
         if baseline is not None:
             self._moves = (float(baseline.rate), baseline.backup == "expected")
-        self.visit_mode = self._combination.visit_mode(tree)
+        self.visit_mode = self._config.visit_mode(tree)
         state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
-        self.workspace = new_workspace(
+        self.scratch = new_scratch(
             tree.arrays,
             tree.shape,
             state,
             max_visits=self._room(),
-            once=estimator.draws_once,
+            sample_per_infoset=estimator.samples_per_infoset,
             frames=baseline is not None,
         )
         self._sample, self._add = drivers_of(estimator, script)
 
     def _guide(self, rng: np.random.Generator) -> np.ndarray:
-        tree, kind = self.tree, self.estimator.guide
-        if kind == Guide.SAMPLING:
+        tree, kind = self.tree, self.estimator.sampling_weights
+        if kind == SamplingWeights.SAMPLING:
             try:
-                return self._combination.sampling_strategy(tree, strategy_of)
+                return self._config.sampling_strategy(tree, strategy_of)
             except (ConfigError, PolicyError):  # the policy of another game: any will do
                 return random_strategy(tree, rng)
-        size = tree.num_slots + (tree.num_players if kind == Guide.AVERAGE else 0)
+        size = tree.num_slots + (tree.num_players if kind == SamplingWeights.AVERAGE else 0)
         # Of all magnitudes, so that all branches of a rule that looks at them are taken.
-        random = 10.0 ** rng.uniform(-2, 8 if kind == Guide.AVERAGE else 3, size)
-        if kind == Guide.AVERAGE:
+        random = 10.0 ** rng.uniform(-2, 8 if kind == SamplingWeights.AVERAGE else 3, size)
+        if kind == SamplingWeights.AVERAGE:
             return np.where(rng.random(size) < 0.2, 0.0, random)
-        if kind == Guide.REGRETS:
+        if kind == SamplingWeights.REGRETS:
             return random * rng.choice([-1.0, 1.0], size)
         return np.zeros(0)
 
@@ -177,45 +199,45 @@ class Sampler:
         nodes, estimator = self.tree.arrays.nodes, self.estimator
         if self.all_players:
             return int(max_visits(nodes, _NOBODY, False, False, False))
-        chance, own = estimator.walks_all_chance, estimator.walks_all_own
+        chance, own = estimator.visits_all_chance, estimator.visits_all_own
         return int(max(max_visits(nodes, p, False, chance, own) for p in range(self.tree.num_players)))
 
     def estimate(self, player: int) -> np.ndarray:
-        """Returns the workspace's gradient, not a copy, after it was filled with rubbish and estimated anew."""
-        workspace = self.workspace
-        workspace.gradient[:] = RUBBISH
-        workspace.reach_valid[:] = 0
+        """Returns the scratch's gradient, not a copy, after it was filled with rubbish and estimated anew."""
+        scratch = self.scratch
+        scratch.gradient[:] = RUBBISH
+        scratch.reach_valid[:] = 0
         self.baselines[:] = self.first_baselines
-        walker = 0 if self.all_players else player
+        traverser = 0 if self.all_players else player
         if self.all_players:  # as if it had been somebody else's turn: all are begun anew
-            workspace.num_touched[:] = 0
+            scratch.num_touched[:] = 0
         with np.errstate(all="ignore"):
             self._sample(
-                self.parameters, self.guide, self.baselines, *self._moves, self.arrays, self.strategy, workspace,
-                walker, self.all_players, self.batch, self.visit_mode,
+                self.parameters, self.sampling_weights, self.baselines, *self._moves, self.arrays, self.strategy, scratch,
+                traverser, self.all_players, self.batch, self.visit_mode,
             )  # fmt: skip
-        return workspace.gradient
+        return scratch.gradient
 
     def found(self, player: int) -> np.ndarray:
         """Returns the last gradient, ``[num_slots + num_players]``: 0 where nothing was touched."""
         gradient, empty = np.zeros(self.tree.num_slots + self.tree.num_players), self.tree.num_slots + player
         for touched in self.touched(player):
             slots = slice(touched["first_slot"], touched["first_slot"] + touched["num_actions"])
-            gradient[slots] = self.workspace.gradient[slots]
-        gradient[empty] = self.workspace.gradient[empty]
+            gradient[slots] = self.scratch.gradient[slots]
+        gradient[empty] = self.scratch.gradient[empty]
         return gradient
 
     def touched(self, player: int) -> np.ndarray:
-        """Returns what the last walk listed for a player."""
+        """Returns what the last traversal listed for a player."""
         begin = self.arrays.infoset_range[player]
-        return self.workspace.touched[begin : begin + self.workspace.num_touched[player]]
+        return self.scratch.touched[begin : begin + self.scratch.num_touched[player]]
 
     def add(self, player: int, count: int, signs: np.ndarray, moments: np.ndarray, projected: np.ndarray) -> None:
         """Adds up `count` gradients; see `add_samples`."""
-        self.workspace.reach_valid[:] = 0
+        self.scratch.reach_valid[:] = 0
         self._add(
-            count, self.parameters, self.guide, self.baselines, *self._moves, self.arrays, self.strategy,
-            self.workspace, player, 0 if self.all_players else player, self.all_players, self.batch, self.visit_mode,
+            count, self.parameters, self.sampling_weights, self.baselines, *self._moves, self.arrays, self.strategy,
+            self.scratch, player, 0 if self.all_players else player, self.all_players, self.batch, self.visit_mode,
             signs, moments, projected,
         )  # fmt: skip
 
@@ -239,8 +261,8 @@ def drivers_of(estimator: Estimator, script: Script | None = None) -> tuple[Call
     if own is not None and script is not None:
         own = plain(own, scripted_draws(script))
 
-    def without_visits(parameters, guide, tree, strategy, workspace, player, visit_mode):
-        own(parameters, guide, tree, strategy, workspace, int(player))
+    def without_visits(parameters, sampling_weights, tree, strategy, scratch, player, visit_mode):
+        own(parameters, sampling_weights, tree, strategy, scratch, int(player))
 
     if script is not None:
         replacements = scripted_draws(script) | ({} if own is None else {estimate: without_visits})
@@ -248,6 +270,6 @@ def drivers_of(estimator: Estimator, script: Script | None = None) -> tuple[Call
         return sample, sample
     if own is None:
         return sample_gradient, add_samples
-    compiled: dict[Callable, Callable] = {f: f for f in (begin_gradient, begin_walk, mean_of_walks)}
-    replacements = {estimate: without_visits, borrow: borrow, **compiled}
+    compiled: dict[Callable, Callable] = {f: f for f in (begin_gradient, begin_traversal, mean_of_traversals)}
+    replacements = {estimate: without_visits, no_refcount: no_refcount, **compiled}
     return plain(sample_gradient, replacements), plain(add_samples, replacements)

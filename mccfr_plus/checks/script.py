@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from mccfr_plus.kernels import random_numbers as rng
 from mccfr_plus.estimators import draws
+from mccfr_plus.kernels import random_numbers as rng
 
 
 class DrawsDirectly(Exception):
@@ -66,13 +66,13 @@ def all_outcomes(script: Script, run: Callable[[], Any]) -> Iterator[tuple[float
 
     Args:
         script: The one that the kernels inside `run` ask.
-        run: Does one walk.
+        run: Does one traversal.
     """
     script.choices = []
     while True:
         script.begin()
         result = run()
-        del script.choices[len(script.chances) :]  # a shorter walk than the last one
+        del script.choices[len(script.chances) :]  # a shorter traversal than the last one
         yield script.probability, result
         if not script.advance():
             return

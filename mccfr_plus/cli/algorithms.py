@@ -21,14 +21,14 @@ NEURAL = {
     "dream": "DREAM",
     "escher": "ESCHER",
     "nfsp": "NFSP",
-    "lockstep_deep_cfr": "LockstepDeepCFR",
-    "lockstep_dream": "LockstepDREAM",
-    "lockstep_escher": "LockstepESCHER",
-    "lockstep_nfsp": "LockstepNFSP",
+    "batched_deep_cfr": "BatchedDeepCFR",
+    "batched_dream": "BatchedDREAM",
+    "batched_escher": "BatchedESCHER",
+    "batched_nfsp": "BatchedNFSP",
 }
 
 # Those that ask pyspiel for everything, and compile no tree.
-WITHOUT_TREE = ("lockstep_deep_cfr", "lockstep_dream", "lockstep_escher", "lockstep_nfsp")
+WITHOUT_TREE = ("batched_deep_cfr", "batched_dream", "batched_escher", "batched_nfsp")
 
 DISTRIBUTED = "Distributed"  # what the classes' names begin with that sample on a cluster
 
@@ -83,17 +83,17 @@ def algorithm_of(values: Any, claim: Claim | None) -> str:
     for name, instead in _OF_TABLES.items():
         if values[name].present and not (name == "bound_seconds" and algorithm in WITHOUT_TREE):
             raise UsageError(_does_not_go(f"--{name}", algorithm, instead))
-    if values.tree == "grown":
-        raise UsageError(_does_not_go("--tree=grown", algorithm, "it grows no tree"))
+    if values.tree == "lazy":
+        raise UsageError(_does_not_go("--tree=lazy", algorithm, "it is_lazy no tree"))
     if algorithm in WITHOUT_TREE and values.cluster is not None:
         others = [name for name in NEURAL if name not in WITHOUT_TREE]
         raise UsageError(
             f"--cluster with --algorithm={algorithm}: it asks pyspiel in this process. Leave it out, or give one of "
             f"--algorithm={', '.join(others)}."
         )
-    if algorithm in WITHOUT_TREE and values["until"].present:
+    if algorithm in WITHOUT_TREE and values["target_exploitability"].present:
         raise UsageError(
-            f"--until is an exploitability, and --algorithm={algorithm} cannot compute one: give "
+            f"--target_exploitability is an exploitability, and --algorithm={algorithm} cannot compute one: give "
             "--iterations or --seconds."
         )
     return algorithm

@@ -7,10 +7,10 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.experiments import benchmark
 from mccfr_plus.cli import output, trees
 from mccfr_plus.cli.command import Command
 from mccfr_plus.cli.flag_kinds import Count, Names, Positive
+from mccfr_plus.experiments import benchmark
 
 _UNIT = "iterations per second"
 

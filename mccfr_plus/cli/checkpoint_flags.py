@@ -1,4 +1,4 @@
-"""``--checkpoint``, ``--every`` and ``--resume`` of `mccfr-plus solve`."""
+"""``--checkpoint``, ``--checkpoint_interval`` and ``--resume`` of `mccfr-plus solve`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.solver import registry as parts
-from mccfr_plus.solver.saved_state import describe, read_header, shown
 from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli.choice import Specs
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.flag_kinds import Duration, Text, define_switch
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.estimators import Baseline
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.saved_state import describe, read_header, shown
 from mccfr_plus.tree.game import load_game
 
 DEFAULT_EVERY = 60.0
@@ -28,7 +28,7 @@ def define(values: flags.FlagValues) -> None:
     meaning = "Keep the state of the run there, so that --resume can go on after a kill."
     flags.DEFINE(Text("FILE"), "checkpoint", None, meaning, values)
     meaning = "How often the checkpoint is written, as in 90s, 5m or 2h. Default: 60s."
-    flags.DEFINE(Duration(), "every", None, meaning, values)
+    flags.DEFINE(Duration(), "checkpoint_interval", None, meaning, values)
     define_switch(values, "resume", False, "Go on from --checkpoint. Limits are those of the whole run.")
 
 
@@ -40,7 +40,10 @@ def claim_of(values: Any) -> Claim | None:
         CheckpointError: If there is nothing to resume, something that would be overwritten, or another run at work.
     """
     if values.checkpoint is None:
-        for flag, given in (("--resume", values.resume), ("--every", values.every is not None)):
+        for flag, given in (
+            ("--resume", values.resume),
+            ("--checkpoint_interval", values.checkpoint_interval is not None),
+        ):
             if given:
                 raise UsageError(f"{flag} is about a checkpoint: give its file by --checkpoint=FILE too.")
         return None
@@ -91,7 +94,7 @@ def header_to_resume(claim: Claim, game: str, values: Any, baseline: Baseline | 
     if values["thread_mode"].present:
         given["thread_mode"] = values.thread_mode if header["threads"] > 1 else None
     if values["tree"].present and values.tree != "auto":
-        header["tree"] = "compiled" if header["sizes"] is None else "grown"
+        header["tree"] = "compiled" if header["sizes"] is None else "lazy"
         given["tree"] = values.tree
     for name, value in given.items():
         complain_if_different(claim, name, shown(header[name]), shown(value))

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mccfr_plus.solver import registry as parts
 from mccfr_plus.averages.averaging import PowerAverage
-from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, ExternalSampling
 from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.solver import DETERMINISTIC
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.interval import as_text
@@ -31,11 +31,11 @@ _FULL_MAX_NODES = 10_000_000
 _MINIMIZER_OF_FULL = "prm+"
 
 
-# An iteration of external sampling on a tree that grows asks pyspiel for each new history: at its 1e5 per second and
+# An iteration of external sampling on a tree that is_lazy asks pyspiel for each new history: at its 1e5 per second and
 # core, about a second. Outcome sampling learns from thousands of plays in that time.
 EXTERNAL_MAX_NODES = 1e5
 
-_ENDLESS_NODES = 1e9  # hours of a walk on a tree that grows
+_ENDLESS_NODES = 1e9  # hours of a traversal on a tree that is_lazy
 _PROBE_SECONDS = 0.5
 
 
@@ -60,10 +60,10 @@ class Specs(NamedTuple):
         if self.estimator is not None:
             estimator = parts.estimator_of(self.estimator)
             together = thread_mode == DETERMINISTIC
-            combination = Combination(
+            config = SolverConfig(
                 estimator, minimizer, averaging, baseline, batch, bool(alternating), threads, together
             )
-            combination.check_parts()
+            config.check_parts()
 
 
 class Choice(NamedTuple):
@@ -100,18 +100,18 @@ def choose(tree: GameTree, specs: Specs) -> Choice:
 
 
 def choose_for_growth(game: str, specs: Specs) -> Choice:
-    """Returns the parts of the command line, the missing ones chosen for a game whose tree grows."""
+    """Returns the parts of the command line, the missing ones chosen for a game whose tree is_lazy."""
     estimator, why = specs.estimator, "named on the command line"
     averaging_spec = specs.averaging
     if estimator is None:
         size = estimate_size(game, seconds=_PROBE_SECONDS, seed=0)
-        walk = max(interval.log10 for interval in size.external)
-        is_short = size.is_complete and walk <= math.log10(EXTERNAL_MAX_NODES)
+        traversal = max(interval.log10 for interval in size.external)
+        is_short = size.is_complete and traversal <= math.log10(EXTERNAL_MAX_NODES)
         estimator = "external" if is_short and size.perfect_recall else "outcome"
-        why = f"the tree grows where walks go, and one of external sampling would visit {as_text(walk)} histories"
+        why = f"the tree is_lazy where traversals go, and one of external sampling would visit {as_text(traversal)} histories"
         if not size.perfect_recall:
             averaging_spec = averaging_spec or "stochastic"
-            why = "the tree grows, players forget (imperfect recall), and no other parts play such games"
+            why = "the tree is_lazy, players forget (imperfect recall), and no other parts play such games"
     elif isinstance(parts.estimator_of(estimator), ExternalSampling):
         _refuse_endless_walk(game)
     minimizer = parts.minimizer_of(specs.minimizer or "rm")
@@ -122,12 +122,12 @@ def choose_for_growth(game: str, specs: Specs) -> Choice:
 
 
 def _refuse_endless_walk(game: str) -> None:
-    """Raises ConfigError if not even one walk of external sampling would end."""
+    """Raises ConfigError if not even one traversal of external sampling would end."""
     size = estimate_size(game, seconds=_PROBE_SECONDS, seed=0)
-    walk = max(interval.low for interval in size.external)
-    if walk > math.log10(_ENDLESS_NODES):
+    traversal = max(interval.low for interval in size.external)
+    if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(
-            f"one walk of external sampling on {game} would visit at least {as_text(walk)} histories, and the tree "
+            f"one traversal of external sampling on {game} would visit at least {as_text(traversal)} histories, and the tree "
             "does not fit memory: use --estimator=outcome, which plays single games."
         )
 

@@ -16,9 +16,9 @@ from mccfr_plus.cli.flag_kinds import Count, Names, Positive, Text, define_switc
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
+from mccfr_plus.experiments.evaluation_points import limit_of
 from mccfr_plus.experiments.page import bokeh
 from mccfr_plus.experiments.plot import AXES, matplotlib, plot_curves
-from mccfr_plus.experiments.evaluation_points import limit_of
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.experiments.workers import DONE, STOPPED, run_all
 
@@ -56,7 +56,9 @@ count histories: theirs are those that our solver with the same scheme has touch
         flags.DEFINE(Count(), "nodes", None, "Length of a run in histories touched, such as 1e7.", values)
         flags.DEFINE(Count(), "iterations", None, "Length of a run in iterations.", values)
         flags.DEFINE(Positive("SECONDS"), "seconds", None, "Length of a run in seconds.", values)
-        flags.DEFINE(Count(), "points", None, "Measuring points of a run. Default: as many as cost little.", values)
+        flags.DEFINE(
+            Count(), "num_evaluations", None, "Measuring points of a run. Default: as many as cost little.", values
+        )
         flags.DEFINE(Text("DIR"), "out", None, "Directory of records and pictures; made if it is not there.", values)
         flags.DEFINE(Count(), "processes", None, "Runs at a time. Default: one per core.", values)
         define_cluster(values)
@@ -76,7 +78,7 @@ count histories: theirs are those that our solver with the same scheme has touch
             tuple(values.algorithms),
             tuple(range(1, values.seeds + 1)),
             limit_of(nodes=values.nodes, iterations=values.iterations, seconds=values.seconds),
-            values.points,
+            values.num_evaluations,
         )
         directory = Directory(values.out, comparison)
         output.show_notes()

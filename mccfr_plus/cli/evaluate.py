@@ -10,11 +10,8 @@ import numpy as np
 import pyspiel
 from absl import flags
 
-from mccfr_plus.evaluation.by_sampling import HeadToHead, estimate_quality
-from mccfr_plus.evaluation.by_sampling import head_to_head
-from mccfr_plus.evaluation.by_sampling.estimate import require_confidence
-from mccfr_plus.cli import output, trees
 from mccfr_plus.cli import lazy_tree_flags as growth_flags
+from mccfr_plus.cli import output, trees
 from mccfr_plus.cli.command import Command, UsageError
 from mccfr_plus.cli.flag_kinds import Bytes, Count, Fraction, OneOf, Positive, Text, define_switch
 from mccfr_plus.cli.policy_source import read_policy
@@ -26,13 +23,15 @@ from mccfr_plus.cli.quality_table import (
     print_head_to_head,
 )
 from mccfr_plus.errors import PolicyFileError
-from mccfr_plus.evaluation import expected_values, nash_conv
 from mccfr_plus.evaluation import exact as evaluate
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.evaluation import expected_values, nash_conv
+from mccfr_plus.evaluation.by_sampling import HeadToHead, estimate_quality, head_to_head
+from mccfr_plus.evaluation.by_sampling.estimate import require_confidence
 from mccfr_plus.policies.files import needs_tree
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.tree_choice import TreeOptions, compiled_if_it_fits
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.solver.tree_choice import TreeOptions, compiled_if_it_fits
 
 _UNIFORM = "uniform"
 _DEFAULT_SECONDS = 20.0

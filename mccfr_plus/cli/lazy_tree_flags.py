@@ -7,31 +7,31 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.solver import registry as parts
 from mccfr_plus.cli.choice import Specs
 from mccfr_plus.cli.flag_kinds import Bytes, Count, OneOf, Seconds
-from mccfr_plus.solver.config import Combination
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.solver import DETERMINISTIC, THREAD_MODES
-from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.keys import KINDS as KEY_KINDS
 from mccfr_plus.solver.tree_choice import KINDS, TreeOptions
 from mccfr_plus.solver.tree_choice import compiled_if_it_fits as tree_if_it_fits
+from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.keys import KINDS as KEY_KINDS
 
 DEFAULT_BOUND_SECONDS = 5.0
 
 
 def define(values: flags.FlagValues) -> None:
     """Defines the flags."""
-    meaning = "Whether the tree is built first, or grows where walks go. Default: built if it fits."
+    meaning = "Whether the tree is built first, or is_lazy where traversals go. Default: built if it fits."
     flags.DEFINE(OneOf(KINDS), "tree", "auto", meaning, values)
     meaning = "Memory of the whole process, such as 4GB or 512MiB. Default: half of what is free."
     flags.DEFINE(Bytes(), "memory", None, meaning, values)
-    meaning = "How a growing tree tells information states apart: 128-bit hashes, checked ones, or texts."
+    meaning = "How a lazy tree tells information states apart: 128-bit hashes, checked ones, or texts."
     flags.DEFINE(OneOf(KEY_KINDS), "keys", "hash", meaning, values)
-    flags.DEFINE(Count(), "threads", 1, "In how many threads to walk.", values)
+    flags.DEFINE(Count(), "threads", 1, "In how many threads to traversal.", values)
     meaning = "deterministic: gradients are added up in order; fast: shared tables, no two runs alike."
     flags.DEFINE(OneOf(THREAD_MODES), "thread_mode", DETERMINISTIC, meaning, values)
-    meaning = "How long to look for a lower bound of the exploitability where the tree grows; 0: not at all."
+    meaning = "How long to look for a lower bound of the exploitability where the tree is_lazy; 0: not at all."
     flags.DEFINE(Seconds(), "bound_seconds", DEFAULT_BOUND_SECONDS, meaning, values)
 
 
@@ -57,7 +57,7 @@ def options_of(values: Any) -> TreeOptions:
 
 
 def compiled_if_it_fits(game: str, options: TreeOptions, specs: Specs, quiet: bool) -> GameTree | None:
-    """Returns the tree of the game of the command line, with a progress bar on a terminal; None if it is to grow.
+    """Returns the tree of the game of the command line, with a progress bar on a terminal; None if it is to expand.
 
     Args:
         game: The game string.
@@ -70,7 +70,7 @@ def compiled_if_it_fits(game: str, options: TreeOptions, specs: Specs, quiet: bo
     if specs.estimator is not None and options.kind == "auto":
         minimizer = parts.minimizer_of(specs.minimizer or "rm")
         averaging = parts.average_of(specs.averaging, minimizer)
-        named = Combination(parts.estimator_of(specs.estimator), minimizer, averaging, None, 1, alternating=True)
+        named = SolverConfig(parts.estimator_of(specs.estimator), minimizer, averaging, None, 1, alternating=True)
         if named.needs_whole_tree():
             options = options._replace(kind="compiled")
     return tree_if_it_fits(game, options, progress=False if quiet else None)

@@ -33,9 +33,9 @@ def run_to_limits(solver: Any, values: Any, claim: Claim | None, watch: Watch) -
     """
     iterations_before, seconds_before = solver.iterations, solver.seconds
     seconds, iterations = values.seconds, values.iterations
-    if seconds is None and iterations is None and values.until is None:
+    if seconds is None and iterations is None and values.target_exploitability is None:
         seconds = DEFAULT_SECONDS
-    if iterations_before and _is_done(solver, iterations, seconds, values.until):
+    if iterations_before and _is_done(solver, iterations, seconds, values.target_exploitability):
         return Ending(seconds_before, False, None)
     interrupted = False
     failure: CheckpointError | TrainingError | None = None
@@ -43,9 +43,9 @@ def run_to_limits(solver: Any, values: Any, claim: Claim | None, watch: Watch) -
         solver.run(
             None if iterations is None else iterations - iterations_before,
             seconds=None if seconds is None else seconds - seconds_before,
-            until=values.until,
+            target_exploitability=values.target_exploitability,
             checkpoint=claim,
-            checkpoint_every=values.every or checkpoint_flags.DEFAULT_EVERY,
+            checkpoint_interval=values.checkpoint_interval or checkpoint_flags.DEFAULT_EVERY,
             **watch.callbacks(),
         )
     except KeyboardInterrupt:
@@ -63,10 +63,10 @@ def run_to_limits(solver: Any, values: Any, claim: Claim | None, watch: Watch) -
     return Ending(seconds_before + watch.stop(), interrupted, failure)
 
 
-def _is_done(solver: Any, iterations: int | None, seconds: float | None, until: float | None) -> bool:
+def _is_done(solver: Any, iterations: int | None, seconds: float | None, target_exploitability: float | None) -> bool:
     """Returns whether a resumed run has reached one of its limits already."""
     return (
         (iterations is not None and solver.iterations >= iterations)
         or (seconds is not None and solver.seconds >= seconds)
-        or (until is not None and solver.exploitability() <= until)
+        or (target_exploitability is not None and solver.exploitability() <= target_exploitability)
     )

@@ -80,7 +80,7 @@ class Watch:
         sys.stderr.flush()
 
     def _evaluate(self, solver: Any) -> None:
-        if solver.tree is None or solver.tree.grows or not solver.tree.perfect_recall:
+        if solver.tree is None or solver.tree.is_lazy or not solver.tree.perfect_recall:
             return
         begin = time.perf_counter()
         self._exploitability = solver.exploitability()
@@ -90,7 +90,7 @@ class Watch:
 
     def _line(self, progress: Any, seconds: float) -> str:
         tree = progress.solver.tree
-        if tree.grows:
+        if tree.is_lazy:
             found = f"{output.short(tree.num_infosets):>5} information sets"
         else:
             found = f"exploitability {output.number(self._exploitability, 3):<8}"

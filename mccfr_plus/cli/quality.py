@@ -1,13 +1,13 @@
-"""How good the result of `mccfr-plus solve` is: exactly where the tree is whole, by a bound where it grows."""
+"""How good the result of `mccfr-plus solve` is: exactly where the tree is whole, by a bound where it is_lazy."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-from mccfr_plus.evaluation.by_sampling.quality import local_bound
 from mccfr_plus.cli import output
 from mccfr_plus.evaluation import expected_values
+from mccfr_plus.evaluation.by_sampling.quality import local_bound
 from mccfr_plus.tree.game_tree import GameTree
 
 _UNIT = "in the game's payoffs"
@@ -47,7 +47,7 @@ def quality_of(solver: Any, values: Any) -> dict[str, Any]:
 
 def quality_rows(solver: Any, result: dict[str, Any]) -> list[list[str]]:
     """Returns the rows of the result's table that `quality_of` has found."""
-    if solver.tree is None or solver.tree.grows:
+    if solver.tree is None or solver.tree.is_lazy:
         bound = result["exploitability_bound"]
         if bound is None:
             return [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from mccfr_plus.evaluation.by_sampling import Estimate, Finding, HeadToHead
 from mccfr_plus.cli import output
 from mccfr_plus.evaluation import expected_values
+from mccfr_plus.evaluation.by_sampling import Estimate, Finding, HeadToHead
 from mccfr_plus.evaluation.strategies import AnyPolicy
 from mccfr_plus.tree.game_tree import GameTree
 

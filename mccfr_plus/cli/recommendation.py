@@ -1,4 +1,4 @@
-"""How to solve a game of a given size: compile it or grow its tree, and which scheme to take."""
+"""How to solve a game of a given size: compile it or expand its tree, and which scheme to take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FULL_MAX_SECONDS = 1.0
 class Recommendation(NamedTuple):
     """Whether to compile, which parts to take, and why."""
 
-    tree: str  # "compiled" or "grown"
+    tree: str  # "compiled" or "lazy"
     estimator: str
     minimizer: str
     reason: str
@@ -34,7 +34,7 @@ def recommend(estimate: SizeEstimate, max_nodes: int | None, max_bytes: int) -> 
     if max_nodes is None:
         max_nodes = DEFAULT_MAX_NODES_OF_RULES if estimate.has_compiled_rules else DEFAULT_MAX_NODES
     fits = estimate.fits(max_nodes, max_bytes)
-    tree = "compiled" if fits else "grown"
+    tree = "compiled" if fits else "lazy"
     if fits:
         why = f"the tree keeps within {as_text_of(max_nodes)} nodes and the memory limit"
     elif number_of(estimate.histories.low) > max_nodes:
@@ -49,12 +49,12 @@ def recommend(estimate: SizeEstimate, max_nodes: int | None, max_bytes: int) -> 
         if seconds <= _FULL_MAX_SECONDS:
             return Recommendation(tree, "full", "prm+", f"{why}, and a full iteration takes about {seconds:.2g} s")
         return Recommendation(tree, "external", "rm", f"{why}, but a full iteration takes about {seconds:.2g} s")
-    walk = max(interval.log10 for interval in estimate.external)
-    if estimate.is_complete and number_of(walk) <= EXTERNAL_MAX_NODES:
-        why += f", and a walk of external sampling visits about {as_text(walk)} histories"
+    traversal = max(interval.log10 for interval in estimate.external)
+    if estimate.is_complete and number_of(traversal) <= EXTERNAL_MAX_NODES:
+        why += f", and a traversal of external sampling visits about {as_text(traversal)} histories"
         return Recommendation(tree, "external", "rm", why)
     return Recommendation(
-        tree, "outcome", "rm", f"{why}, and a walk of external sampling would visit {as_text(walk)} histories"
+        tree, "outcome", "rm", f"{why}, and a traversal of external sampling would visit {as_text(traversal)} histories"
     )
 
 

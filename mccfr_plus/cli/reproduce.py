@@ -16,9 +16,9 @@ from mccfr_plus.cli.flag_kinds import Count, Names, OneOf, Text, define_switch
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.comparison import about_here
-from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.papers import PAPERS
 from mccfr_plus.experiments.papers.item import SCALES, Item, Paper, Setting, write_result
+from mccfr_plus.experiments.record import record_errors
 
 
 class ReproduceCommand(Command):

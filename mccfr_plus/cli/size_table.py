@@ -46,7 +46,7 @@ def print_estimate(estimate: SizeEstimate, recommendation: Recommendation) -> No
             ["memory and time", "estimate", *_limits(estimate)],
             _size_row("compiled tree", estimate.compiled_bytes()),
             _size_row("solver on top", estimate.solver_bytes()),
-            _size_row("tree grown to the end", estimate.grown_bytes()),
+            _size_row("tree lazy to the end", estimate.grown_bytes()),
             _row("seconds to compile", estimate.compile_seconds()),
         ]
     )
@@ -94,7 +94,7 @@ def _seconds(interval: Interval) -> str:
 
 def _recommended(recommendation: Recommendation) -> str:
     parts = f"--estimator={recommendation.estimator} --minimizer={recommendation.minimizer}"
-    tree = "compile the tree" if recommendation.tree == "compiled" else "grow the tree on demand"
+    tree = "compile the tree" if recommendation.tree == "compiled" else "expand the tree on demand"
     return textwrap.fill(f"recommended: {tree}, {parts}: {recommendation.reason}", _WIDTH, break_on_hyphens=False)
 
 

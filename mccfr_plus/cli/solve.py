@@ -10,7 +10,6 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.solver import registry as parts
 from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli import algorithms, checkpoint_flags, output, solve_cluster, trees
 from mccfr_plus.cli import lazy_tree_flags as growth_flags
@@ -26,6 +25,7 @@ from mccfr_plus.cli.solve_notes import NOTES
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline
 from mccfr_plus.policies.files import check_writable, save_policy
+from mccfr_plus.solver import registry as parts
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -46,7 +46,7 @@ class SolveCommand(Command):
         text("estimator", "NAME", f"{', '.join(parts.ESTIMATORS)}. Default: chosen for the game.")
         text("minimizer", "NAME", f"{', '.join(parts.MINIMIZERS)}. Default: prm+ with full, else rm.")
         text("averaging", "NAME", f"{', '.join(parts.AVERAGES)}. Default: the one that goes with the minimizer.")
-        flags.DEFINE(Count(), "batch", 1, "How many walks make one gradient.", values)
+        flags.DEFINE(Count(), "batch", 1, "How many traversals make one gradient.", values)
         define_switch(values, "baseline", False, "Reduce the variance of sampled gradients by baselines.")
         flags.DEFINE(
             Positive("RATE"), "baseline_rate", None, "Weight of the newest value in a baseline, at most 1.", values
@@ -57,7 +57,13 @@ class SolveCommand(Command):
         define_switch(values, "alternating", None, one_by_one)
         flags.DEFINE(Count(), "iterations", None, "How many iterations to run, such as 5000 or 1e6.", values)
         flags.DEFINE(Positive("SECONDS"), "seconds", None, "How long to run.", values)
-        flags.DEFINE(Positive("EXPLOITABILITY"), "until", None, "Run until the exploitability is this small.", values)
+        flags.DEFINE(
+            Positive("EXPLOITABILITY"),
+            "target_exploitability",
+            None,
+            "Run until the exploitability is this small.",
+            values,
+        )
         flags.DEFINE(Count(0), "seed", None, "Makes a run repeatable. Default: drawn, and printed.", values)
         checkpoint_flags.define(values)
         growth_flags.define(values)
@@ -71,8 +77,8 @@ class SolveCommand(Command):
         keys = (
             "game, algorithm, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without "
             "baselines), seed, iterations, nodes_touched, seconds, iterations_per_second, values (list per player), "
-            "nash_conv, exploitability (null with imperfect recall, and where the tree grows), exploitability_bound "
-            "(null, or where the tree grows: value, low, high, kind, confidence, samples, seconds), tree, "
+            "nash_conv, exploitability (null with imperfect recall, and where the tree is_lazy), exploitability_bound "
+            "(null, or where the tree is_lazy: value, low, high, kind, confidence, samples, seconds), tree, "
             "information_sets, nodes (kept), threads, thread_mode, cluster, workers, owners, chunks (null without "
             "--cluster), stopped (null, or why the run ended early), "
             "interrupted, policy_out, checkpoint, bounds (null without --bounds, else: confidence, regret and theorem "
@@ -114,13 +120,13 @@ class SolveCommand(Command):
         resumed = checkpoint_flags.header_to_resume(claim, game, values, baseline) if claim and values.resume else None
         if resumed:
             specs = checkpoint_flags.specs_of(resumed)
-            options = options._replace(kind="compiled" if resumed["sizes"] is None else "grown")
+            options = options._replace(kind="compiled" if resumed["sizes"] is None else "lazy")
         tree = growth_flags.compiled_if_it_fits(game, options, specs, values.quiet)
-        if tree is not None and values.until is not None:
+        if tree is not None and values.target_exploitability is not None:
             tree.require_perfect_recall("an exploitability")
         if tree is None and values.bounds:
             raise ConfigError(
-                f"--bounds needs the whole tree, and that of {game} grows: leave it out, or give --tree=compiled."
+                f"--bounds needs the whole tree, and that of {game} is_lazy: leave it out, or give --tree=compiled."
             )
         choice = choose(tree, specs) if tree else choose_for_growth(game, specs)
         names = choice.names(specs)
@@ -134,7 +140,7 @@ class SolveCommand(Command):
         if not values.quiet and reason:
             listed = ", ".join(f"{part}={name}" for part, name in names.items())
             print(f"solving with {listed}: {reason}", file=sys.stderr)
-        if not solver.tree.grows and solver.tree.perfect_recall:
+        if not solver.tree.is_lazy and solver.tree.perfect_recall:
             solver.evaluate()  # compiles what evaluations need, before the clock starts
         seconds, interrupted, failure = run_to_limits(solver, values, claim, Watch(values.quiet))
         if values.policy_out is not None:
@@ -152,7 +158,7 @@ class SolveCommand(Command):
             "seconds": seconds,
             "iterations_per_second": solver.iterations / seconds,
             **quality_of(solver, values),
-            "tree": "grown" if solver.tree.grows else "compiled",
+            "tree": "lazy" if solver.tree.is_lazy else "compiled",
             "information_sets": solver.tree.num_infosets,
             "nodes": solver.tree.num_nodes,
             "threads": solver.threads,
@@ -203,7 +209,7 @@ def _solver(
             seed=secrets.randbits(32) if values.seed is None else values.seed,
             threads=values.threads,
             thread_mode=values.thread_mode,
-            tree="compiled" if tree else "grown",
+            tree="compiled" if tree else "lazy",
             memory=values.memory,
             keys=values.keys,
         )
@@ -236,11 +242,11 @@ def _print_table(solver: Solver, result: dict[str, Any]) -> None:
         ["seconds", output.number(result["seconds"], 4)],
         ["iterations/s", output.rate(result["iterations_per_second"])],
     ]
-    if solver.tree.grows:
+    if solver.tree.is_lazy:
         kept = (
             f"{output.count(result['information_sets'])} information sets, {output.count(result['nodes'])} nodes kept"
         )
-        rows.append(["grown tree", kept])
+        rows.append(["lazy tree", kept])
     rows += quality_rows(solver, result)
     if result["policy_out"] is not None:
         rows.append(["policy", result["policy_out"]])

@@ -26,13 +26,15 @@ _OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "baseline", "base
 
 def define(values: flags.FlagValues) -> None:
     """Defines the flags."""
-    meaning = "Make walks on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: the same in this process."
+    meaning = "Make traversals on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: the same in this process."
     flags.DEFINE(ClusterAddress(), "cluster", None, meaning, values)
-    flags.DEFINE(Count(), "workers", None, "How many processes of the cluster make walks. Default: 2.", values)
+    flags.DEFINE(Count(), "workers", None, "How many processes of the cluster make traversals. Default: 2.", values)
     meaning = "Among how many further processes the tables are split. Default: 0, not at all."
     flags.DEFINE(Count(0), "owners", None, meaning, values)
-    meaning = f"In how many chunks walks are made, with streams of their own: results depend on it. Default: {_CHUNKS}."
-    flags.DEFINE(Count(), "chunks", None, meaning, values)
+    meaning = (
+        f"In how many chunks traversals are made, with streams of their own: results depend on it. Default: {_CHUNKS}."
+    )
+    flags.DEFINE(Count(), "num_batches", None, meaning, values)
 
 
 def check(values: Any) -> None:
@@ -49,11 +51,13 @@ def check_tabular(values: Any) -> None:
         return
     given = [name for name in _OTHERS if values[name].present and values[name].value]
     if given:
-        raise UsageError(f"--{given[0]} with --cluster={values.cluster}: leave it out; workers walk a compiled tree.")
+        raise UsageError(
+            f"--{given[0]} with --cluster={values.cluster}: leave it out; workers traversal a compiled tree."
+        )
     plan = _plan_of(values)
     if plan.batch % plan.chunks:
         raise UsageError(
-            f"--batch={plan.batch} in --chunks={plan.chunks}: chunks have the same number of walks, so that the batch "
+            f"--batch={plan.batch} in --num_batches={plan.chunks}: chunks have the same number of traversals, so that the batch "
             "must be a multiple of them."
         )
 
@@ -64,7 +68,7 @@ class _Plan(NamedTuple):
 
 
 def _plan_of(values: Any) -> _Plan:
-    chunks = values.chunks or _CHUNKS
+    chunks = values.num_batches or _CHUNKS
     return _Plan(values.batch if values["batch"].present else chunks * _WALKS, chunks)
 
 
@@ -94,7 +98,7 @@ def neural_plan(values: Any, cluster: Any) -> dict[str, Any]:
     """Returns what a distributed solver with networks is made with; nothing without a cluster."""
     if cluster is None:
         return {}
-    return {"workers": workers_of(values), "cluster": cluster, "chunks": values.chunks or _CHUNKS}
+    return {"workers": workers_of(values), "cluster": cluster, "chunks": values.num_batches or _CHUNKS}
 
 
 @contextlib.contextmanager
@@ -123,7 +127,7 @@ def distributed_solver(
             *choice[:3],
             alternating=values.alternating,
             chunks=plan.chunks,
-            walks=plan.batch // plan.chunks,
+            traversals=plan.batch // plan.chunks,
             seed=secrets.randbits(32) if values.seed is None else values.seed,
             **where,
         )

@@ -125,8 +125,8 @@ def _config_to_resume(claim: Claim, game: str, values: Any, solver_class: Any) -
     pairs = {"game": (header["game"], str(load_game(game)))}
     if values.seed is not None:
         pairs["seed"] = (header["seed"], values.seed)
-    if values["chunks"].present:
-        pairs["chunks"] = (header["chunks"], values.chunks)
+    if values["num_batches"].present:
+        pairs["chunks"] = (header["chunks"], values.num_batches)
     pairs |= {name: (value_of(config, name), value_of(wanted, name)) for name in fields_of(config)}
     for name, (kept, given) in pairs.items():
         checkpoint_flags.complain_if_different(claim, name, repr(kept), repr(given))

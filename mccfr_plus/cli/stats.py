@@ -35,7 +35,7 @@ longest history in moves of players; M1, M2, ... the M-values. Then memory: of t
 set and action, without texts; and what a solver with external sampling and regret matching needs on top.
 
 With --estimate nothing is compiled, so that games of every size can be asked for: histories by kind, limits for the
-information sets, memory and time of a compiled and of a grown tree, histories that one iteration of each scheme
+information sets, memory and time of a compiled and of a lazy tree, histories that one iteration of each scheme
 visits under the uniform strategy, and how to solve the game. Seconds of iterations are orders of magnitude.
 """
     )

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.cluster.chunk import as_read
 from mccfr_plus.cluster.closing import Closing
 from mccfr_plus.cluster.cluster import Cluster
@@ -21,6 +20,7 @@ from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.exact import AnyGame, Evaluation
 from mccfr_plus.evaluation.kernels import own_reach, respond
 from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.arrays import BLOCK, TreeArrays
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.averages.averaging import PowerAverage
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.cluster.chunk import Sums, add_sums, take_visits
 from mccfr_plus.cluster.split import Part
 from mccfr_plus.cluster.update import AVERAGE, MINIMIZE, updater, weight_of
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import STAMP, TOUCHED, begin_gradient, enter, new_scratch
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.tree.layout import Shape
-from mccfr_plus.kernels.scratch import STAMP, TOUCHED, begin_gradient, enter, new_workspace
 
 
 class Rules(NamedTuple):
@@ -23,9 +23,9 @@ class Rules(NamedTuple):
 
     minimizer: Minimizer
     averaging: PowerAverage
-    way: int  # a value of `Way`
+    way: int  # a value of `AverageMethod`
     is_drawn: bool  # whether the actions that were drawn are averaged
-    walks: int  # of all chunks of a gradient
+    traversals: int  # of all chunks of a gradient
 
 
 class Owner:
@@ -43,7 +43,7 @@ class Owner:
         self.tables = np.zeros((rules.minimizer.num_tables, num_slots))
         self.average = np.zeros(part.first_cell + num_cells)
         shape = Shape(max_depth=0, max_stack=0, perfect_recall=True)
-        self.workspace = new_workspace(arrays, shape, np.zeros(1, np.uint64), cells=num_cells)
+        self.scratch = new_scratch(arrays, shape, np.zeros(1, np.uint64), cells=num_cells)
         self.parameters = rules.minimizer.parameters()
         self._update = updater(rules.minimizer, rules.averaging)
 
@@ -64,23 +64,23 @@ class Owner:
         self.begin(players)
         for chunk in chunks:
             for player, sums in zip(players, chunk, strict=True):
-                add_sums(self.part.arrays, self.workspace, self.part.infoset_of_slot, player, sums.firsts, sums.values)
+                add_sums(self.part.arrays, self.scratch, self.part.infoset_of_slot, player, sums.firsts, sums.values)
         cells = slice(self.part.first_cell, None)
         self.average[cells] = above
-        self.workspace.gradient[cells] = 0.0
+        self.scratch.gradient[cells] = 0.0
         self.take_visits(iteration, [sums for chunk in chunks for sums in chunk])
         self.update(players, iteration, AVERAGE)
         self.update(players, iteration, MINIMIZE)
-        return self.workspace.gradient[cells].copy(), self.strategy
+        return self.scratch.gradient[cells].copy(), self.strategy
 
     def begin(self, players: tuple[int, ...]) -> None:
         """Begins gradients."""
         for player in players:
-            begin_gradient(self.part.arrays, self.workspace, player)
+            begin_gradient(self.part.arrays, self.scratch, player)
 
     def take_visits(self, iteration: int, found: Sequence[Sums]) -> None:
         """Adds what chunks have visited to the average."""
-        scale = weight_of(float(self._rules.averaging.gamma), iteration) / self._rules.walks
+        scale = weight_of(float(self._rules.averaging.gamma), iteration) / self._rules.traversals
         for sums in found:
             take_visits(
                 self.part.arrays.infosets,
@@ -94,21 +94,21 @@ class Owner:
             )
 
     def update(self, players: tuple[int, ...], iteration: int, phase: int, **replaced: np.ndarray) -> None:
-        """Runs a phase of `update`, with other arrays in the workspace where they are given."""
+        """Runs a phase of `update`, with other arrays in the scratch where they are given."""
         rules = self._rules
         self._update(
             self.part.arrays,
             self.strategy,
             self.tables,
             self.average,
-            self.workspace._replace(**replaced),
+            self.scratch._replace(**replaced),
             self.parameters,
             rules.way,
             float(rules.averaging.gamma),
-            False,  # only walks for averages look at it, and owners have no nodes
+            False,  # only traversals for averages look at it, and owners have no nodes
             players[0],
             players[-1],
-            rules.walks,
+            rules.traversals,
             iteration,
             phase,
         )
@@ -118,7 +118,7 @@ class Owner:
     def state(self) -> dict[str, np.ndarray]:
         """Returns the arrays that carry from one turn to the next, by name."""
         slots = len(self.part.slots)
-        seen = self.workspace.mark["seen"]
+        seen = self.scratch.mark["seen"]
         return {
             "strategy": self.strategy,
             "average": self.average[:slots],
@@ -133,9 +133,9 @@ class Owner:
         for name, array in self.state().items():
             if name != "seen":
                 array[...] = state[name]
-        self.workspace.mark["stamp"] = 0
-        self.workspace.mark["seen"] = state["seen"]
-        self.workspace.counts[STAMP] = 0
+        self.scratch.mark["stamp"] = 0
+        self.scratch.mark["seen"] = state["seen"]
+        self.scratch.counts[STAMP] = 0
 
 
 class Top(Owner):
@@ -166,7 +166,7 @@ class Top(Owner):
         """Adds a chunk's sums to a player's gradient."""
         self._num_listed[player] = add_above(
             self.part.arrays,
-            self.workspace,
+            self.scratch,
             self.part.infoset_of_slot,
             self.part.parents,
             self._stamps,
@@ -183,7 +183,7 @@ class Top(Owner):
 
     def pass_up(self, players: tuple[int, ...], iteration: int, values: np.ndarray) -> None:
         """Updates, given the values of subtrees, ``[cells]``."""
-        self.workspace.gradient[self.part.first_cell :] = values
+        self.scratch.gradient[self.part.first_cell :] = values
         for player in players:
             begin = int(self.part.arrays.infoset_range[player])
             listed = np.zeros(begin + int(self._num_listed[player]), TOUCHED)
@@ -192,12 +192,12 @@ class Top(Owner):
 
 
 @kernel
-def add_above(tree, workspace, infoset_of_slot, parents, stamps, listed, num_listed, player, firsts, values):
+def add_above(tree, scratch, infoset_of_slot, parents, stamps, listed, num_listed, player, firsts, values):
     """Adds a chunk's sums to a player's gradient, and lists what was touched, tops of subtrees included.
 
     Args:
         tree: `TreeArrays` of part 0.
-        workspace: `Workspace`. Modified in place.
+        scratch: `Scratch`. Modified in place.
         infoset_of_slot: ``[slots]`` int32.
         parents: ``[cells]`` int64, what is above them.
         stamps: ``[cells]`` int64, of the last gradient for which each was listed. Modified in place.
@@ -210,8 +210,8 @@ def add_above(tree, workspace, infoset_of_slot, parents, stamps, listed, num_lis
     Returns:
         How many entries are in use now.
     """
-    tree, workspace = borrow(tree), borrow(workspace)
-    gradient, stamp, place = workspace.gradient, workspace.counts[STAMP], 0
+    tree, scratch = no_refcount(tree), no_refcount(scratch)
+    gradient, stamp, place = scratch.gradient, scratch.counts[STAMP], 0
     first_cell = tree.slot_range[-1] + len(tree.slot_range) - 1 + 1
     for first in firsts:
         if first < 0:
@@ -225,7 +225,7 @@ def add_above(tree, workspace, infoset_of_slot, parents, stamps, listed, num_lis
             continue
         infoset = tree.infosets[infoset_of_slot[first]]
         count = infoset["num_actions"]
-        if enter(tree, workspace, player, first, count, infoset["parent_slot"], stamp):
+        if enter(tree, scratch, player, first, count, infoset["parent_slot"], stamp):
             gradient[first : first + count] = 0.0
             listed[num_listed]["first_slot"] = first
             listed[num_listed]["num_actions"] = count

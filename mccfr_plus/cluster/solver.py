@@ -1,4 +1,4 @@
-"""The solver whose walks are made by many processes, on one machine or many."""
+"""The solver whose traversals are made by many processes, on one machine or many."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any, Self
 import numpy as np
 import pyspiel
 
-from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.averages.averaging import PowerAverage
 from mccfr_plus.cluster.closing import Closing
 from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster, check_address
-from mccfr_plus.cluster.worker_pool import Actors, Crew, OwnProcess
 from mccfr_plus.cluster.engine import DistributedEngine
 from mccfr_plus.cluster.owner import Rules
 from mccfr_plus.cluster.sampler import Task
 from mccfr_plus.cluster.split import Part, Places
 from mccfr_plus.cluster.split_crew import SplitActors, SplitCrew, SplitOwnProcess
 from mccfr_plus.cluster.split_engine import SplitEngine
-from mccfr_plus.solver.engine import Engine
+from mccfr_plus.cluster.worker_pool import Actors, OwnProcess, WorkerPool
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.kernels.work_partition import MAX_OWNERS
+from mccfr_plus.minimizers import Minimizer
+from mccfr_plus.solver import saved_state as checkpoints
+from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import GrownTree
+from mccfr_plus.tree.lazy_tree import LazyTree
 
 
 class DistributedSolver(Closing, Solver):
     """A `Solver` whose gradients are sampled by workers on a Ray cluster.
 
-    In every round, workers get the current strategy, make a fixed number of chunks of walks, each with a random stream
+    In every round, workers get the current strategy, make a fixed number of chunks of traversals, each with a random stream
     of its own, and send back sparse sums. These are added up in the order of chunks, and the minimizer acts. That is a
     batch in the sense of Farina, Kroer, Sandholm 2020, section 6 (the mean of estimates), without bias. Results depend
-    on the seed, on `chunks` and on `walks`: not on the number of workers, on which of them is faster, or on one that
+    on the seed, on `chunks` and on `traversals`: not on the number of workers, on which of them is faster, or on one that
     dies.
 
     It runs, is evaluated and writes checkpoints like a `Solver`. Close it after use, or use it in a ``with`` block.
@@ -49,10 +49,10 @@ class DistributedSolver(Closing, Solver):
         minimizer: See `Solver`.
         averaging: See `Solver`.
         alternating: See `Solver`. False halves the number of rounds of an iteration for two players: all players'
-            walks are made under one strategy.
+            traversals are made under one strategy.
         chunks: How many chunks make one gradient. At least the number of workers, or some have nothing to do; several
             times as many if some are slower than others.
-        walks: How many walks make a chunk.
+        traversals: How many traversals make a chunk.
         seed: An integer for a repeatable run, a numpy generator, or None.
         workers: How many processes sample.
         owners: Among how many further processes the tables are split, so that no machine must hold all of them: each
@@ -68,7 +68,7 @@ class DistributedSolver(Closing, Solver):
 
     Example:
         >>> from mccfr_plus.cluster import DistributedSolver
-        >>> with DistributedSolver("kuhn_poker", chunks=4, walks=100, seed=1, cluster="local") as solver:
+        >>> with DistributedSolver("kuhn_poker", chunks=4, traversals=100, seed=1, cluster="local") as solver:
         ...     solver.run(200).exploitability() < 0.01
         True
     """
@@ -82,7 +82,7 @@ class DistributedSolver(Closing, Solver):
         *,
         alternating: bool | None = None,
         chunks: int = 8,
-        walks: int = 1000,
+        traversals: int = 1000,
         seed: int | np.random.Generator | None = None,
         workers: int = 2,
         owners: int = 0,
@@ -92,12 +92,12 @@ class DistributedSolver(Closing, Solver):
             raise ConfigError(
                 f"owners={owners!r}: must be a whole number from 0, where the tables stay here, to {MAX_OWNERS}."
             )
-        for name, value in (("chunks", chunks), ("walks", walks), ("workers", workers)):
+        for name, value in (("chunks", chunks), ("traversals", traversals), ("workers", workers)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ConfigError(f"{name}={value!r}: must be a whole number, at least 1.")
         if not isinstance(cluster, Cluster) and cluster != LOCAL:
             check_address(cluster)
-        self.chunks, self.walks, self.workers = int(chunks), int(walks), int(workers)
+        self.chunks, self.traversals, self.workers = int(chunks), int(traversals), int(workers)
         self.owners = int(owners)
         self._cluster = cluster
         self._own_cluster: Cluster | None = None
@@ -107,23 +107,23 @@ class DistributedSolver(Closing, Solver):
             minimizer,
             averaging,
             alternating=alternating,
-            batch=self.chunks * self.walks,
+            batch=self.chunks * self.traversals,
             seed=seed,
             tree="compiled",
         )
 
-    def _new_engine(self, tree: GameTree | GrownTree, rngs: np.ndarray) -> Engine:
+    def _new_engine(self, tree: GameTree | LazyTree, rngs: np.ndarray) -> Engine:
         if self.estimator.keeps_values:
             raise ConfigError(
-                f"estimator={self.estimator.short_name!r} in a distributed solver: its walks write to a table of the "
+                f"estimator={self.estimator.short_name!r} in a distributed solver: its traversals write to a table of the "
                 "values of histories, which every worker would have to share. Use external or outcome."
             )
         assert isinstance(tree, GameTree)
         if self.owners:
-            return SplitEngine(self._combination, tree, rngs, self.chunks, self.owners, self._new_split_crew)
-        return DistributedEngine(self._combination, tree, rngs, self.chunks, self._new_crew)
+            return SplitEngine(self._config, tree, rngs, self.chunks, self.owners, self._new_split_crew)
+        return DistributedEngine(self._config, tree, rngs, self.chunks, self._new_worker_pool)
 
-    def _new_crew(self, arrays: TreeArrays, task: Task) -> Crew:
+    def _new_worker_pool(self, arrays: TreeArrays, task: Task) -> WorkerPool:
         cluster = self._connected()
         return OwnProcess(arrays, task) if cluster is None else Actors(cluster, self.workers, arrays, task)
 
@@ -199,7 +199,7 @@ class DistributedSolver(Closing, Solver):
         return (
             f"DistributedSolver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
             f"averaging={self.averaging!r}, alternating={self.alternating!r}, chunks={self.chunks!r}, "
-            f"walks={self.walks!r}, workers={self.workers!r}, owners={self.owners!r})"
+            f"traversals={self.traversals!r}, workers={self.workers!r}, owners={self.owners!r})"
         )
 
 
@@ -207,4 +207,4 @@ def _arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, 
     known: Sequence[str] = ("estimator", "minimizer", "averaging", "alternating", "seed")
     arguments = checkpoints.arguments_of(path, header)
     chunks = header["chunks"]
-    return {name: arguments[name] for name in known} | {"chunks": chunks, "walks": header["batch"] // chunks}
+    return {name: arguments[name] for name in known} | {"chunks": chunks, "traversals": header["batch"] // chunks}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.cluster.chunk import Sums, as_read
-from mccfr_plus.kernels.work_partition import CELL, OWNER, new_shares
+from mccfr_plus.kernels.work_partition import CELL, OWNER, new_work_partition
 from mccfr_plus.tree.arrays import INFOSET, TreeArrays
 
 
@@ -45,7 +45,7 @@ def split(arrays: TreeArrays, owners: int) -> tuple[Places, list[Part]]:
         arrays: Of a tree of perfect recall.
         owners: How many, 1 to 255.
     """
-    words = new_shares(arrays, owners, True).owners
+    words = new_work_partition(arrays, owners, True).owners
     num_slots, infosets = len(words), arrays.infosets
     firsts, counts = infosets["first_slot"], infosets["num_actions"].astype(np.int64)
     part_of = words & OWNER
@@ -98,7 +98,7 @@ def _part(arrays: TreeArrays, places: Places, chosen: np.ndarray, slots: np.ndar
         leaf_range=np.zeros(num_players + 1, np.int64),
         leaf_start=np.zeros(1, np.int64),
         leaf_value=arrays.leaf_value[:0],
-        growth=arrays.growth,
+        expansion=arrays.expansion,
     )
     for array in local:
         array.flags.writeable = False  # as those of a whole tree: kernels are compiled once

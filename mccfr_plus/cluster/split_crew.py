@@ -10,10 +10,10 @@ import numpy as np
 
 from mccfr_plus.cluster.chunk import Sums, as_read
 from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.cluster.worker_pool import RESTARTED, placed
 from mccfr_plus.cluster.owner import Owner, Rules
 from mccfr_plus.cluster.sampler import Sampler, Task
 from mccfr_plus.cluster.split import Part, Places, share_out
+from mccfr_plus.cluster.worker_pool import RESTARTED, placed
 from mccfr_plus.errors import ClusterError
 from mccfr_plus.tree.arrays import TreeArrays
 
@@ -57,7 +57,12 @@ class SplitSampler:
         self._sampler.prepare()
 
     def sample(
-        self, players: tuple[int, ...], iteration: int, chunk: int, guide: np.ndarray, *strategies: np.ndarray
+        self,
+        players: tuple[int, ...],
+        iteration: int,
+        chunk: int,
+        sampling_weights: np.ndarray,
+        *strategies: np.ndarray,
     ) -> list[Any]:
         """Returns a `Summary`, and per owner the sums of each player; see `Sampler.sample`.
 
@@ -65,14 +70,14 @@ class SplitSampler:
             players: Whose turn it is.
             iteration: Its number.
             chunk: The chunk's.
-            guide: See `Guide`.
+            sampling_weights: See `SamplingWeights`.
             *strategies: Of the parts.
         """
         if self._turn != (players, iteration):
             for slots, strategy in zip(self._slots, strategies, strict=True):
                 self._strategy[slots] = strategy
             self._turn = (players, iteration)
-        found = self._sampler.sample(self._strategy, guide, players, iteration, chunk)
+        found = self._sampler.sample(self._strategy, sampling_weights, players, iteration, chunk)
         shared = [share_out(sums, self._counts[sums.firsts], self._places, len(self._slots)) for sums in found.sums]
         by_part = [[of_player[part] for of_player in shared] for part in range(len(self._slots))]
         return [Summary(found.nodes, found.seconds, found.nbytes, by_part[0]), *by_part[1:]]
@@ -85,7 +90,7 @@ class SplitCrew(Protocol):
         """Compiles the kernels, if that is to be done."""
 
     def sample(
-        self, players: tuple[int, ...], iteration: int, chunks: int, guide: np.ndarray, top: np.ndarray
+        self, players: tuple[int, ...], iteration: int, chunks: int, sampling_weights: np.ndarray, top: np.ndarray
     ) -> list[Summary]:
         """Samples a round; what belongs to owners waits for `turn`.
 
@@ -93,7 +98,7 @@ class SplitCrew(Protocol):
             players: Whose turn it is.
             iteration: Its number.
             chunks: How many.
-            guide: See `Guide`.
+            sampling_weights: See `SamplingWeights`.
             top: The strategy of part 0.
         """
 
@@ -130,10 +135,12 @@ class SplitOwnProcess:
         self._sampler.prepare()
 
     def sample(
-        self, players: tuple[int, ...], iteration: int, chunks: int, guide: np.ndarray, top: np.ndarray
+        self, players: tuple[int, ...], iteration: int, chunks: int, sampling_weights: np.ndarray, top: np.ndarray
     ) -> list[Summary]:
         strategies = [top, *(owner.strategy for owner in self._owners)]
-        self._found = [self._sampler.sample(players, iteration, n, guide, *strategies) for n in range(chunks)]
+        self._found = [
+            self._sampler.sample(players, iteration, n, sampling_weights, *strategies) for n in range(chunks)
+        ]
         return [found[0] for found in self._found]
 
     def turn(self, players: tuple[int, ...], iteration: int, above: list[np.ndarray]) -> list[np.ndarray]:
@@ -252,10 +259,10 @@ class SplitActors:
         self._strategies = [owner.strategy.remote() for owner in self.owners]
 
     def sample(
-        self, players: tuple[int, ...], iteration: int, chunks: int, guide: np.ndarray, top: np.ndarray
+        self, players: tuple[int, ...], iteration: int, chunks: int, sampling_weights: np.ndarray, top: np.ndarray
     ) -> list[Summary]:
         strategies = [self._ray.put(top), *self._strategies]
-        guiding = self._ray.put(guide)
+        guiding = self._ray.put(sampling_weights)
         self._found = []
         for chunk in range(chunks):
             sampler = self.samplers[chunk % len(self.samplers)]

@@ -8,27 +8,31 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.averages.averaging import settled
-from mccfr_plus.solver.config import Combination
 from mccfr_plus.cluster.engine import DistributedEngine
 from mccfr_plus.cluster.owner import Owner, Rules, Top
 from mccfr_plus.cluster.sampler import Task
 from mccfr_plus.cluster.split import Part, Places, split
 from mccfr_plus.cluster.split_crew import SplitCrew
 from mccfr_plus.cluster.update import AVERAGE
-from mccfr_plus.solver.engine import LOCAL_RULES
 from mccfr_plus.errors import ClusterError, ConfigError
-from mccfr_plus.estimators import Guide, Way
+from mccfr_plus.estimators import AverageMethod, SamplingWeights
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.kernels.scratch import DRAWN, DRAWN_ACTIONS, ITERATION, MARK, STEP, Scratch
+from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.engine import LOCAL_RULES
 from mccfr_plus.solver.interrupts import deferred_signals
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.lazy_tree import Sizes
-from mccfr_plus.kernels.scratch import DRAWN, DRAWN_ACTIONS, ITERATION, MARK, STEP, Workspace
 
 NewSplitCrew = Callable[[TreeArrays, Places, list[Part], Task, Rules], SplitCrew]
 
-_WAYS = (Way.LAZY, Way.VISITS, Way.NONE)  # what these add at an infoset depends on it and on what is above it
+_WAYS = (
+    AverageMethod.LAZY,
+    AverageMethod.VISITS,
+    AverageMethod.NONE,
+)  # what these add at an infoset depends on it and on what is above it
 
 
 class SplitEngine(DistributedEngine):
@@ -38,12 +42,12 @@ class SplitEngine(DistributedEngine):
     strategy of the whole game, the driver gathers all parts.
 
     Args:
-        combination: The parts of the solver.
+        config: The parts of the solver.
         tree: The game.
         rngs: ``[1]`` uint64, the seed of all streams.
         chunks: How many a gradient is made of.
         owners: How many.
-        new_crew: Makes those who sample and own, when they are first needed.
+        new_worker_pool: Makes those who sample and own, when they are first needed.
 
     Raises:
         ConfigError: If the parts look at more of the tables than an owner has.
@@ -51,48 +55,48 @@ class SplitEngine(DistributedEngine):
 
     def __init__(
         self,
-        combination: Combination,
+        config: SolverConfig,
         tree: GameTree,
         rngs: np.ndarray,
         chunks: int,
         owners: int,
-        new_crew: NewSplitCrew,
+        new_worker_pool: NewSplitCrew,
     ):
-        self._owners, self._new_split_crew = owners, new_crew
+        self._owners, self._new_split_crew = owners, new_worker_pool
         self._split_crew: SplitCrew | None = None
         self._is_torn = False  # whether owners have updated, and others have not
         self._kept: list[dict[str, np.ndarray]] | None = None  # owners' states, while there are no owners
-        super().__init__(combination, tree, rngs, chunks, _no_crew)
+        super().__init__(config, tree, rngs, chunks, _no_crew)
 
     def _allocate(self, rngs: np.ndarray) -> None:
-        combination, tree = self.combination, self.tree
-        minimizer, averaging = combination.minimizer, combination.averaging
+        config, tree = self.config, self.tree
+        minimizer, averaging = config.minimizer, config.averaging
         if minimizer.kernel is not None or averaging.kernel is not None or minimizer.rule not in LOCAL_RULES:
             raise ConfigError(
                 f"owners={self._owners} with minimizer={minimizer.short_name!r}: it looks at more than one information "
                 "state at a time, or is one of your own. Use a regret matcher, such as rm or dcfr, or owners=0."
             )
-        if self.way not in _WAYS or not tree.perfect_recall:
+        if self.average_method not in _WAYS or not tree.perfect_recall:
             raise ConfigError(
                 f"owners={self._owners} with averaging={averaging.method!r}: this average needs the reach of all "
-                "information states together, or walks of its own. Use lazy, or owners=0."
+                "information states together, or traversals of its own. Use lazy, or owners=0."
             )
-        if combination.estimator.guide in (Guide.AVERAGE, Guide.REGRETS):
+        if config.estimator.sampling_weights in (SamplingWeights.AVERAGE, SamplingWeights.REGRETS):
             raise ConfigError(
-                f"owners={self._owners} with estimator={combination.estimator.short_name!r}: its walks look at the "
+                f"owners={self._owners} with estimator={config.estimator.short_name!r}: its traversals look at the "
                 "tables, which nobody has as a whole. Use external or outcome, or owners=0."
             )
-        self.sampling = combination.sampling_strategy(tree, strategy_of)
+        self.sampling = config.sampling_strategy(tree, strategy_of)
         self._places, self._parts = split(tree.arrays, self._owners)
         self._rules = Rules(
             minimizer,
             averaging,
-            int(self.way),
-            combination.visit_mode(tree) == DRAWN_ACTIONS,
-            int(combination.batch),
+            int(self.average_method),
+            config.visit_mode(tree) == DRAWN_ACTIONS,
+            int(config.batch),
         )
         self._top = Top(self._parts[0], self._rules)
-        self.workspaces: list[Workspace] = [self._top.workspace]
+        self.scratches: list[Scratch] = [self._top.scratch]
         self.parameters = [self._top.parameters]
         self._bind(False)
 
@@ -102,23 +106,23 @@ class SplitEngine(DistributedEngine):
         """Starts those who sample and own, and compiles the kernels, if that is to be done."""
         if self._split_crew is not None:
             return
-        crew = self._new_split_crew(self.tree.arrays, self._places, self._parts, self._task(), self._rules)
+        worker_pool = self._new_split_crew(self.tree.arrays, self._places, self._parts, self._task(), self._rules)
         try:
-            crew.prepare()
+            worker_pool.prepare()
             if self._kept is not None:
-                crew.set_states(self._kept)
+                worker_pool.set_states(self._kept)
         except BaseException:
-            crew.close()
+            worker_pool.close()
             raise
-        self._split_crew, self._kept = crew, None
+        self._split_crew, self._kept = worker_pool, None
 
     def _turn(self, players: tuple[int, ...]) -> None:
         if self._is_torn:
             raise ClusterError("a part of the tables was lost: go on from the last checkpoint.")
-        counts, crew, top = self.workspaces[0].counts, self._split_crew, self._top
-        assert crew is not None
+        counts, worker_pool, top = self.scratches[0].counts, self._split_crew, self._top
+        assert worker_pool is not None
         iteration = int(counts[ITERATION]) + 1
-        found = crew.sample(players, iteration, self._chunks, self._guide(), top.strategy)
+        found = worker_pool.sample(players, iteration, self._chunks, self._guide(), top.strategy)
         with deferred_signals(lambda: None):  # from here on owners change
             self._is_torn = True
             top.begin(players)
@@ -132,21 +136,23 @@ class SplitEngine(DistributedEngine):
             above = top.above()
             values = np.zeros(len(above))
             cells = [part.cells for part in self._parts[1:]]
-            for own, value in zip(cells, crew.turn(players, iteration, [above[own] for own in cells]), strict=True):
+            for own, value in zip(
+                cells, worker_pool.turn(players, iteration, [above[own] for own in cells]), strict=True
+            ):
                 values[own] = value
             top.pass_up(players, iteration, values)
-            self._end_turn(players, sum(chunk.nodes for chunk in found))
+            self._end_step(players, sum(chunk.nodes for chunk in found))
             self._is_torn = False
 
     def close(self) -> None:
         """Ends those who sample and own; what owners have is kept here until it is needed."""
-        crew, self._split_crew = self._split_crew, None
-        if crew is not None:
+        worker_pool, self._split_crew = self._split_crew, None
+        if worker_pool is not None:
             try:
                 if not self._is_torn:
-                    self._kept = crew.states()
+                    self._kept = worker_pool.states()
             finally:
-                crew.close()
+                worker_pool.close()
 
     # --- strategies and the state ---
 
@@ -171,7 +177,7 @@ class SplitEngine(DistributedEngine):
     @property
     def tables(self) -> np.ndarray:  # type: ignore[override]
         """The minimizer's tables, ``[num_tables, num_slots]``, gathered."""
-        return np.stack([self._gathered(f"tables/{row}") for row in range(self.combination.minimizer.num_tables)])
+        return np.stack([self._gathered(f"tables/{row}") for row in range(self.config.minimizer.num_tables)])
 
     def current_strategy(self) -> np.ndarray:
         """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
@@ -179,12 +185,12 @@ class SplitEngine(DistributedEngine):
 
     def average_strategy(self, out: np.ndarray | None = None) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet. Always new."""
-        if self.way == Way.NONE:
+        if self.average_method == AverageMethod.NONE:
             return self.current_strategy()
         places = self.state()
         sums = np.append(places["average"], places["average_of_all"])
         infosets, strategy = self.tree.arrays.infosets, np.empty(self.tree.num_slots)
-        if self.way == Way.LAZY:
+        if self.average_method == AverageMethod.LAZY:
             average, sums = sums, np.empty(len(sums))
             settled(infosets, places["strategy"], average, places["workspace0/mark"], sums)
         normalize(sums, infosets, strategy)
@@ -206,7 +212,7 @@ class SplitEngine(DistributedEngine):
         """Returns arrays that a state is read into, by name, those that a `DistributedEngine` has."""
         slots, players = self.tree.num_slots, self.tree.num_players
         names = ("strategy", "average", *(f"tables/{row}" for row in range(len(self._top.tables))))
-        workspace = self.workspaces[0]
+        scratch = self.scratches[0]
         return {
             **{name: np.zeros(slots) for name in names},
             "average_of_all": np.zeros(players),
@@ -214,15 +220,15 @@ class SplitEngine(DistributedEngine):
             "workspace0/mark": np.zeros(slots, MARK),
             "workspace0/reach": np.zeros(slots),
             "workspace0/reach_valid": np.zeros(players, np.int64),
-            "workspace0/drawn": np.zeros(slots if self.combination.estimator.draws_once else 0, DRAWN),
-            "workspace0/counts": workspace.counts,
-            "workspace0/rng": workspace.rng,
+            "workspace0/drawn": np.zeros(slots if self.config.estimator.samples_per_infoset else 0, DRAWN),
+            "workspace0/counts": scratch.counts,
+            "workspace0/rng": scratch.rng,
             "stream_seed": self._seed,
         }
 
     def end_loading(self, sizes: Sizes | None, places: dict[str, np.ndarray]) -> None:
         """Goes on from a state that was read into `places`."""
-        self.workspaces[0].counts[STEP] = self.workspaces[0].counts[STEP] // 2 * 2
+        self.scratches[0].counts[STEP] = self.scratches[0].counts[STEP] // 2 * 2
         self._is_torn = True  # what owners have now is not kept
         self.close()
         self._is_torn = False
@@ -239,4 +245,4 @@ class SplitEngine(DistributedEngine):
 
 
 def _no_crew(arrays: TreeArrays, task: Task) -> Any:
-    raise AssertionError("a split engine has a crew of its own")
+    raise AssertionError("a split engine has a worker_pool of its own")

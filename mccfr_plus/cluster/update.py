@@ -1,16 +1,16 @@
-"""From the sums of all chunks to the next strategy: what the one loop of all solvers does after its walks."""
+"""From the sums of all chunks to the next strategy: what the one loop of all solvers does after its traversals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from mccfr_plus.kernels.compile import kernel, rebind
 from mccfr_plus.averages.averaging import PowerAverage, accumulate
-from mccfr_plus.kernels.no_refcount import borrow
+from mccfr_plus.kernels.compile import kernel, rebind
 from mccfr_plus.kernels.loop import update_kernels_of
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import mean_of_traversals
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.backward_pass import minimize
-from mccfr_plus.kernels.scratch import mean_of_walks
 
 AVERAGE, MINIMIZE, BOTH = range(3)
 
@@ -21,14 +21,14 @@ def update(
     strategy,
     tables,
     average,
-    workspace,
+    scratch,
     parameters,
     way,
     gamma,
     all_own,
     first_player,
     last_player,
-    walks,
+    traversals,
     now,
     phases,
 ):
@@ -39,29 +39,34 @@ def update(
         strategy: ``[num_slots]`` float64. Modified in place.
         tables: The minimizer's. Modified in place.
         average: See `accumulate`. Modified in place.
-        workspace: `Workspace`, with the sums of the gradients of so many walks. Modified in place.
+        scratch: `Scratch`, with the sums of the gradients of so many traversals. Modified in place.
         parameters: See `Minimizer.parameters`. Modified in place.
-        way: A value of `Way`.
+        way: A value of `AverageMethod`.
         gamma: Exponent of the weights of the average.
         all_own: See `accumulate`.
         first_player: The first one.
         last_player: The last one.
-        walks: How many.
+        traversals: How many.
         now: Number of the iteration, from 1.
         phases: `AVERAGE`, `MINIMIZE`, or `BOTH`.
     """
-    tree, workspace = borrow(tree), borrow(workspace)
-    strategy, tables, average, parameters = borrow(strategy), borrow(tables), borrow(average), borrow(parameters)
+    tree, scratch = no_refcount(tree), no_refcount(scratch)
+    strategy, tables, average, parameters = (
+        no_refcount(strategy),
+        no_refcount(tables),
+        no_refcount(average),
+        no_refcount(parameters),
+    )
     weight = weight_of(gamma, now)
     count = last_player + 1 - first_player
     begin, end = 0 if phases != MINIMIZE else count, 2 * count if phases != AVERAGE else count
     for step in range(begin, end):  # one place that averages and one that minimizes: each is inlined once
         player = first_player + step % count
         if step < count:
-            mean_of_walks(workspace, tree, player, walks)
-            accumulate(way, tree, strategy, average, workspace, player, weight, all_own)
+            mean_of_traversals(scratch, tree, player, traversals)
+            accumulate(way, tree, strategy, average, scratch, player, weight, all_own)
         else:
-            minimize(tree, strategy, tables, workspace, player, now, parameters)
+            minimize(tree, strategy, tables, scratch, player, now, parameters)
 
 
 @kernel

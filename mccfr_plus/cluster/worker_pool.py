@@ -15,14 +15,14 @@ from mccfr_plus.errors import ClusterError
 from mccfr_plus.tree.arrays import TreeArrays
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Samples the chunks of rounds."""
 
     def prepare(self) -> None:
         """Compiles the kernels, if that is to be done."""
 
     def sample(
-        self, strategy: np.ndarray, guide: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
+        self, strategy: np.ndarray, sampling_weights: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
     ) -> Iterator[Chunk]:
         """Yields what comes out of the chunks of a round, in their order; see `Sampler.sample`."""
 
@@ -45,9 +45,9 @@ class OwnProcess:
         self._sampler.prepare()
 
     def sample(
-        self, strategy: np.ndarray, guide: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
+        self, strategy: np.ndarray, sampling_weights: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
     ) -> Iterator[Chunk]:
-        return (self._sampler.sample(strategy, guide, players, iteration, chunk) for chunk in range(chunks))
+        return (self._sampler.sample(strategy, sampling_weights, players, iteration, chunk) for chunk in range(chunks))
 
     def close(self) -> None:
         pass
@@ -142,10 +142,10 @@ class Actors:
             self._get(reference)
 
     def sample(
-        self, strategy: np.ndarray, guide: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
+        self, strategy: np.ndarray, sampling_weights: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
     ) -> Iterator[Chunk]:
         shared = self._ray.put(strategy)
-        guiding = self._ray.put(guide)
+        guiding = self._ray.put(sampling_weights)
         waiting = [
             self.actors[chunk % len(self.actors)].sample.remote(self._tree, shared, guiding, players, iteration, chunk)
             for chunk in range(chunks)

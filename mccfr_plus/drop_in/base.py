@@ -22,12 +22,12 @@ class DropInSolver(Solver):
     * numpy's global random state is neither read nor changed;
     * a pickled solver goes on bit for bit where it was;
     * simultaneous games are accepted, through OpenSpiel's own conversion to turn-based ones;
-    * a game that is small enough is walked once, when the solver is built; in larger ones a history is asked for when
-      a sampled walk first comes there.
+    * a game that is small enough is traversed once, when the solver is built; in larger ones a history is asked for when
+      a sampled traversal first comes there.
     """
 
     def __init__(self, *parts: Any, **options: Any):
-        # OpenSpiel's policies are tables of texts, which a tree that grows must keep for that.
+        # OpenSpiel's policies are tables of texts, which a tree that is_lazy must keep for that.
         super().__init__(*parts, **{"keys": "text", **options})
 
     # Aliases and not wrappers: a call costs what `iteration` costs.

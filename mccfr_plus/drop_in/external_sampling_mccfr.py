@@ -29,15 +29,15 @@ class ExternalSamplingSolver(DropInSolver):
     """External sampling MCCFR (Lanctot et al. 2009, section 3.2).
 
     Differs from OpenSpiel's in that SIMPLE is right for any number of players. There it averages player i + 1's
-    policy on player i's walks, which is biased for more than two players: how often such a walk comes by depends on
-    the third player's changing policy. Here more than two players get a walk of their own for the average.
+    policy on player i's traversals, which is biased for more than two players: how often such a traversal comes by depends on
+    the third player's changing policy. Here more than two players get a traversal of their own for the average.
 
-    A game too large to be walked as a whole grows where walks go, and keeps the texts of its information states: the
+    A game too large to be traversed as a whole is_lazy where traversals go, and keeps the texts of its information states: the
     average policy then has those that were found, and plays uniformly elsewhere, as OpenSpiel's.
 
     Args:
         game: A `pyspiel.Game` of any size.
-        average_type: SIMPLE adds up the policy where a sampled walk comes by; FULL adds up the whole policy in every
+        average_type: SIMPLE adds up the policy where a sampled traversal comes by; FULL adds up the whole policy in every
             iteration, which costs O(all infosets) and has the least variance. FULL adds up the policies that
             iterations 1 .. t played, the first of them uniform; OpenSpiel's leaves that one out and takes the one
             that comes out of iteration t.

@@ -25,10 +25,10 @@ class OutcomeSamplingSolver(DropInSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1) with OpenSpiel's exploration of 0.6.
 
     Differs from OpenSpiel's in where the average is taken: at opponents' infosets of the sampled history (two
-    players) or by a walk of its own (more), both on-policy; OpenSpiel weights by reach over sampling probability
+    players) or by a traversal of its own (more), both on-policy; OpenSpiel weights by reach over sampling probability
     at the updating player's infosets, which leaves out what the opponents do not reach at that time.
 
-    A game too large to be walked as a whole grows where walks go, and keeps the texts of its information states: the
+    A game too large to be traversed as a whole is_lazy where traversals go, and keeps the texts of its information states: the
     average policy then has those that were found, and plays uniformly elsewhere, as OpenSpiel's.
 
     Args:

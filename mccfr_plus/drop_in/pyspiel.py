@@ -66,7 +66,7 @@ class ExternalSamplingMCCFRSolver(_CppSolver):
     Differs from OpenSpiel's as `mccfr_plus.drop_in.ExternalSamplingSolver` does.
 
     Args:
-        game: A `pyspiel.Game` of any size: a large one grows where walks go.
+        game: A `pyspiel.Game` of any size: a large one is_lazy where traversals go.
         seed: An integer for a repeatable run (negative ones modulo 2^32, as in C++), a numpy generator, or None for
             entropy. The default repeats itself, as in C++.
         avg_type: ``pyspiel.MCCFRAverageType.SIMPLE`` or ``FULL``.
@@ -94,7 +94,7 @@ class OutcomeSamplingMCCFRSolver(_CppSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1).
 
     Args:
-        game: A `pyspiel.Game` of any size: a large one grows where walks go.
+        game: A `pyspiel.Game` of any size: a large one is_lazy where traversals go.
         epsilon: Share of uniform exploration at own nodes, in (0, 1].
         seed: An integer for a repeatable run (negative ones, as the default, stand for one and the same fixed seed,
             as in C++), a numpy generator, or None for entropy.

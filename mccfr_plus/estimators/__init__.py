@@ -13,7 +13,7 @@
 """
 
 from mccfr_plus.estimators.balanced import balanced_strategy
-from mccfr_plus.estimators.base import Estimator, Guide, Way
+from mccfr_plus.estimators.base import AverageMethod, Estimator, SamplingWeights
 from mccfr_plus.estimators.baselines import Baseline
 from mccfr_plus.estimators.schemes import (
     AverageStrategySampling,
@@ -27,6 +27,7 @@ from mccfr_plus.estimators.schemes import (
 )
 
 __all__ = [
+    "AverageMethod",
     "AverageStrategySampling",
     "BalancedOutcomeSampling",
     "Baseline",
@@ -35,9 +36,8 @@ __all__ = [
     "Estimator",
     "ExternalSampling",
     "Full",
-    "Guide",
     "OpponentSampling",
     "OutcomeSampling",
-    "Way",
+    "SamplingWeights",
     "balanced_strategy",
 ]

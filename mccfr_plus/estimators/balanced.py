@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.kernels.scratch import at
+from mccfr_plus.tree.game_tree import GameTree
 
 
 def balanced_strategy(tree: GameTree) -> np.ndarray:

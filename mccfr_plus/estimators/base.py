@@ -18,7 +18,7 @@ class Scheme(IntEnum):
 
     CUSTOM = 0
     FULL = 1
-    FULL_WALK = 2
+    FULL_TRAVERSAL = 2
     CHANCE = 3
     OPPONENT = 4
     EXTERNAL = 5
@@ -28,21 +28,21 @@ class Scheme(IntEnum):
     ESCHER = 9
 
 
-class Way(IntEnum):
+class AverageMethod(IntEnum):
     """How the average strategy is added up; see `mccfr_plus.averages.averaging.accumulate`."""
 
     EXACT = 0  # all own sequences, by their own reach
     TOUCHED = 1  # the own infosets that were touched, by their own reach
-    VISITS = 2  # the infosets that the walk visited on-policy
-    OWN_WALK = 3  # a walk of its own (any number of players)
+    VISITS = 2  # the infosets that the traversal visited on-policy
+    OWN_TRAVERSAL = 3  # a traversal of its own (any number of players)
     LAZY = 4  # exactly, at touched infosets for all iterations since they were last touched
     OPTIMISTIC = 5  # the same, as if own reach had stayed what it is now
     NONE = 6  # nothing is added up
     CUSTOM = 7  # a kernel of somebody else's
 
 
-class Guide(IntEnum):
-    """Which array, with one entry per slot, a kernel gets as ``guide``."""
+class SamplingWeights(IntEnum):
+    """Which array, with one entry per slot, a kernel gets as ``sampling_weights``."""
 
     NONE = 0  # an empty one
     SAMPLING = 1  # what `Estimator.sampling_strategy` returns
@@ -54,9 +54,9 @@ class Guide(IntEnum):
 class Estimator(abc.ABC):
     """Estimates a player's utility gradient over sequences, without bias.
 
-    The contract of the kernel ``kernel(parameters, guide, tree, strategy, workspace, player)``, all of it in Numba: add
-    u_i(z) * (reach of the others) / (probability of sampling z) to ``workspace.gradient`` at the player's last slot
-    before leaf z; call `touch` at every infoset of the player that the walk enters, parents first, before adding
+    The contract of the kernel ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)``, all of it in Numba: add
+    u_i(z) * (reach of the others) / (probability of sampling z) to ``scratch.gradient`` at the player's last slot
+    before leaf z; call `touch` at every infoset of the player that the traversal enters, parents first, before adding
     anything at its slots. It may read anything, knows no minimizer, and writes nothing else. It may be called several
     times for one gradient, whose mean is then taken (``batch``). Draw through `mccfr_plus.estimators.draws`, so that
     `check_estimator` can go through all outcomes.
@@ -76,17 +76,17 @@ class Estimator(abc.ABC):
         return np.array([float(self.scheme)])
 
     @property
-    def guide(self) -> Guide:
-        """Which array the kernel gets as ``guide``."""
-        return Guide.NONE
+    def sampling_weights(self) -> SamplingWeights:
+        """Which array the kernel gets as ``sampling_weights``."""
+        return SamplingWeights.NONE
 
     def sampling_strategy(self, tree: GameTree) -> Any:
-        """Returns the strategy for `Guide.SAMPLING`: ``[num_slots]`` float64 or a policy; positive at every slot."""
+        """Returns the strategy for `SamplingWeights.SAMPLING`: ``[num_slots]`` float64 or a policy; positive at every slot."""
         return tree.uniform_strategy()
 
-    def average(self, num_players: int) -> Way:
+    def average(self, num_players: int) -> AverageMethod:
         """Returns how stochastic averaging must be done so that it is right for this number of players."""
-        return Way.OWN_WALK
+        return AverageMethod.OWN_TRAVERSAL
 
     @property
     def samples(self) -> bool:
@@ -94,23 +94,23 @@ class Estimator(abc.ABC):
         return True
 
     @property
-    def walks_all_chance(self) -> bool:
+    def visits_all_chance(self) -> bool:
         """Whether all chance outcomes are visited."""
         return False
 
     @property
-    def walks_all_own(self) -> bool:
-        """Whether all of the player's own actions can be visited in one walk."""
+    def visits_all_own(self) -> bool:
+        """Whether all of the player's own actions can be visited in one traversal."""
         return True
 
     @property
-    def draws_once(self) -> bool:
-        """Whether one action is drawn per opponents' infoset and walk, and not one per node."""
+    def samples_per_infoset(self) -> bool:
+        """Whether one action is drawn per opponents' infoset and traversal, and not one per node."""
         return False
 
     @property
     def updates_all_players(self) -> bool:
-        """Whether one walk estimates all players' gradients; it is called for player 0."""
+        """Whether one traversal estimates all players' gradients; it is called for player 0."""
         return False
 
     @property
@@ -134,12 +134,12 @@ class Estimator(abc.ABC):
 
     @property
     def needs_whole_tree(self) -> bool:
-        """Whether the scheme cannot walk a tree that is not complete.
+        """Whether the scheme cannot traversal a tree that is not complete.
 
-        A kernel of your own reads nodes itself, and would have to call `mccfr_plus.tree.expansion.grow` where it finds one
+        A kernel of your own reads nodes itself, and would have to call `mccfr_plus.tree.expansion.expand` where it finds one
         that is not there yet. A sampling strategy is a table over all infosets.
         """
-        return self.kernel is not None or self.guide == Guide.SAMPLING
+        return self.kernel is not None or self.sampling_weights == SamplingWeights.SAMPLING
 
     @property
     def needs_perfect_recall(self) -> bool:

@@ -17,7 +17,7 @@ class Baseline:
     Args:
         rate: Weight of the newest value in the mean, in (0, 1]. Small rates average noise away, of which expected
             values have none; large ones follow the changing strategies faster.
-        backup: Which values: ``"expected"``, from the baselines one step below, or ``"sampled"``, what the walk
+        backup: Which values: ``"expected"``, from the baselines one step below, or ``"sampled"``, what the traversal
             found, as in Schmid et al. 2019 (with a rate of 0.5 there).
     """
 

@@ -1,16 +1,16 @@
 """Sampling with control variates: every scheme that draws, with baselines that take its variance away.
 
 A baseline b(h a) guesses the value of the node behind action a at node h, for the player whose gradient is estimated.
-Where a walk visits child a with probability rho(a), and w is the weight with which it came to h, it adds
+Where a traversal visits child a with probability rho(a), and w is the weight with which it came to h, it adds
 
     w p(a) (1 - [a was visited] / rho(a)) b(h a)      for each a,
 
 p(a) being chance's or an opponent's probability, or 1 at own nodes, to the gradient: at the player's last slot, or at
 own nodes at the slot of a. Its mean is 0 whatever the baseline is, so that every entry of the gradient stays unbiased;
-where b is close to what the walk finds below, it cancels most of that. (Written in values, v(h, a) = b(h a) + [a was
+where b is close to what the traversal finds below, it cancels most of that. (Written in values, v(h, a) = b(h a) + [a was
 visited] / rho(a) (v(h a) - b(h a)).)
 
-What the walk finds below a child moves the child's baseline towards it: a mean with a fixed rate, per player and
+What the traversal finds below a child moves the child's baseline towards it: a mean with a fixed rate, per player and
 history; the tables have 8 bytes per player and node. What was found is either
 
 * sampled: v of the child, with all control variates in place. Its mean is right, but it has the variance of 1 / rho; or
@@ -22,28 +22,28 @@ References: Schmid et al. 2019, "Variance reduction in Monte Carlo counterfactua
 equations 8 to 10; Davis, Schmid, Bowling 2020, "Low-variance and zero-variance baselines for extensive-form games",
 sections 4 (baselines per history) and 5 (expected updates, which have no variance in the end). Differs from them in
 that it corrects the gradient over sequences and not values, so that any minimizer can use it, and in that it serves
-walks that visit several children.
+traversals that visit several children.
 """
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.estimators.draws import draw_coin, draw_exploring, draw_outcome
 from mccfr_plus.estimators.outcome import exploring_probability
 from mccfr_plus.estimators.traversal import draw_for_infoset, inclusion, list_visit, weigh_actions
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import head_of
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.expansion import grow
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.expansion import expand
 
 ONE = 3  # beside the kinds of subsets of own actions: a single one, drawn by `draw_exploring`
 
 
 @kernel
-def controlled_walk(
+def controlled_traversal(
     tree,
     strategy,
-    guide,
+    sampling_weights,
     baseline,
-    workspace,
+    scratch,
     player,
     all_chance,
     all_opponents,
@@ -55,14 +55,14 @@ def controlled_walk(
     expected,
     visit_mode,
 ):
-    """Adds one sampled traversal with control variates to `workspace.gradient`. Modified in place.
+    """Adds one sampled traversal with control variates to `scratch.gradient`. Modified in place.
 
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]``, everybody's current strategy.
-        guide: What decides on own actions: see `inclusion`, and `draw_exploring` for `ONE`.
+        sampling_weights: What decides on own actions: see `inclusion`, and `draw_exploring` for `ONE`.
         baseline: ``[num_players, num_nodes]`` float64. Modified in place.
-        workspace: `Workspace`, with frames.
+        scratch: `Scratch`, with frames.
         player: For whom the gradient is estimated.
         all_chance: Whether to visit all chance outcomes instead of drawing one.
         all_opponents: Whether to visit all actions of opponents instead of drawing one.
@@ -70,21 +70,21 @@ def controlled_walk(
         epsilon: See `inclusion` and `draw_exploring`.
         tau: See `inclusion`.
         beta: See `inclusion`.
-        rate: Share of what a walk finds in the new baseline, in (0, 1].
+        rate: Share of what a traversal finds in the new baseline, in (0, 1].
         expected: Whether what it finds is the expected or the sampled value.
-        visit_mode: How to list the opponents' infosets in `workspace.visits`.
+        visit_mode: How to list the opponents' infosets in `scratch.visits`.
     """
-    nodes, gradient, frames = tree.nodes, workspace.gradient, workspace.frames
+    nodes, gradient, frames = tree.nodes, scratch.gradient, scratch.frames
     node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
-    depth, num_visits, nodes_touched = 0, workspace.counts[NUM_VISITS], 0
-    thread = workspace.counts[THREAD]
+    depth, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
+    thread = scratch.counts[THREAD]
     while True:
         # Arrive at a node: a leaf has a value, any other node gets a frame.
         record = nodes[at(node)]
         kind, count = head_of(nodes, at(node))
         has_value, value = kind == TERMINAL, 0.0
         if count == 0 and not has_value:  # nobody was here before
-            if grow(tree.growth, node, thread):
+            if expand(tree.expansion, node, thread):
                 continue
             return
         nodes_touched += 1
@@ -96,30 +96,32 @@ def controlled_walk(
             _open_frame(frames[at(depth)], node, slot, weight)
             depth += 1
             if kind == player:
-                touch(tree, workspace, player, payload, count, slot)
+                touch(tree, scratch, player, payload, count, slot)
                 if own != ONE:
-                    frames[at(depth - 1)]["total"] = weigh_actions(guide, payload, count, own)
+                    frames[at(depth - 1)]["total"] = weigh_actions(sampling_weights, payload, count, own)
             elif kind != CHANCE and not all_opponents:
-                index = draw_for_infoset(strategy, workspace, payload, count)
-                num_visits = list_visit(workspace, num_visits, visit_mode, payload, count, index, weight)
+                index = draw_for_infoset(strategy, scratch, payload, count)
+                num_visits = list_visit(scratch, num_visits, visit_mode, payload, count, index, weight)
                 frames[at(depth - 1)]["index"] = index
         # Go on to the next child that is to be visited, of this node or of one above.
         goes_down = False
         while not goes_down:
             if has_value:
                 if depth == 0:
-                    workspace.counts[NUM_VISITS] = num_visits
-                    workspace.counts[NODES_TOUCHED] += nodes_touched
+                    scratch.counts[NUM_VISITS] = num_visits
+                    scratch.counts[NODES_TOUCHED] += nodes_touched
                     return
-                _fold_value(frames[at(depth - 1)], nodes, baseline, player, rate, expected, value)
+                _back_up_value(frames[at(depth - 1)], nodes, baseline, player, rate, expected, value)
             frame = frames[at(depth - 1)]
             record = nodes[at(frame["node"])]
             kind = record["kind"]
             if kind == player and own == ONE:
-                goes_down = _take_one_own(tree, strategy, guide, baseline, workspace, player, frame, record, epsilon)
+                goes_down = _take_one_own(
+                    tree, strategy, sampling_weights, baseline, scratch, player, frame, record, epsilon
+                )
             elif kind == player:
                 goes_down = _take_next_own(
-                    strategy, guide, baseline, workspace, player, frame, record, own, epsilon, tau, beta
+                    strategy, sampling_weights, baseline, scratch, player, frame, record, own, epsilon, tau, beta
                 )
             elif all_chance if kind == CHANCE else all_opponents:
                 goes_down = frame["next"] < record["num_children"]
@@ -129,7 +131,7 @@ def controlled_walk(
                     frame["share"] = _share(tree, strategy, kind, record["payload"] + frame["index"])
                     frame["inclusion"] = 0.0
             else:
-                goes_down = _take_one_other(tree, strategy, baseline, workspace, player, frame, record)
+                goes_down = _take_one_other(tree, strategy, baseline, scratch, player, frame, record)
             if not goes_down:
                 has_value, value = True, frame["value"]
                 depth -= 1
@@ -162,7 +164,7 @@ def _share(tree, strategy, kind, row):
 
 
 @inline_kernel
-def _fold_value(frame, nodes, baseline, player, rate, expected, value):
+def _back_up_value(frame, nodes, baseline, player, rate, expected, value):
     """Adds the value of a node's visited child to the node's, and moves its baseline. Modified in place."""
     if frame["inclusion"] > 0.0:
         child = nodes[at(frame["node"])]["first_child"] + frame["index"]
@@ -175,19 +177,19 @@ def _fold_value(frame, nodes, baseline, player, rate, expected, value):
 
 
 @inline_kernel
-def _take_one_own(tree, strategy, guide, baseline, workspace, player, frame, record, epsilon):
+def _take_one_own(tree, strategy, sampling_weights, baseline, scratch, player, frame, record, epsilon):
     """Draws the one own action to visit, unless that was done. Returns whether it did. Modified in place."""
     if frame["next"] > 0:
         return False
     first, count, weight = record["payload"], record["num_children"], frame["weight"]
-    index = draw_exploring(strategy, guide, first, count, epsilon, workspace.rng)
-    inclusion_of_it = exploring_probability(strategy, guide, first + index, count, epsilon)
+    index = draw_exploring(strategy, sampling_weights, first, count, epsilon, scratch.rng)
+    inclusion_of_it = exploring_probability(strategy, sampling_weights, first + index, count, epsilon)
     for action in range(count):
         guess = baseline[at(player), at(record["first_child"] + action)]
         frame["value"] += strategy[at(first + action)] * guess
-        workspace.gradient[at(first + action)] += weight * guess
+        scratch.gradient[at(first + action)] += weight * guess
     guess = baseline[at(player), at(record["first_child"] + index)]
-    workspace.gradient[at(first + index)] -= weight * guess / inclusion_of_it
+    scratch.gradient[at(first + index)] -= weight * guess / inclusion_of_it
     frame["next"] = count
     frame["index"] = index
     frame["share"] = strategy[at(first + index)]
@@ -196,20 +198,20 @@ def _take_one_own(tree, strategy, guide, baseline, workspace, player, frame, rec
 
 
 @inline_kernel
-def _take_next_own(strategy, guide, baseline, workspace, player, frame, record, own, epsilon, tau, beta):
+def _take_next_own(strategy, sampling_weights, baseline, scratch, player, frame, record, own, epsilon, tau, beta):
     """Finds the next own action to visit, of all or of a drawn subset. Returns whether it did. Modified in place."""
     while frame["next"] < record["num_children"]:
         index = frame["next"]
         frame["next"] += 1
         slot = record["payload"] + index
-        probability = inclusion(guide, slot, frame["total"], own, epsilon, tau, beta)
+        probability = inclusion(sampling_weights, slot, frame["total"], own, epsilon, tau, beta)
         is_visited = True
         if probability < 1.0:
-            is_visited = draw_coin(probability, workspace.rng)
+            is_visited = draw_coin(probability, scratch.rng)
             guess = baseline[at(player), at(record["first_child"] + index)]
             frame["value"] += strategy[at(slot)] * guess
             scale = 1.0 - 1.0 / probability if is_visited else 1.0
-            workspace.gradient[at(slot)] += frame["weight"] * scale * guess
+            scratch.gradient[at(slot)] += frame["weight"] * scale * guess
         if is_visited:
             frame["index"] = index
             frame["share"] = strategy[at(slot)]
@@ -219,18 +221,18 @@ def _take_next_own(strategy, guide, baseline, workspace, player, frame, record, 
 
 
 @inline_kernel
-def _take_one_other(tree, strategy, baseline, workspace, player, frame, record):
+def _take_one_other(tree, strategy, baseline, scratch, player, frame, record):
     """Draws chance's outcome, or takes the opponent's drawn action, once. Returns whether it did. Modified in place."""
     if frame["next"] > 0:
         return False
     kind, first, count = record["kind"], record["payload"], record["num_children"]
     if kind == CHANCE:
-        frame["index"] = draw_outcome(tree.chance, first, count, workspace.rng)
+        frame["index"] = draw_outcome(tree.chance, first, count, scratch.rng)
     mean = 0.0
     for action in range(count):
         mean += _share(tree, strategy, kind, first + action) * baseline[at(player), at(record["first_child"] + action)]
     guess = baseline[at(player), at(record["first_child"] + frame["index"])]
-    workspace.gradient[at(frame["slot"])] += frame["weight"] * (mean - guess)
+    scratch.gradient[at(frame["slot"])] += frame["weight"] * (mean - guess)
     frame["value"] = mean
     frame["next"] = count
     frame["share"] = _share(tree, strategy, kind, first + frame["index"])

@@ -1,6 +1,6 @@
-"""Everything that a walk draws at random.
+"""Everything that a traversal draws at random.
 
-Walks draw through these functions and through nothing else, so that `check_estimator` can put others in their place
+Traversals draw through these functions and through nothing else, so that `check_estimator` can put others in their place
 which go through all outcomes one by one. An estimator of your own that does the same is checked exactly.
 """
 

@@ -1,10 +1,10 @@
 """ESCHER: one history, and instead of importance weights a table of what every history is worth.
 
 Own actions are drawn from a strategy that stays the same in all iterations, chance's and opponents' on-policy. With
-v(h), the value of history h under the current strategies, the walk gives an own infoset at h the action values v(h a)
+v(h), the value of history h under the current strategies, the traversal gives an own infoset at h the action values v(h a)
 for all a. So in expectation the regrets at infoset I are
 
-    (probability that the walk comes to I through own actions) * (counterfactual regrets at I),
+    (probability that the traversal comes to I through own actions) * (counterfactual regrets at I),
 
 whose first factor is the same in all iterations: regret matching does not see it. No number is divided by a
 probability, so that no number is larger than a payoff.
@@ -14,20 +14,20 @@ of strategy(a) v(h a), which a minimizer passes up from h. That fits rules that 
 unbiased gradient, and rules that work on whole sequences (FTRL, OMD) need one.
 
 Values are *exact*, by a pass over the tree every so many iterations, in between those of an older strategy; or
-*learned*: the walk moves the values along its way towards the expected values of their children. Values of leaves are
+*learned*: the traversal moves the values along its way towards the expected values of their children. Values of leaves are
 exact from the beginning, chance nodes' are means over outcomes.
 
 Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
 history value function to estimate regret", section 4, with tables in the place of networks.
 """
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
 from mccfr_plus.estimators.traversal import draw_for_infoset, list_visit
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 
-_NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the walks between two passes
+_NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
 
 
 @inline_kernel
@@ -64,29 +64,29 @@ def refresh_values(tree, strategy, values, player):
 
 
 @kernel
-def escher_walk(tree, strategy, exploration, values, workspace, player, refresh, rate, visit_mode):
-    """Adds what one sampled history says about a player's regrets to `workspace.gradient`. Modified in place.
+def escher_traversal(tree, strategy, exploration, values, scratch, player, refresh, rate, visit_mode):
+    """Adds what one sampled history says about a player's regrets to `scratch.gradient`. Modified in place.
 
     Args:
         tree: `TreeArrays`, complete.
         strategy: ``[num_slots]``, everybody's current strategy.
         exploration: ``[num_slots]``, from which own actions are drawn; empty: uniformly.
         values: ``[num_players, num_nodes]`` float64. Modified in place.
-        workspace: `Workspace`, with frames.
+        scratch: `Scratch`, with frames.
         player: For whom.
         refresh: Iterations between two passes over all values; 0: by the size of the tree; negative: values are
             learned.
         rate: How far learned values move towards what they are found to be, in (0, 1].
-        visit_mode: How to list the opponents' infosets in `workspace.visits`. Their weight is 1: they are visited with
+        visit_mode: How to list the opponents' infosets in `scratch.visits`. Their weight is 1: they are visited with
             a probability that is proportional to their owner's reach, by a factor that stays the same.
     """
-    nodes, gradient, frames, rng = tree.nodes, workspace.gradient, workspace.frames, workspace.rng
+    nodes, gradient, frames, rng = tree.nodes, scratch.gradient, scratch.frames, scratch.rng
     own = values[player]
-    num_visits, nodes_touched, depth = workspace.counts[NUM_VISITS], 1, 0
+    num_visits, nodes_touched, depth = scratch.counts[NUM_VISITS], 1, 0
     if refresh >= 0:
         interval = refresh if refresh > 0 else max(1, len(nodes) // _NODES_PER_ITERATION)
-        # In a batch, before the first walk only.
-        if workspace.counts[ITERATION] % interval == 0 and workspace.num_touched[player] == 0:
+        # In a batch, before the first traversal only.
+        if scratch.counts[ITERATION] % interval == 0 and scratch.num_touched[player] == 0:
             refresh_values(tree, strategy, own, player)
             nodes_touched += len(nodes)
     node, slot = 0, tree.slot_range[-1] + player
@@ -98,7 +98,7 @@ def escher_walk(tree, strategy, exploration, values, workspace, player, refresh,
         frames[at(depth)]["node"] = node
         depth += 1
         if kind == player:
-            touch(tree, workspace, player, payload, count, slot)
+            touch(tree, scratch, player, payload, count, slot)
             mean = 0.0
             for index in range(count):
                 value = own[at(record["first_child"] + index)]
@@ -111,8 +111,8 @@ def escher_walk(tree, strategy, exploration, values, workspace, player, refresh,
         elif kind == CHANCE:
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
-            index = draw_for_infoset(strategy, workspace, payload, count)
-            num_visits = list_visit(workspace, num_visits, visit_mode, payload, count, index, 1.0)
+            index = draw_for_infoset(strategy, scratch, payload, count)
+            num_visits = list_visit(scratch, num_visits, visit_mode, payload, count, index, 1.0)
         node = record["first_child"] + index
         nodes_touched += 1
     if refresh < 0:
@@ -120,5 +120,5 @@ def escher_walk(tree, strategy, exploration, values, workspace, player, refresh,
             depth -= 1
             node = frames[at(depth)]["node"]
             own[at(node)] += rate * (expected_value(tree, strategy, own, node, nodes[at(node)]["kind"]) - own[at(node)])
-    workspace.counts[NUM_VISITS] = num_visits
-    workspace.counts[NODES_TOUCHED] += nodes_touched
+    scratch.counts[NUM_VISITS] = num_visits
+    scratch.counts[NODES_TOUCHED] += nodes_touched

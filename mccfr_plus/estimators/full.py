@@ -1,51 +1,51 @@
-"""The exact gradient: by the sequence form, for which no tree is walked, and what a walk needs that computes it.
+"""The exact gradient: by the sequence form, for which no tree is traversed, and what a traversal needs that computes it.
 
 Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3; Farina et al. 2020, section 2.
 """
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.tree.arrays import BLOCK
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, at, refresh_reach
+from mccfr_plus.tree.arrays import BLOCK
 
 
 @inline_kernel
-def full_gradient(tree, strategy, workspace, player):
-    """Writes the exact gradient of the player into `workspace` and lists all his infosets. Modified in place.
+def full_gradient(tree, strategy, scratch, player):
+    """Writes the exact gradient of the player into `scratch` and lists all his infosets. Modified in place.
 
-    `NODES_TOUCHED` grows by the number of histories, which is what a traversal of the tree would visit.
+    `NODES_TOUCHED` is_lazy by the number of histories, which is what a traversal of the tree would visit.
     """
     for other in range(len(tree.slot_range) - 1):
         if other != player:
-            refresh_reach(tree, strategy, workspace, other)
-    exact_gradient(tree, workspace.reach, workspace.gradient, player)
-    touch_all(tree, workspace, player)
-    workspace.counts[NODES_TOUCHED] += len(tree.nodes)
+            refresh_reach(tree, strategy, scratch, other)
+    exact_gradient(tree, scratch.reach, scratch.gradient, player)
+    touch_all(tree, scratch, player)
+    scratch.counts[NODES_TOUCHED] += len(tree.nodes)
 
 
 @inline_kernel
-def touch_all(tree, workspace, player):
+def touch_all(tree, scratch, player):
     """Lists all infosets of the player, in order. The list is the same every time. Modified in place."""
     first, last = tree.infoset_range[player], tree.infoset_range[player + 1]
-    if last > first and workspace.touched[at(last - 1)]["num_actions"] == 0:  # not listed yet
+    if last > first and scratch.touched[at(last - 1)]["num_actions"] == 0:  # not listed yet
         for infoset in range(first, last):
-            touched, record = workspace.touched[at(infoset)], tree.infosets[at(infoset)]
+            touched, record = scratch.touched[at(infoset)], tree.infosets[at(infoset)]
             touched["first_slot"] = record["first_slot"]
             touched["num_actions"] = record["num_actions"]
             touched["parent_slot"] = record["parent_slot"]
-    workspace.num_touched[player] = last - first
+    scratch.num_touched[player] = last - first
 
 
 @kernel
-def begin_full_walk(tree, workspace, player):
-    """Lists all infosets of the player and sets their gradient to 0, for a walk that must not list them again.
+def begin_full_traversal(tree, scratch, player):
+    """Lists all infosets of the player and sets their gradient to 0, for a traversal that must not list them again.
 
-    What the walk leaves out is updated too, with a gradient of 0: so nothing changes by leaving it out, whatever the
+    What the traversal leaves out is updated too, with a gradient of 0: so nothing changes by leaving it out, whatever the
     minimizer does there. Modified in place.
     """
-    touch_all(tree, workspace, player)
+    touch_all(tree, scratch, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-        workspace.gradient[at(slot)] = 0.0
-        workspace.mark[at(slot)]["stamp"] = workspace.counts[STAMP]
+        scratch.gradient[at(slot)] = 0.0
+        scratch.mark[at(slot)]["stamp"] = scratch.counts[STAMP]
 
 
 @inline_kernel

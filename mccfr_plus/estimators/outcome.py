@@ -14,13 +14,13 @@ References: Lanctot et al. 2009, section 3.1, equation 10, with the paper's epsi
 appendix (one history for all); Farina et al. 2020, section 4.2 (sampling strategies).
 """
 
-from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
 from mccfr_plus.estimators.traversal import draw_for_infoset, list_visit
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of, unlikely
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.expansion import grow
 from mccfr_plus.kernels.scratch import NO_VISITS, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, touch
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.expansion import expand
 
 
 @inline_kernel
@@ -31,52 +31,52 @@ def exploring_probability(strategy, exploration, slot, count, epsilon):
 
 
 @inline_kernel
-def outcome_walk(tree, strategy, exploration, workspace, player, epsilon, visit_mode):
-    """Adds the gradient of one sampled history and lists what it touched. `workspace` is modified in place.
+def outcome_traversal(tree, strategy, exploration, scratch, player, epsilon, visit_mode):
+    """Adds the gradient of one sampled history and lists what it touched. `scratch` is modified in place.
 
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]``, everybody's current strategy.
         exploration: ``[num_slots]``, or empty for uniform exploration.
-        workspace: `Workspace`.
+        scratch: `Scratch`.
         player: For whom the gradient is estimated.
         epsilon: Exploration at the player's own nodes, in (0, 1].
-        visit_mode: How to list the opponents' infosets in `workspace.visits`, with weight 1 / (product of xi), which
+        visit_mode: How to list the opponents' infosets in `scratch.visits`, with weight 1 / (product of xi), which
             makes up for the player's own exploration.
     """
-    nodes, rng = tree.nodes, workspace.rng
+    nodes, rng = tree.nodes, scratch.rng
     slot, weight = tree.slot_range[-1] + player, 1.0
-    num_visits, nodes_touched = workspace.counts[NUM_VISITS], 1
-    node, thread = 0, workspace.counts[THREAD]
+    num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
+    node, thread = 0, scratch.counts[THREAD]
     while True:
         kind, count = head_of(nodes, at(node))
         if count == 0:
             if unlikely(kind != TERMINAL):  # nobody was here before
-                if grow(tree.growth, node, thread):
+                if expand(tree.expansion, node, thread):
                     continue
                 return
             break
         record = nodes[at(node)]
         payload = record["payload"]
         if kind == player:
-            touch(tree, workspace, player, payload, count, slot)
+            touch(tree, scratch, player, payload, count, slot)
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
             weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
         elif kind == CHANCE:
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
-            index = draw_for_infoset(strategy, workspace, payload, count)
-            num_visits = list_visit(workspace, num_visits, visit_mode, payload, count, index, weight)
+            index = draw_for_infoset(strategy, scratch, payload, count)
+            num_visits = list_visit(scratch, num_visits, visit_mode, payload, count, index, weight)
         node = record["first_child"] + index
         nodes_touched += 1
-    workspace.gradient[at(slot)] += weight * tree.payoffs[at(nodes[at(node)]["payload"]), at(player)]
-    workspace.counts[NUM_VISITS] = num_visits
-    workspace.counts[NODES_TOUCHED] += nodes_touched
+    scratch.gradient[at(slot)] += weight * tree.payoffs[at(nodes[at(node)]["payload"]), at(player)]
+    scratch.counts[NUM_VISITS] = num_visits
+    scratch.counts[NODES_TOUCHED] += nodes_touched
 
 
 @inline_kernel
-def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_mode):
+def shared_outcome_traversal(tree, strategy, exploration, scratch, epsilon, visit_mode):
     """Adds to all players' gradients what one sampled history says, and lists what it touched. Modified in place.
 
     Everybody's infosets are visits, with weight (owner's reach) / (product of everybody's xi): the probability of the
@@ -86,23 +86,23 @@ def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_m
         tree: `TreeArrays`.
         strategy: ``[num_slots]``, everybody's current strategy.
         exploration: ``[num_slots]``, or empty for uniform exploration.
-        workspace: `Workspace`.
+        scratch: `Scratch`.
         epsilon: Exploration of all players, in (0, 1].
         visit_mode: `VISITED` or `NO_VISITS`.
     """
-    nodes, rng, last = tree.nodes, workspace.rng, workspace.stack  # per player: the last own slot and the own reach
+    nodes, rng, last = tree.nodes, scratch.rng, scratch.stack  # per player: the last own slot and the own reach
     num_players = len(tree.slot_range) - 1
     for player in range(num_players):
         last[at(player)]["slot"] = tree.slot_range[-1] + player
         last[at(player)]["weight"] = 1.0
     weight = 1.0
-    num_visits, nodes_touched = workspace.counts[NUM_VISITS], 1
-    node, thread = 0, workspace.counts[THREAD]
+    num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
+    node, thread = 0, scratch.counts[THREAD]
     while True:
         kind, count = head_of(nodes, at(node))
         if count == 0:
             if unlikely(kind != TERMINAL):  # nobody was here before
-                if grow(tree.growth, node, thread):
+                if expand(tree.expansion, node, thread):
                     continue
                 return
             break
@@ -111,9 +111,9 @@ def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_m
         if kind == CHANCE:
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
-            touch(tree, workspace, kind, payload, count, last[at(kind)]["slot"])
+            touch(tree, scratch, kind, payload, count, last[at(kind)]["slot"])
             if visit_mode != NO_VISITS:
-                note_visit(workspace, num_visits, payload, count, weight * last[at(kind)]["weight"])
+                note_visit(scratch, num_visits, payload, count, weight * last[at(kind)]["weight"])
                 num_visits += 1
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
@@ -128,6 +128,6 @@ def shared_outcome_walk(tree, strategy, exploration, workspace, epsilon, visit_m
         for other in range(num_players):
             if other != player:
                 others *= last[at(other)]["weight"]
-        workspace.gradient[at(last[at(player)]["slot"])] += others * tree.payoffs[at(payoffs), at(player)]
-    workspace.counts[NUM_VISITS] = num_visits
-    workspace.counts[NODES_TOUCHED] += nodes_touched
+        scratch.gradient[at(last[at(player)]["slot"])] += others * tree.payoffs[at(payoffs), at(player)]
+    scratch.counts[NUM_VISITS] = num_visits
+    scratch.counts[NODES_TOUCHED] += nodes_touched

@@ -10,7 +10,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.balanced import balanced_strategy
-from mccfr_plus.estimators.base import Estimator, Guide, Scheme, Way
+from mccfr_plus.estimators.base import AverageMethod, Estimator, SamplingWeights, Scheme
 from mccfr_plus.estimators.traversal import ALL, BY_AVERAGE, BY_REGRET
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -41,30 +41,30 @@ class Full(Estimator):
     """The exact gradient: chance, opponents and own nodes are all visited (CFR).
 
     With regret matching this is CFR (Zinkevich et al. 2007), with RM+ and a linear average CFR+ (Tammelin et al.
-    2015). By default no tree is walked: the sequence form's matrix gives the same gradient, several times as fast.
+    2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.
 
     Args:
-        walk: Walk the tree instead, as the papers' traversals do. Differs from the matrix by rounding.
-        pruning: Walk the tree and leave out what the other players do not reach (Lanctot et al. 2009, section 5). The
-            same bits as `walk`; `nodes_touched` counts what was visited.
+        traversal: Traversal the tree instead, as the papers' traversals do. Differs from the matrix by rounding.
+        pruning: Traversal the tree and leave out what the other players do not reach (Lanctot et al. 2009, section 5). The
+            same bits as `traversal`; `nodes_touched` counts what was visited.
     """
 
-    walk: bool = False
+    traversal: bool = False
     pruning: bool = False
     scheme: ClassVar[Scheme] = Scheme.FULL
     short_name: ClassVar[str] = "full"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
 
     def __post_init__(self) -> None:
-        _check_switch("walk", self.walk)
+        _check_switch("traversal", self.traversal)
         _check_switch("pruning", self.pruning)
 
     def parameters(self) -> np.ndarray:
-        is_walk = self.walk or self.pruning
-        return np.array([float(Scheme.FULL_WALK if is_walk else Scheme.FULL), float(self.pruning)])
+        is_walk = self.traversal or self.pruning
+        return np.array([float(Scheme.FULL_TRAVERSAL if is_walk else Scheme.FULL), float(self.pruning)])
 
-    def average(self, num_players: int) -> Way:
-        return Way.EXACT
+    def average(self, num_players: int) -> AverageMethod:
+        return AverageMethod.EXACT
 
     @property
     def samples(self) -> bool:
@@ -72,14 +72,14 @@ class Full(Estimator):
 
     @property
     def needs_leaves(self) -> bool:
-        return not (self.walk or self.pruning)
+        return not (self.traversal or self.pruning)
 
     @property
     def needs_whole_tree(self) -> bool:
         return True
 
     @property
-    def walks_all_chance(self) -> bool:
+    def visits_all_chance(self) -> bool:
         return True
 
 
@@ -91,10 +91,10 @@ class ChanceSampling(Estimator):
     short_name: ClassVar[str] = "chance"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte")
 
-    def average(self, num_players: int) -> Way:
+    def average(self, num_players: int) -> AverageMethod:
         # Whether an infoset is touched depends on chance alone, so that each own infoset counts in every iteration
         # with the same expected weight, for any number of players.
-        return Way.TOUCHED
+        return AverageMethod.TOUCHED
 
 
 @dataclass(frozen=True)
@@ -102,22 +102,22 @@ class _SamplesOpponents(Estimator):
     """What schemes share that draw opponents' actions on-policy.
 
     Args:
-        once: Draw one action per opponents' infoset and walk, as Lanctot et al. 2009 define it, and not one per node.
+        sample_per_infoset: Draw one action per opponents' infoset and traversal, as Lanctot et al. 2009 define it, and not one per node.
             On a matrix game an iteration then takes one opponent's action for all own actions: the sublinear method
             of Grigoriadis and Khachiyan 1995.
     """
 
-    once: bool = False
+    sample_per_infoset: bool = False
 
     def __post_init__(self) -> None:
-        _check_switch("once", self.once)
+        _check_switch("sample_per_infoset", self.sample_per_infoset)
 
-    def average(self, num_players: int) -> Way:
-        return Way.VISITS if num_players == 2 else Way.OWN_WALK
+    def average(self, num_players: int) -> AverageMethod:
+        return AverageMethod.VISITS if num_players == 2 else AverageMethod.OWN_TRAVERSAL
 
     @property
-    def draws_once(self) -> bool:
-        return self.once
+    def samples_per_infoset(self) -> bool:
+        return self.sample_per_infoset
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class OpponentSampling(_SamplesOpponents):
     """One action at opponents' nodes, everything else visited (Farina et al. 2020, section 4.1).
 
     Args:
-        once: One draw per opponents' infoset and walk, not per node.
+        sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
     """
 
     scheme: ClassVar[Scheme] = Scheme.OPPONENT
@@ -133,7 +133,7 @@ class OpponentSampling(_SamplesOpponents):
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte", "farina2020stochastic")
 
     @property
-    def walks_all_chance(self) -> bool:
+    def visits_all_chance(self) -> bool:
         return True
 
 
@@ -142,7 +142,7 @@ class ExternalSampling(_SamplesOpponents):
     """One outcome at chance and at opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
 
     Args:
-        once: One draw per opponents' infoset and walk, as the paper defines it, not per node, as OpenSpiel does it.
+        sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as OpenSpiel does it.
         prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited only
             with probability `prune_probability`, and then count for as many; None: all are always visited. Needs a
             minimizer that keeps negative regrets.
@@ -168,8 +168,8 @@ class ExternalSampling(_SamplesOpponents):
         return np.array([float(self.scheme), BY_REGRET, float(self.prune_probability), 0.0, float(self.prune_below)])
 
     @property
-    def guide(self) -> Guide:
-        return Guide.NONE if self.prune_below is None else Guide.REGRETS
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.NONE if self.prune_below is None else SamplingWeights.REGRETS
 
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -186,7 +186,7 @@ class AverageStrategySampling(_SamplesOpponents):
         rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
 
     s being the sums of the average strategy, and what is found is divided by it. The average must be one that keeps
-    sums; with more than two players and stochastic averaging it takes the second walk that the paper mentions.
+    sums; with more than two players and stochastic averaging it takes the second traversal that the paper mentions.
 
     Reference: Gibson, Burch, Lanctot, Szafron 2012, algorithm 1, with its defaults.
 
@@ -194,13 +194,13 @@ class AverageStrategySampling(_SamplesOpponents):
         epsilon: Smallest probability of a visit, in (0, 1].
         tau: Actions that are played with a probability of at least 1 / tau are visited surely; at least 1.
         beta: While sums are below this, all actions are likely to be visited; at least 0.
-        once: One draw per opponents' infoset and walk, not per node.
+        sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
     """
 
     epsilon: float = 0.05
     tau: float = 1000.0
     beta: float = 1e6
-    once: bool = False
+    sample_per_infoset: bool = False
     scheme: ClassVar[Scheme] = Scheme.AVERAGE_STRATEGY
     short_name: ClassVar[str] = "average_strategy"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte", "gibson2012efficient")
@@ -216,8 +216,8 @@ class AverageStrategySampling(_SamplesOpponents):
         return np.array([float(self.scheme), BY_AVERAGE, float(self.epsilon), float(self.tau), float(self.beta)])
 
     @property
-    def guide(self) -> Guide:
-        return Guide.AVERAGE
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.AVERAGE
 
 
 @dataclass(frozen=True)
@@ -226,14 +226,14 @@ class OutcomeSampling(Estimator):
 
     Args:
         epsilon: Share of exploration at own nodes, in (0, 1]; the paper's 0.6.
-        shared: One history updates all players, who all explore (the paper's algorithm 1), and not one per player in
+        update_all_players: One history updates all players, who all explore (the paper's algorithm 1), and not one per player in
             which the others play on-policy. Then all players are updated at the end of an iteration.
         sampling: The strategy that is explored: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
             `GameTree`; None: all actions are equally likely. Every legal action must have positive probability.
     """
 
     epsilon: float = 0.6
-    shared: bool = False
+    update_all_players: bool = False
     sampling: Any = field(default=None, compare=False)
     scheme: ClassVar[Scheme] = Scheme.OUTCOME
     short_name: ClassVar[str] = "outcome"
@@ -241,28 +241,30 @@ class OutcomeSampling(Estimator):
 
     def __post_init__(self) -> None:
         _check_epsilon(self.epsilon, "the paper uses 0.6")
-        _check_switch("shared", self.shared)
+        _check_switch("update_all_players", self.update_all_players)
 
     def parameters(self) -> np.ndarray:
-        return np.array([float(Scheme.SHARED_OUTCOME if self.shared else Scheme.OUTCOME), float(self.epsilon)])
+        return np.array(
+            [float(Scheme.SHARED_OUTCOME if self.update_all_players else Scheme.OUTCOME), float(self.epsilon)]
+        )
 
     @property
-    def guide(self) -> Guide:
-        return Guide.NONE if self.sampling is None else Guide.SAMPLING
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.NONE if self.sampling is None else SamplingWeights.SAMPLING
 
     def sampling_strategy(self, tree: GameTree) -> Any:
         return self.sampling
 
-    def average(self, num_players: int) -> Way:
-        return Way.VISITS if num_players == 2 or self.shared else Way.OWN_WALK
+    def average(self, num_players: int) -> AverageMethod:
+        return AverageMethod.VISITS if num_players == 2 or self.update_all_players else AverageMethod.OWN_TRAVERSAL
 
     @property
-    def walks_all_own(self) -> bool:
+    def visits_all_own(self) -> bool:
         return False
 
     @property
     def updates_all_players(self) -> bool:
-        return self.shared
+        return self.update_all_players
 
     @property
     def needs_perfect_recall(self) -> bool:
@@ -292,17 +294,17 @@ class BalancedOutcomeSampling(Estimator):
         return np.array([float(self.scheme), float(self.epsilon)])
 
     @property
-    def guide(self) -> Guide:
-        return Guide.SAMPLING
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.SAMPLING
 
     def sampling_strategy(self, tree: GameTree) -> np.ndarray:
         return balanced_strategy(tree)
 
-    def average(self, num_players: int) -> Way:
-        return Way.VISITS if num_players == 2 else Way.OWN_WALK
+    def average(self, num_players: int) -> AverageMethod:
+        return AverageMethod.VISITS if num_players == 2 else AverageMethod.OWN_TRAVERSAL
 
     @property
-    def walks_all_own(self) -> bool:
+    def visits_all_own(self) -> bool:
         return False
 
 
@@ -314,10 +316,10 @@ class Escher(Estimator):
     never changes, so that it goes with regret matching and its relatives, not with `FTRL` and `OMD`.
 
     Args:
-        values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each walk towards the
+        values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards the
             expected values of their children.
         refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
-            that these take about as long as the walks between them.
+            that these take about as long as the traversals between them.
         rate: How far learned values move, in (0, 1].
         sampling: From what own actions are drawn in all iterations: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020. (One that changes would change the factors.)
@@ -350,15 +352,15 @@ class Escher(Estimator):
         return np.array([float(self.scheme), refresh, float(self.rate)])
 
     @property
-    def guide(self) -> Guide:
-        return Guide.NONE if self.sampling == "uniform" else Guide.SAMPLING
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.NONE if self.sampling == "uniform" else SamplingWeights.SAMPLING
 
     def sampling_strategy(self, tree: GameTree) -> np.ndarray:
         return balanced_strategy(tree)
 
-    def average(self, num_players: int) -> Way:
+    def average(self, num_players: int) -> AverageMethod:
         # An opponent's infoset is visited by its owner's reach times something that never changes.
-        return Way.VISITS if num_players == 2 else Way.OWN_WALK
+        return AverageMethod.VISITS if num_players == 2 else AverageMethod.OWN_TRAVERSAL
 
     @property
     def is_unbiased(self) -> bool:
@@ -373,5 +375,5 @@ class Escher(Estimator):
         return True
 
     @property
-    def walks_all_own(self) -> bool:
+    def visits_all_own(self) -> bool:
         return False

@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyspiel
 
-from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.errors import GameError, PolicyError
 from mccfr_plus.evaluation import kernels
 from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
+from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 

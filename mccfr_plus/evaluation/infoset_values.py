@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.evaluation.kernels import node_values, own_reach
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.tree.arrays import CHANCE
 from mccfr_plus.tree.game_tree import GameTree
 

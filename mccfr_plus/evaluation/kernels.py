@@ -1,8 +1,8 @@
 """Best responses and expected values on the arrays, for any number of players and any payoffs."""
 
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.estimators.full import exact_gradient
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 
 
@@ -70,8 +70,8 @@ def evaluate(strategy, best_values, values, reach, gradient, best, *flat):
         best: ``[num_infosets]`` int32, overwritten.
         *flat: The fields of `TreeArrays`, one by one, which Numba unpacks in half the time.
     """
-    tree, strategy = borrow(TreeArrays(*flat)), borrow(strategy)
-    reach, gradient, best = borrow(reach), borrow(gradient), borrow(best)
+    tree, strategy = no_refcount(TreeArrays(*flat)), no_refcount(strategy)
+    reach, gradient, best = no_refcount(reach), no_refcount(gradient), no_refcount(best)
     own_reach(tree, strategy, reach)
     for player in range(len(values)):
         best_values[player], values[player] = best_response_value(tree, reach, player, gradient, best)
@@ -84,7 +84,7 @@ def normalize(sums, infosets, strategy):
     It may be the same memory as `sums`.
 
     Exactly uniform where all sums are the same: rounding must not tell whether an infoset was never visited or does not
-    even exist in a tree that grows.
+    even exist in a tree that is_lazy.
     """
     for infoset in infosets:
         first, count = infoset["first_slot"], infoset["num_actions"]

@@ -50,7 +50,7 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
     if tree.num_players != 2 or np.abs(tree.arrays.payoffs.sum(axis=1)).max() > 1e-9:
         raise GameError(f"{tree.game} is no two-player zero-sum game: it has no value. See evaluate().")
     solver = Solver(tree, estimator="full", minimizer="dcfr")
-    solver.run(until=precision)
+    solver.run(target_exploitability=precision)
     first, second = solver.evaluate().best_response_values.tolist()
     return GameValue(0.0 - second, first, solver.iterations)
 

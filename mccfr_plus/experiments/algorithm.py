@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from mccfr_plus.solver import registry as parts
-from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.evaluation_points import EXACT_COST, WALK_COST
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.config import SolverConfig
 
 OURS, CPP, PYTHON = "mccfr_plus", "openspiel", "openspiel_python"
 
@@ -83,8 +83,8 @@ class Algorithm:
     @property
     def evaluation_cost(self) -> float:
         """What an exact evaluation costs per history and player, in visits of this algorithm."""
-        walks = parts.estimator_of(self.estimator) != parts.estimator_of("full")
-        return WALK_COST if walks or self.library != OURS else EXACT_COST
+        traversals = parts.estimator_of(self.estimator) != parts.estimator_of("full")
+        return WALK_COST if traversals or self.library != OURS else EXACT_COST
 
 
 def algorithm_of(text: str) -> Algorithm:
@@ -156,7 +156,7 @@ def _check(algorithm: Algorithm) -> None:
     """Raises ConfigError if the parts make no sense together, whatever the game."""
     estimator, minimizer = parts.estimator_of(algorithm.estimator), parts.minimizer_of(algorithm.minimizer)
     options = algorithm.options
-    Combination(
+    SolverConfig(
         estimator,
         minimizer,
         parts.average_of(algorithm.averaging, minimizer),

@@ -15,12 +15,12 @@ from typing import Any
 
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ClusterError, MccfrPlusError
-from mccfr_plus.experiments.comparison import Directory, about_here
-from mccfr_plus.experiments.result_collector import CHECKPOINT, END, HEADER, LOST, POINT, POLICY, Desk, Entry, Shelf
 from mccfr_plus.experiments.collected_records import DeskLedger
-from mccfr_plus.experiments.run_records import FileLedger
+from mccfr_plus.experiments.comparison import Directory, about_here
 from mccfr_plus.experiments.progress_events import STOPPED, News
 from mccfr_plus.experiments.record import recorded_points
+from mccfr_plus.experiments.result_collector import CHECKPOINT, END, HEADER, LOST, POINT, POLICY, Desk, Entry, Shelf
+from mccfr_plus.experiments.run_records import FileLedger
 from mccfr_plus.experiments.work import Key, outcome_of, warm_up
 from mccfr_plus.solver.interrupts import deferred_signals
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from mccfr_plus.cluster.backend import ray_module
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.experiments.record import Point
 from mccfr_plus.experiments.result_collector import CHECKPOINT, END, HEADER, POINT, POLICY, Begun
 from mccfr_plus.experiments.run_records import Ledger
-from mccfr_plus.experiments.record import Point
 from mccfr_plus.experiments.runner import Runner
-from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.policies.files import save_policy
+from mccfr_plus.policies.tree_policy import TreePolicy
 
 _TELL_SECONDS = 0.5
 

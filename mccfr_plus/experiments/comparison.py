@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mccfr_plus.checkpoints.atomic_write import whole_file
 from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import Limit, affordable_points, measuring_points
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run import Run
-from mccfr_plus.checkpoints.atomic_write import whole_file
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 

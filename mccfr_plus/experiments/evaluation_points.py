@@ -14,7 +14,7 @@ LEAST, MOST = 8, 60  # points of a run
 _DECADES = 4.0  # that the points go over, at the most
 _SHARE = 0.04  # of a run's work that evaluations may take
 # What an evaluation costs per history and player, in visits of the run: an exact one reads about what an iteration of
-# vanilla CFR reads, and walks, with or without sampling, take much longer per visit (benchmarks/evaluation_cost.py).
+# vanilla CFR reads, and traversals, with or without sampling, take much longer per visit (benchmarks/evaluation_cost.py).
 EXACT_COST, WALK_COST = 2.0, 0.3
 
 

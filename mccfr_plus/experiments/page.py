@@ -6,8 +6,8 @@ import html
 import os
 from typing import Any
 
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.checkpoints.atomic_write import whole_file
+from mccfr_plus.errors import ConfigError
 
 
 def bokeh() -> Any:

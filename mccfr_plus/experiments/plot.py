@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mccfr_plus.checkpoints.atomic_write import whole_file
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.curves import HIGH, LOW, Curve
-from mccfr_plus.checkpoints.atomic_write import whole_file
 
 # Okabe, Ito 2008: told apart with any colour vision; markers and dashes differ as well, for print in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")

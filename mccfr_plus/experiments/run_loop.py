@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mccfr_plus.experiments.algorithm import algorithm_of
-from mccfr_plus.experiments.run_records import FileLedger, Ledger
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.experiments.run import Run
+from mccfr_plus.experiments.run_records import FileLedger, Ledger
 from mccfr_plus.experiments.runner import Runner, Stop, runner_of
 from mccfr_plus.tree.game_tree import GameTree
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+from mccfr_plus.checkpoints.atomic_write import whole_file
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.run import Run
 from mccfr_plus.experiments.runner import Runner
-from mccfr_plus.checkpoints.atomic_write import whole_file
-from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.policies.files import save_policy
+from mccfr_plus.policies.tree_policy import TreePolicy
 
 
 class Ledger(abc.ABC):

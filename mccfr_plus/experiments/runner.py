@@ -15,8 +15,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithm import CPP, OURS, Algorithm
-from mccfr_plus.solver.schedule import CHUNK_SECONDS, next_chunk
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.schedule import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from mccfr_plus.errors import MccfrPlusError
 from mccfr_plus.experiments.comparison import Directory
-from mccfr_plus.experiments.run_records import FileLedger, Ledger
 from mccfr_plus.experiments.progress_events import DONE, STOPPED
-from mccfr_plus.experiments.run_loop import Tell, race
 from mccfr_plus.experiments.run import Run
+from mccfr_plus.experiments.run_loop import Tell, race
+from mccfr_plus.experiments.run_records import FileLedger, Ledger
 from mccfr_plus.experiments.runner import Stop
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree, compile_game

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state. Sets of cards are masks; sequences have four bits per round, the first round in the lowest ones.
 _ROUND = 1  # rounds played

@@ -19,11 +19,11 @@ from functools import cache
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games import bluff_rounds
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: both rolls plus 1, the bids as bits, the last bid plus 1, and in the end who loses a die.
 _ROLL, _BIDS, _LAST, _LOSER, _SIZE = 1, 3, 4, 5, 6

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 _WINNER = 1  # 1 + player, 0: nobody
 _LAST = 2  # who chose last, -1 before the first choice

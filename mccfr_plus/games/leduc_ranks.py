@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: both cards plus 1, the board plus 1, round 0 or 1, actions and raises in it, both players' money in
 # the pot, who has folded plus 1, and the actions plus 1, four places a round.

@@ -31,10 +31,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.kernels.compile import kernel
 
 _FOLD, _CALL = 0, 1  # any other action is the number of chips to raise to
 _SMALL_BLIND, _BIG_BLIND = 1, 2
@@ -181,7 +181,7 @@ class NoLimitHoldemBucketsGame(RulesGame):
         buckets = ("", *map(str, range(1, _NUM_BUCKETS + 1)))
         return Layout(
             state_size=_SIZE,
-            # Raises grow and players alternate, so the set of raises, which of them were in round 1 and whether each
+            # Raises expand and players alternate, so the set of raises, which of them were in round 1 and whether each
             # round began with a call are the whole betting.
             fields=(
                 Field("buckets", _NUM_BUCKETS + 1, 2, private=True, symbols=buckets),

@@ -1,7 +1,7 @@
 """One-card poker: Kuhn poker with a deck of any size.
 
 Ante 1. Two different cards are dealt one after the other; player 0 passes or bets 1; player 1 passes or bets 1, or
-answers a bet by passing (folding) or betting (calling); after pass and bet player 0 folds or calls. The higher card
+answers a bet by transient (folding) or betting (calling); after pass and bet player 0 folds or calls. The higher card
 wins.
 
 Reference: Gordon 2005, "No-regret algorithms for structured prediction problems", section 5; Lanctot et al.
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.kernels.compile import kernel
 
 _CARD, _BETS, _NUM_BETS, _SIZE = 1, 3, 6, 7  # words of a state: cards plus 1, bets plus 1, how many bets
 _PASS, _BET = 0, 1

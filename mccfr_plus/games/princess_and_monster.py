@@ -21,10 +21,10 @@ import math
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: each player's cell, how many moves were made, whether the last was a capture, each player's first
 # cell plus 1, and the moves of both in order, plus 1.

@@ -1,7 +1,7 @@
 """The one place that owns the options of Numba's compiler.
 
 `cache=True` keeps compiled kernels on disk, so that only the first start of a machine compiles. No kernel calls
-itself: a cached self-recursive kernel crashes the next process (numba issue 6061), so every walk has its own stack.
+itself: a cached self-recursive kernel crashes the next process (numba issue 6061), so every traversal has its own stack.
 """
 
 from __future__ import annotations

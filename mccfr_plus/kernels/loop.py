@@ -7,16 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel, rebind
 from mccfr_plus.averages.averaging import PowerAverage, accumulate, add_visits
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.base import Estimator, Scheme, Way
+from mccfr_plus.estimators.base import AverageMethod, Estimator, Scheme
 from mccfr_plus.estimators.estimate import estimate, estimate_controlled
-from mccfr_plus.minimizers.base import Minimizer, Rule
-from mccfr_plus.minimizers.backward_pass import minimize, nothing_to_prepare
+from mccfr_plus.kernels.compile import inline_kernel, kernel, rebind
 from mccfr_plus.kernels.intrinsics import load_word
-from mccfr_plus.kernels.work_partition import NOBODY
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import (
+    IS_RETRYING,
+    ITERATION,
+    STEP,
+    STRIDE,
+    THREAD,
+    TRAVERSALS_DONE,
+    Scratch,
+    begin_gradient,
+    begin_transaction,
+    begin_traversal,
+    commit_transaction,
+    mean_of_traversals,
+    note_addition,
+    rollback,
+    weight_if_new,
+)
 from mccfr_plus.kernels.thread_team import (
     ABOVE,
     FAIL,
@@ -32,29 +46,15 @@ from mccfr_plus.kernels.thread_team import (
     take_share,
     wait,
 )
+from mccfr_plus.kernels.work_partition import NOBODY
+from mccfr_plus.minimizers.backward_pass import minimize, nothing_to_prepare
+from mccfr_plus.minimizers.base import Minimizer, Rule
 from mccfr_plus.tree.arrays import CHANCE, TreeArrays
-from mccfr_plus.tree.expansion import GROWING, MAX_PASSING, NUM_PASSING, STATUS
-from mccfr_plus.kernels.scratch import (
-    IS_CAREFUL,
-    ITERATION,
-    STEP,
-    STRIDE,
-    THREAD,
-    WALKS_DONE,
-    Workspace,
-    begin_gradient,
-    begin_turn,
-    begin_turn_anew,
-    begin_walk,
-    end_turn,
-    mean_of_walks,
-    note_addition,
-    weight_if_new,
-)
+from mccfr_plus.tree.expansion import EXPANDING, MAX_TRANSIENT, NUM_TRANSIENT, STATUS
 
 _TREE = len(TreeArrays._fields)
-_WORKSPACE = _TREE + len(Workspace._fields)
-_VISITS = int(Way.VISITS)
+_SCRATCH = _TREE + len(Scratch._fields)
+_VISITS = int(AverageMethod.VISITS)
 
 
 @kernel
@@ -63,9 +63,9 @@ def loop(
     strategy,
     tables,
     average,
-    workspace,
+    scratch,
     estimator_parameters,
-    guide,
+    sampling_weights,
     baseline,
     rate,
     expected,
@@ -80,41 +80,41 @@ def loop(
     team,
     iterations,
 ):
-    """Runs iterations; fewer if a tree that grows says so, and then the next call goes on where this one was.
+    """Runs iterations; fewer if a tree that is_lazy says so, and then the next call goes on where this one was.
 
-    It stops between two walks when nodes that pass are to be forgotten (`growth.forget`). When the tree could not
-    grow in the middle of a walk (`growth.STATUS`), it goes back to where the turn began (`workspace.begin_turn`), so
-    that the next call makes the same walks again.
+    It stops between two traversals when nodes that pass are to be forgotten (`expansion.forget`). When the tree could not
+    expand in the middle of a traversal (`expansion.STATUS`), it goes back to where the turn began (`scratch.begin_transaction`), so
+    that the next call makes the same traversals again.
 
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]`` float64. Modified in place.
         tables: ``[num_tables, num_slots]`` float64, the minimizer's. Modified in place.
         average: ``[num_slots + num_players]`` float64, sums of the average strategy. Modified in place.
-        workspace: `Workspace`. Modified in place.
+        scratch: `Scratch`. Modified in place.
         estimator_parameters: See `Estimator.parameters`.
-        guide: See `Guide`.
+        sampling_weights: See `SamplingWeights`.
         baseline: ``[num_players, num_nodes]`` float64, or no rows for no baselines. Modified in place.
         rate: Of the baselines.
         expected: Whether they move towards expected values.
         minimizer_parameters: See `Minimizer.parameters`. Modified in place.
-        way: A value of `Way`.
+        way: A value of `AverageMethod`.
         gamma: Exponent of the weights of the average.
-        visit_mode: How walks list visits: `NO_VISITS`, `VISITED` or `DRAWN_ACTIONS`.
+        visit_mode: How traversals list visits: `NO_VISITS`, `VISITED` or `DRAWN_ACTIONS`.
         all_own: See `accumulate`.
-        all_players: Whether the walk for player 0 serves all players.
+        all_players: Whether the traversal for player 0 serves all players.
         alternating: Whether each player is updated before the next one's gradient is estimated.
-        batch: How many walks make one gradient; of each thread, if several make one together.
+        batch: How many traversals make one gradient; of each thread, if several make one together.
         team: See `team`. Modified in place. None where the tree is complete and every thread makes its gradients
             alone: that loop is compiled without the account of turns.
         iterations: How many.
     """
-    tree, workspace = borrow(tree), borrow(workspace)
-    strategy, tables, average = borrow(strategy), borrow(tables), borrow(average)
-    guide, baseline = borrow(guide), borrow(baseline)
-    estimator_parameters, minimizer_parameters = borrow(estimator_parameters), borrow(minimizer_parameters)
+    tree, scratch = no_refcount(tree), no_refcount(scratch)
+    strategy, tables, average = no_refcount(strategy), no_refcount(tables), no_refcount(average)
+    sampling_weights, baseline = no_refcount(sampling_weights), no_refcount(baseline)
+    estimator_parameters, minimizer_parameters = no_refcount(estimator_parameters), no_refcount(minimizer_parameters)
     num_players = len(tree.slot_range) - 1
-    counts, growth = workspace.counts, tree.growth
+    counts, expansion = scratch.counts, tree.expansion
     size, is_leader, owner, first_turn = 1, True, NOBODY, 1
     if team is not None:
         size, owner = team[0, SIZE], counts[THREAD] + 1
@@ -139,85 +139,85 @@ def loop(
                 player, is_update = step % num_players, step >= num_players
             if is_update:
                 if team is None:
-                    minimize(tree, strategy, tables, workspace, player, iteration, minimizer_parameters)
+                    minimize(tree, strategy, tables, scratch, player, iteration, minimizer_parameters)
                 else:
                     # What each thread owns, then what is nobody's.
                     for turn in range(first_turn, 2):
-                        share = workspace
+                        share = scratch
                         if size > 1:
-                            share = listed(team, workspace, owner if turn == 0 else ABOVE)
+                            share = listed(team, scratch, owner if turn == 0 else ABOVE)
                         if turn == 1 and first_turn == 0:
                             wait(team)
                             if is_leader:
-                                gather(tree, workspace, team, player)
+                                gather(tree, scratch, team, player)
                         if turn == 0 or is_leader:
                             minimize(tree, strategy, tables, share, player, iteration, minimizer_parameters)
                     if size > 1:
                         wait(team)
                     if alternating:
-                        end_turn(counts)
+                        commit_transaction(counts)
                 continue
-            walks_done = 0
+            traversals_done = 0
             if team is not None:
-                begin_turn(workspace)
-                walks_done = counts[WALKS_DONE]
-                counts[WALKS_DONE] = 0
-            if walks_done > 0:
+                begin_transaction(scratch)
+                traversals_done = counts[TRAVERSALS_DONE]
+                counts[TRAVERSALS_DONE] = 0
+            if traversals_done > 0:
                 pass  # this gradient has begun
             elif not all_players:
-                begin_gradient(tree, workspace, player)
+                begin_gradient(tree, scratch, player)
             elif player == 0:
                 for other in range(num_players):
-                    begin_gradient(tree, workspace, other)
-            for number in range(walks_done, 0 if all_players and player > 0 else batch):
-                if team is not None and size == 1 and _is_time_to_forget(growth, counts):
-                    counts[STEP], counts[WALKS_DONE] = step, number
+                    begin_gradient(tree, scratch, other)
+            for number in range(traversals_done, 0 if all_players and player > 0 else batch):
+                if team is not None and size == 1 and _eviction_is_due(expansion, counts):
+                    counts[STEP], counts[TRAVERSALS_DONE] = step, number
                     return
-                begin_walk(workspace, size > 1 and number > 0)
+                begin_traversal(scratch, size > 1 and number > 0)
                 if len(baseline) > 0:
                     estimate_controlled(
                         estimator_parameters,
-                        guide,
+                        sampling_weights,
                         baseline,
                         rate,
                         expected,
                         tree,
                         strategy,
-                        workspace,
+                        scratch,
                         player,
                         visit_mode,
                     )
                 else:
-                    estimate(estimator_parameters, guide, tree, strategy, workspace, player, visit_mode)
-                if team is not None and growth[STATUS] != GROWING:
+                    estimate(estimator_parameters, sampling_weights, tree, strategy, scratch, player, visit_mode)
+                if team is not None and expansion[STATUS] != EXPANDING:
                     break
                 if way == _VISITS and size == 1:
                     added = weight / batch
                     if team is not None:
                         added = weight_if_new(counts, added)
                         note_addition(counts)
-                    add_visits(strategy, average, workspace, added)
+                    add_visits(strategy, average, scratch, added)
             signal, added = GO_ON, weight
             if team is not None:
                 if size > 1:
                     wait(team)
                 # Looked at once: another thread, or Ctrl-C, may change it meanwhile.
-                if load_word(growth, STATUS) != GROWING:
+                if load_word(expansion, STATUS) != EXPANDING:
                     signal = FAIL
                 elif is_leader:
                     if size > 1:
-                        merge(tree, workspace, team, player, NOBODY)
+                        merge(tree, scratch, team, player, NOBODY)
                         if way == _VISITS and not (all_players and player > 0):
                             share_of_weight = weight_if_new(counts, weight / (size * batch))
                             add_team_visits(team, strategy, average, share_of_weight, NOBODY)
                             note_addition(counts)
                     added = weight_if_new(counts, weight)
             if is_leader and signal == GO_ON:
-                summed = workspace
+                summed = scratch
                 if team is not None and size > 1:
-                    summed = listed(team, workspace, NOBODY)
+                    summed = listed(team, scratch, NOBODY)
                 if size * batch > 1:
-                    mean_of_walks(summed, tree, player, size * batch)
+                    mean_of_traversals(summed, tree, player, size * batch)
                 is_added = accumulate(way, tree, strategy, average, summed, player, added, all_own)
                 if team is not None:
                     if is_added:
@@ -227,46 +227,46 @@ def loop(
             if team is not None:
                 if size > 1:
                     if is_leader:
-                        team[0, SIGNAL] = PAUSE if signal == GO_ON and _is_time_to_forget(growth, counts) else signal
+                        team[0, SIGNAL] = PAUSE if signal == GO_ON and _eviction_is_due(expansion, counts) else signal
                     wait(team)
                     signal = team[0, SIGNAL]
                     if signal != FAIL and first_turn == 0:
                         scale, with_visits = 1.0 / (size * batch), not (all_players and player > 0)
-                        take_share(tree, strategy, average, workspace, team, player, way, weight, scale, with_visits)
+                        take_share(tree, strategy, average, scratch, team, player, way, weight, scale, with_visits)
                         if not alternating:  # or somebody would begin the next gradient while others read this one
                             wait(team)
                 if signal == FAIL:
-                    counts[STEP], counts[IS_CAREFUL] = step, 1
-                    begin_turn_anew(workspace, alternating)
+                    counts[STEP], counts[IS_RETRYING] = step, 1
+                    rollback(scratch, alternating)
                     return
                 if signal == PAUSE:
                     counts[STEP] = step + 1
                     return
         if team is not None:
-            end_turn(counts)
+            commit_transaction(counts)
             counts[STEP] = 0
         counts[ITERATION] += 1
 
 
 @inline_kernel
-def _is_time_to_forget(growth, counts):
-    """Returns whether nodes that pass are to be forgotten now, between two walks."""
-    passing = growth[NUM_PASSING]
-    return 2 * passing > growth[MAX_PASSING] or (counts[IS_CAREFUL] == 1 and passing > 0)
+def _eviction_is_due(expansion, counts):
+    """Returns whether nodes that pass are to be forgotten now, between two traversals."""
+    transient = expansion[NUM_TRANSIENT]
+    return 2 * transient > expansion[MAX_TRANSIENT] or (counts[IS_RETRYING] == 1 and transient > 0)
 
 
 @kernel
 def run(iterations, *flat):
     """Runs `loop` with its arguments in the order of `flatten`."""
     tree = TreeArrays(*flat[:_TREE])
-    workspace = Workspace(*flat[_TREE:_WORKSPACE])
-    rest = flat[_WORKSPACE:]
+    scratch = Scratch(*flat[_TREE:_SCRATCH])
+    rest = flat[_SCRATCH:]
     loop(
         tree,
         rest[0],
         rest[1],
         rest[2],
-        workspace,
+        scratch,
         rest[3],
         rest[4],
         rest[5],
@@ -285,7 +285,7 @@ def run(iterations, *flat):
     )
 
 
-def flatten(tree: TreeArrays, workspace: Workspace, *rest: Any) -> tuple:
+def flatten(tree: TreeArrays, scratch: Scratch, *rest: Any) -> tuple:
     """Returns the arguments of `run` after the number of iterations.
 
     Numba takes 0.12 us to unpack an array, 0.3 us if it stands in a NamedTuple: `Solver.iteration` would cost 10 us
@@ -293,10 +293,10 @@ def flatten(tree: TreeArrays, workspace: Workspace, *rest: Any) -> tuple:
 
     Args:
         tree: First argument of `loop`.
-        workspace: Its fifth.
+        scratch: Its fifth.
         *rest: All others in their order, without the number of iterations.
     """
-    return (*tree, *workspace, *rest)
+    return (*tree, *scratch, *rest)
 
 
 def runner(estimator: Estimator, minimizer: Minimizer, averaging: PowerAverage) -> Callable:
@@ -339,34 +339,34 @@ def update_kernels_of(minimizer: Minimizer, averaging: PowerAverage) -> dict[str
     return own
 
 
-def estimator_kernel(parameters, guide, tree, strategy, workspace, player):
+def estimator_kernel(parameters, sampling_weights, tree, strategy, scratch, player):
     """The place of somebody's estimator in `without_visits`."""
 
 
 @kernel
-def without_visits(parameters, guide, tree, strategy, workspace, player, visit_mode):
+def without_visits(parameters, sampling_weights, tree, strategy, scratch, player, visit_mode):
     """Runs somebody's estimator, which lists no visits."""
-    estimator_kernel(parameters, guide, tree, strategy, workspace, player)
+    estimator_kernel(parameters, sampling_weights, tree, strategy, scratch, player)
 
 
-def average_kernel(tree, strategy, average, workspace, player, weight):
+def average_kernel(tree, strategy, average, scratch, player, weight):
     """The place of somebody's average in `own_accumulate`."""
 
 
 @kernel
-def own_accumulate(way, tree, strategy, average, workspace, player, weight, all_own):
+def own_accumulate(way, tree, strategy, average, scratch, player, weight, all_own):
     """Runs somebody's average."""
-    average_kernel(tree, strategy, average, workspace, player, weight)
+    average_kernel(tree, strategy, average, scratch, player, weight)
     return True
 
 
 @kernel
 def max_visits(nodes, player, own, all_chance, all_own):
-    """Returns the largest number of visits that a walk for the player can list.
+    """Returns the largest number of visits that a traversal for the player can list.
 
     Args:
         nodes: ``[num_nodes]`` NODE.
-        player: For whom the walk goes.
+        player: For whom the traversal goes.
         own: Whether the player's own infosets are listed, or those of the others.
         all_chance: Whether all chance outcomes are visited instead of one.
         all_own: The same for the player's own actions.

@@ -10,12 +10,12 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 
-def borrow(bundle):
+def no_refcount(bundle):
     """Returns an array, or a NamedTuple of arrays, without reference counts. Python runs it as the identity."""
     return bundle
 
 
-@overload(borrow)
+@overload(no_refcount)
 def _borrow_in_kernel(bundle):
     return lambda bundle: _without_owner(bundle)  # type: ignore[call-arg]
 

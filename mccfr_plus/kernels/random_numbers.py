@@ -1,7 +1,7 @@
 """Random numbers inside kernels: SplitMix64 on a one-word state.
 
 Passing a `numpy.random.Generator` into a kernel costs 30 us a call, so the state is an array of the solver's
-workspace. The generator is the one of Java's `SplittableRandom`; it passes BigCrush.
+scratch. The generator is the one of Java's `SplittableRandom`; it passes BigCrush.
 
 Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17 (with the mixing
 constants of its reference implementation).
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.compile import inline_kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)

@@ -10,27 +10,27 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.layout import Shape
 
-# Entries of `Workspace.counts`.
+# Entries of `Scratch.counts`.
 STAMP = 0  # number of the current gradient; `mark` holds the number of the last one for which an infoset was entered
 NUM_VISITS = 1  # entries of `visits` in use
 NODES_TOUCHED = 2  # nodes visited since the solver was made
 ITERATION = 3  # iterations finished
-WALK = 4  # number of the current walk, for `drawn`
-THREAD = 5  # number of the thread that this workspace belongs to
+TRAVERSAL = 4  # number of the current traversal, for `drawn`
+THREAD = 5  # number of the thread that this scratch belongs to
 STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
 STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loop`
-WALKS_DONE = 8  # walks of the current gradient that are done, where the loop has stopped among them
-# A turn is what may have to be begun anew, where a tree cannot grow in the middle of a walk: a player's gradient and
+TRAVERSALS_DONE = 8  # traversals of the current gradient that are done, where the loop has stopped among them
+# A turn is what may have to be begun anew, where a tree cannot expand in the middle of a traversal: a player's gradient and
 # update, or an iteration where all are updated at its end.
 IS_OPEN = 9  # 1 within a turn
 RNG_BEFORE = 10  # the bits of the random generator at its beginning
 NODES_BEFORE = 11  # and `NODES_TOUCHED`
 ADDITIONS = 12  # to the average that have come up in this attempt at the turn,
 ADDITIONS_MADE = 13  # and those that were made in any attempt, which must not be made again
-IS_CAREFUL = 14  # 1 if nodes that pass are to be forgotten before every walk, as an attempt has failed
+IS_RETRYING = 14  # 1 if nodes that pass are to be forgotten before every traversal, as an attempt has failed
 NUM_COUNTS = 15
 
-# What a walk notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
+# What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
 
 # An infoset whose player's average is to be updated, and with which weight. Where the action that was drawn is to be
@@ -49,10 +49,10 @@ MARK = np.dtype(
     align=True,
 )
 
-# The action that stands for an infoset during one walk.
-DRAWN = np.dtype([("walk", np.int32), ("action", np.int32)])
+# The action that stands for an infoset during one traversal.
+DRAWN = np.dtype([("traversal", np.int32), ("action", np.int32)])
 
-# A node on the path of a walk that comes back to it. See `estimators.controlled`.
+# A node on the path of a traversal that comes back to it. See `estimators.controlled`.
 FRAME = np.dtype(
     [
         ("node", np.int32),
@@ -69,13 +69,13 @@ FRAME = np.dtype(
 
 DRAWN_ACTION = -1
 
-# What a walk lists in `visits`.
+# What a traversal lists in `visits`.
 NO_VISITS, VISITED, DRAWN_ACTIONS = 0, 1, 2
 
 _LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
 
 
-class Workspace(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch memory of the kernels, allocated once per solver.
 
     After an estimator has run for player p, ``touched[infoset_range[p]:][:num_touched[p]]`` lists the infosets of p
@@ -99,52 +99,52 @@ class Workspace(NamedTuple):
     rng: np.ndarray  # [1] uint64
 
 
-def new_workspace(
+def new_scratch(
     tree: TreeArrays,
     shape: Shape,
     rng: np.ndarray,
     *,
     max_visits: int = 0,
-    once: bool = False,
+    sample_per_infoset: bool = False,
     frames: bool = False,
     thread: int = 0,
     stride: int = 1,
     seen: np.ndarray | None = None,
     cells: int = 0,
-) -> Workspace:
-    """Returns a fresh workspace for a tree.
+) -> Scratch:
+    """Returns a fresh scratch for a tree.
 
     Args:
         tree: The tree's arrays.
         shape: Its shape.
         rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
         max_visits: Room for visits.
-        once: Whether walks may draw one action per infoset.
-        frames: Whether walks may come back to nodes.
+        sample_per_infoset: Whether traversals may draw one action per infoset.
+        frames: Whether traversals may come back to nodes.
         thread: The number of the thread that it is for.
         stride: How many iterations lie between two of this thread.
-        seen: The array `Workspace.seen` of the first thread; None: its own.
+        seen: The array `Scratch.seen` of the first thread; None: its own.
         cells: Room behind the gradient, for the values of a team's subtrees.
     """
-    sizes = _sizes(tree, shape, max_visits, once, frames)
+    sizes = _sizes(tree, shape, max_visits, sample_per_infoset, frames)
     sizes["gradient"] = (sizes["gradient"][0] + cells, np.float64)
     arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}
-    workspace = Workspace(**arrays, seen=arrays["mark"] if seen is None else seen, rng=rng)
-    workspace.counts[THREAD], workspace.counts[STRIDE] = thread, stride
-    workspace.reach[tree.slot_range[-1] :] = 1.0
-    return workspace
+    scratch = Scratch(**arrays, seen=arrays["mark"] if seen is None else seen, rng=rng)
+    scratch.counts[THREAD], scratch.counts[STRIDE] = thread, stride
+    scratch.reach[tree.slot_range[-1] :] = 1.0
+    return scratch
 
 
-def workspace_bytes(tree: TreeArrays, shape: Shape) -> int:
-    """Returns the memory of a workspace without visits, draws and frames, in bytes. Nothing is allocated."""
-    sizes = _sizes(tree, shape, max_visits=0, once=False, frames=False)
+def scratch_bytes(tree: TreeArrays, shape: Shape) -> int:
+    """Returns the memory of a scratch without visits, draws and frames, in bytes. Nothing is allocated."""
+    sizes = _sizes(tree, shape, max_visits=0, sample_per_infoset=False, frames=False)
     return sum(length * np.dtype(dtype).itemsize for length, dtype in sizes.values())
 
 
 def _sizes(
-    tree: TreeArrays, shape: Shape, max_visits: int, once: bool, frames: bool
+    tree: TreeArrays, shape: Shape, max_visits: int, sample_per_infoset: bool, frames: bool
 ) -> dict[str, tuple[int, type | np.dtype]]:
-    """Returns the length and the dtype of each array of a workspace, but for the random generator."""
+    """Returns the length and the dtype of each array of a scratch, but for the random generator."""
     num_slots, num_players = int(tree.slot_range[-1]), len(tree.slot_range) - 1
     return {
         "gradient": (num_slots + num_players + 1, np.float64),
@@ -155,7 +155,7 @@ def _sizes(
         "reach_valid": (num_players, np.int64),
         "visits": (max_visits, VISIT),
         "stack": (max(shape.max_stack, num_players), PENDING),
-        "drawn": (num_slots if once else 0, DRAWN),
+        "drawn": (num_slots if sample_per_infoset else 0, DRAWN),
         "frames": (shape.max_depth + 1 if frames else 0, FRAME),
         "counts": (NUM_COUNTS, np.int64),
     }
@@ -168,33 +168,33 @@ def at(index):
 
 
 @inline_kernel
-def begin_turn(workspace):
-    """Notes what `begin_turn_anew` goes back to, unless the turn is under way already. Modified in place."""
-    counts = workspace.counts
+def begin_transaction(scratch):
+    """Notes what `rollback` goes back to, unless the turn is under way already. Modified in place."""
+    counts = scratch.counts
     if counts[IS_OPEN] == 0:
         counts[IS_OPEN] = 1
-        counts[RNG_BEFORE] = np.int64(workspace.rng[0])
+        counts[RNG_BEFORE] = np.int64(scratch.rng[0])
         counts[NODES_BEFORE] = counts[NODES_TOUCHED]
 
 
 @inline_kernel
-def end_turn(counts):
+def commit_transaction(counts):
     """Forgets what was noted of a turn that is done. `counts` is modified in place."""
     counts[IS_OPEN] = 0
     counts[ADDITIONS] = 0
     counts[ADDITIONS_MADE] = 0
-    counts[IS_CAREFUL] = 0
+    counts[IS_RETRYING] = 0
 
 
 @kernel
-def begin_turn_anew(workspace, alternating):
+def rollback(scratch, alternating):
     """Goes back to the beginning of the turn: what follows makes the same draws. Modified in place."""
-    counts = workspace.counts
+    counts = scratch.counts
     if counts[IS_OPEN] == 1:
-        workspace.rng[0] = np.uint64(counts[RNG_BEFORE])
+        scratch.rng[0] = np.uint64(counts[RNG_BEFORE])
         counts[NODES_TOUCHED] = counts[NODES_BEFORE]
     counts[STEP] = counts[STEP] // 2 * 2 if alternating else 0
-    counts[WALKS_DONE] = 0
+    counts[TRAVERSALS_DONE] = 0
     counts[ADDITIONS] = 0
     counts[IS_OPEN] = 0
 
@@ -213,88 +213,88 @@ def note_addition(counts):
 
 
 @inline_kernel
-def begin_gradient(tree, workspace, player):
+def begin_gradient(tree, scratch, player):
     """Forgets what was touched for the player's last gradient. Called by the loop. Modified in place."""
-    counts = workspace.counts
+    counts = scratch.counts
     if counts[STAMP] >= _LAST_STAMP:
-        for slot in range(len(workspace.mark)):
-            workspace.mark[slot]["stamp"] = 0
+        for slot in range(len(scratch.mark)):
+            scratch.mark[slot]["stamp"] = 0
         counts[STAMP] = 0
     counts[STAMP] += 1
-    workspace.num_touched[player] = 0
-    workspace.gradient[at(tree.slot_range[-1] + player)] = 0.0
+    scratch.num_touched[player] = 0
+    scratch.gradient[at(tree.slot_range[-1] + player)] = 0.0
 
 
 @inline_kernel
-def begin_walk(workspace, keep_visits=False):
-    """Forgets what the last walk drew, and visited unless that is to be kept. Called by the loop. Modified in place."""
-    counts = workspace.counts
+def begin_traversal(scratch, keep_visits=False):
+    """Forgets what the last traversal drew, and visited unless that is to be kept. Called by the loop. Modified in place."""
+    counts = scratch.counts
     if not keep_visits:
         counts[NUM_VISITS] = 0
-    if len(workspace.drawn) > 0:
-        if counts[WALK] >= _LAST_STAMP:
-            for slot in range(len(workspace.drawn)):
-                workspace.drawn[slot]["walk"] = 0
-            counts[WALK] = 0
-        counts[WALK] += 1
+    if len(scratch.drawn) > 0:
+        if counts[TRAVERSAL] >= _LAST_STAMP:
+            for slot in range(len(scratch.drawn)):
+                scratch.drawn[slot]["traversal"] = 0
+            counts[TRAVERSAL] = 0
+        counts[TRAVERSAL] += 1
 
 
 @inline_kernel
-def mean_of_walks(workspace, tree, player, count):
-    """Turns the player's sum of `count` sampled gradients into their mean. `workspace` is modified in place."""
-    scale_touched(workspace, tree, player, 1.0 / count)
-    workspace.gradient[at(tree.slot_range[-1] + player)] *= 1.0 / count
+def mean_of_traversals(scratch, tree, player, count):
+    """Turns the player's sum of `count` sampled gradients into their mean. `scratch` is modified in place."""
+    scale_touched(scratch, tree, player, 1.0 / count)
+    scratch.gradient[at(tree.slot_range[-1] + player)] *= 1.0 / count
 
 
 @inline_kernel
-def scale_touched(workspace, tree, player, scale):
-    """Multiplies the player's gradient at touched infosets. `workspace` is modified in place."""
+def scale_touched(scratch, tree, player, scale):
+    """Multiplies the player's gradient at touched infosets. `scratch` is modified in place."""
     begin = tree.infoset_range[player]
-    for position in range(begin, begin + workspace.num_touched[player]):
-        infoset = workspace.touched[at(position)]
+    for position in range(begin, begin + scratch.num_touched[player]):
+        infoset = scratch.touched[at(position)]
         first = infoset["first_slot"]
         for slot in range(first, first + infoset["num_actions"]):
-            workspace.gradient[at(slot)] *= scale
+            scratch.gradient[at(slot)] *= scale
 
 
 @inline_kernel
-def enter(tree, workspace, player, first, count, parent, stamp):
+def enter(tree, scratch, player, first, count, parent, stamp):
     """Puts an infoset of the player on the touched list, if it is entered for this gradient for the first time.
 
     Returns whether it did; then the caller must set the gradient of the infoset's slots to 0. Modified in place.
 
     Args:
         tree: `TreeArrays`.
-        workspace: `Workspace`.
+        scratch: `Scratch`.
         player: The player.
         first: The infoset's first slot.
         count: Its number of actions.
         parent: The player's last slot before it.
-        stamp: ``workspace.counts[STAMP]``.
+        stamp: ``scratch.counts[STAMP]``.
     """
-    is_new = workspace.mark[at(first)]["stamp"] != stamp
+    is_new = scratch.mark[at(first)]["stamp"] != stamp
     if is_new:
-        workspace.mark[at(first)]["stamp"] = stamp
-        touched = workspace.touched[at(tree.infoset_range[player] + workspace.num_touched[player])]
+        scratch.mark[at(first)]["stamp"] = stamp
+        touched = scratch.touched[at(tree.infoset_range[player] + scratch.num_touched[player])]
         touched["first_slot"] = first
         touched["num_actions"] = count
         touched["parent_slot"] = parent
-        workspace.num_touched[player] += 1
+        scratch.num_touched[player] += 1
     return is_new
 
 
 @inline_kernel
-def touch(tree, workspace, player, first, count, parent):
+def touch(tree, scratch, player, first, count, parent):
     """Does what `enter` does and sets the gradient of an infoset that is new to 0. Modified in place."""
-    if enter(tree, workspace, player, first, count, parent, workspace.counts[STAMP]):
+    if enter(tree, scratch, player, first, count, parent, scratch.counts[STAMP]):
         for slot in range(first, first + count):
-            workspace.gradient[at(slot)] = 0.0
+            scratch.gradient[at(slot)] = 0.0
 
 
 @inline_kernel
-def note_visit(workspace, position, first, count, weight):
-    """Writes an entry of `workspace.visits`, modified in place. The caller counts them in ``counts[NUM_VISITS]``."""
-    visit = workspace.visits[at(position)]
+def note_visit(scratch, position, first, count, weight):
+    """Writes an entry of `scratch.visits`, modified in place. The caller counts them in ``counts[NUM_VISITS]``."""
+    visit = scratch.visits[at(position)]
     visit["first_slot"] = first
     visit["num_actions"] = count
     visit["weight"] = weight
@@ -310,15 +310,15 @@ def push(stack, position, node, slot, weight):
 
 
 @inline_kernel
-def refresh_reach(tree, strategy, workspace, player):
-    """Brings the player's part of `workspace.reach` up to date with the strategy. Modified in place."""
-    if workspace.reach_valid[player]:
+def refresh_reach(tree, strategy, scratch, player):
+    """Brings the player's part of `scratch.reach` up to date with the strategy. Modified in place."""
+    if scratch.reach_valid[player]:
         return
-    infosets, reach = tree.infosets, workspace.reach
+    infosets, reach = tree.infosets, scratch.reach
     for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
         record = infosets[at(infoset)]
         first = record["first_slot"]
         above = reach[at(record["parent_slot"])]
         for slot in range(first, first + record["num_actions"]):
             reach[at(slot)] = above * strategy[at(slot)]
-    workspace.reach_valid[player] = 1
+    scratch.reach_valid[player] = 1

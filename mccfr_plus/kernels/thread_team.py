@@ -1,10 +1,10 @@
-"""Threads that make one gradient together: each walks with a workspace of its own, then they add up and update.
+"""Threads that make one gradient together: each traversals with a scratch of its own, then they add up and update.
 
-So the result depends on the seed and on the number of threads, not on who was faster: an exact batch of walks (Farina,
+So the result depends on the seed and on the number of threads, not on who was faster: an exact batch of traversals (Farina,
 Kroer, Sandholm 2020, section 6: the mean of the estimates). All threads run the same loop and wait for each other at
 barriers; nobody holds the interpreter's lock.
 
-An update takes about as long as the walks that it is made of, so it is shared out, too: each thread owns subtrees of
+An update takes about as long as the traversals that it is made of, so it is shared out, too: each thread owns subtrees of
 the players' infosets, of which it adds up all threads' gradients, and which it averages and updates. The infosets
 above those subtrees belong to nobody; the first thread does them, averaging before the others, updating after them. So
 it is on compiled trees for rules that need no more than an infoset; elsewhere all infosets belong to nobody. Everything
@@ -22,12 +22,18 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.averages.averaging import add_listed, settle
-from mccfr_plus.estimators.base import Way
-from mccfr_plus.kernels.intrinsics import add_word, address_of, call_yield, load_word, pointer, publish_word, yield_address
-from mccfr_plus.kernels.work_partition import CELL, NOBODY, OWNER, Shares
-from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.estimators.base import AverageMethod
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import (
+    add_word,
+    address_of,
+    call_yield,
+    load_word,
+    pointer,
+    publish_word,
+    yield_address,
+)
 from mccfr_plus.kernels.scratch import (
     MARK,
     NUM_COUNTS,
@@ -36,55 +42,57 @@ from mccfr_plus.kernels.scratch import (
     THREAD,
     TOUCHED,
     VISIT,
-    Workspace,
+    Scratch,
     at,
     scale_touched,
 )
+from mccfr_plus.kernels.work_partition import CELL, NOBODY, OWNER, WorkPartition
+from mccfr_plus.tree.arrays import TreeArrays
 
 # Entries of the first row.
 SIZE = 0  # number of threads that make one gradient together; 1: they have nothing to do with each other
 SIGNAL = 1  # what the first thread has decided for all
 YIELD = 2  # address of the system's function that lets another thread run, or 0
-_OWNERS = 3  # address of an int32 array that says who owns a slot: `Shares.owners`,
+_OWNERS = 3  # address of an int32 array that says who owns a slot: `WorkPartition.owners`,
 _NUM_SLOTS = 4  # of this length
 IS_SHARED = 5  # 1 if threads own infosets
 ARRIVED = 8  # threads waiting at the barrier
 ROUND = 16  # how often all have passed it
 _ROW = 24
 
-# Entries of the rows of threads: addresses and lengths of arrays of their workspaces.
+# Entries of the rows of threads: addresses and lengths of arrays of their scratches.
 _GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS, _SHARE, _NUM_SHARE, _MARK = range(9)
 
 # Values of SIGNAL.
 GO_ON, PAUSE, FAIL = range(3)
 
 ABOVE = -1  # stands for an owner, in `listed`: nobody's infosets, and the tops of the subtrees below
-_LAZY, _VISITS_WAY = int(Way.LAZY), int(Way.VISITS)
+_LAZY, _VISITS_WAY = int(AverageMethod.LAZY), int(AverageMethod.VISITS)
 
 _SPINS = 4000  # looks at the barrier before another thread is let run: some microseconds
 
 
-class Team(NamedTuple):
+class ThreadTeam(NamedTuple):
     """The array of a team, and what it points at, which lives as long."""
 
     words: np.ndarray  # [threads + 3, _ROW] int64
-    shares: Shares
+    shares: WorkPartition
     lists: np.ndarray  # [owners, infosets] TOUCHED: what was touched, by owner: `NOBODY`, `ABOVE`, then the threads
     counts: np.ndarray  # [owners, num_players] int64, how many of each player's are listed there
 
 
-def new_team(tree: TreeArrays, workspaces: Sequence[Workspace], shares: Shares | None) -> Team:
+def new_thread_team(tree: TreeArrays, scratches: Sequence[Scratch], shares: WorkPartition | None) -> ThreadTeam:
     """Returns a team.
 
     Args:
         tree: The tree.
-        workspaces: One per thread; they must live as long as the team.
+        scratches: One per thread; they must live as long as the team.
         shares: Who owns what; None if the threads do not make one gradient together.
     """
-    size, num_players, together = len(workspaces), len(tree.slot_range) - 1, shares is not None
-    shares = shares or Shares(np.zeros(0, np.int32), 0)
+    size, num_players, together = len(scratches), len(tree.slot_range) - 1, shares is not None
+    shares = shares or WorkPartition(np.zeros(0, np.int32), 0)
     num_owners = 2 + (size if shares.num_cells else 0)
-    team = Team(
+    team = ThreadTeam(
         words=np.zeros((size + 3, _ROW), np.int64),
         shares=shares,
         lists=np.zeros((num_owners, tree.infoset_range[-1] if together else 0), TOUCHED),
@@ -98,14 +106,14 @@ def new_team(tree: TreeArrays, workspaces: Sequence[Workspace], shares: Shares |
     rows = (team.words[size + 1], team.words[size + 2], *team.words[1 : size + 1])
     for row, touched, count in zip(rows, team.lists, team.counts, strict=False):
         row[_SHARE], row[_NUM_SHARE] = address_of(touched), address_of(count)
-    for row, workspace in zip(team.words[1:], workspaces, strict=False):
-        row[_GRADIENT] = address_of(workspace.gradient)
-        row[_TOUCHED] = address_of(workspace.touched)
-        row[_NUM_TOUCHED] = address_of(workspace.num_touched)
-        row[_VISITS] = address_of(workspace.visits)
-        row[_COUNTS] = address_of(workspace.counts)
-        row[_NUM_VISITS] = len(workspace.visits)
-        row[_MARK] = address_of(workspace.mark)
+    for row, scratch in zip(team.words[1:], scratches, strict=False):
+        row[_GRADIENT] = address_of(scratch.gradient)
+        row[_TOUCHED] = address_of(scratch.touched)
+        row[_NUM_TOUCHED] = address_of(scratch.num_touched)
+        row[_VISITS] = address_of(scratch.visits)
+        row[_COUNTS] = address_of(scratch.counts)
+        row[_NUM_VISITS] = len(scratch.visits)
+        row[_MARK] = address_of(scratch.mark)
     return team
 
 
@@ -127,29 +135,29 @@ def wait(team):
 
 
 @inline_kernel
-def listed(team, workspace, owner):
-    """Returns a thread's workspace with the list of what an owner owns in the place of what the thread has touched.
+def listed(team, scratch, owner):
+    """Returns a thread's scratch with the list of what an owner owns in the place of what the thread has touched.
 
     Args:
-        team: See `new_team`.
-        workspace: Any thread's.
+        team: See `new_thread_team`.
+        scratch: Any thread's.
         owner: The number of a thread plus 1, `NOBODY`, or `ABOVE` for nobody's and the tops of the subtrees below.
     """
     row = team[owner if owner > NOBODY else team[0, SIZE] + 1 - owner]
-    return Workspace(
-        workspace.gradient,
-        numba.carray(pointer(row[_SHARE]), len(workspace.touched), TOUCHED),
-        numba.carray(pointer(row[_NUM_SHARE]), len(workspace.num_touched), np.int64),
-        workspace.mark,
-        workspace.seen,
-        workspace.reach,
-        workspace.reach_valid,
-        workspace.visits,
-        workspace.stack,
-        workspace.drawn,
-        workspace.frames,
-        workspace.counts,
-        workspace.rng,
+    return Scratch(
+        scratch.gradient,
+        numba.carray(pointer(row[_SHARE]), len(scratch.touched), TOUCHED),
+        numba.carray(pointer(row[_NUM_SHARE]), len(scratch.num_touched), np.int64),
+        scratch.mark,
+        scratch.seen,
+        scratch.reach,
+        scratch.reach_valid,
+        scratch.visits,
+        scratch.stack,
+        scratch.drawn,
+        scratch.frames,
+        scratch.counts,
+        scratch.rng,
     )
 
 
@@ -160,39 +168,39 @@ def _cell(tree, word):
 
 
 @inline_kernel
-def _gradient(team, workspace, thread):
+def _gradient(team, scratch, thread):
     """Returns a thread's gradient."""
-    return numba.carray(pointer(team[thread + 1, _GRADIENT]), len(workspace.gradient), np.float64)
+    return numba.carray(pointer(team[thread + 1, _GRADIENT]), len(scratch.gradient), np.float64)
 
 
 @inline_kernel
-def _has_touched(team, workspace, thread, first):
+def _has_touched(team, scratch, thread, first):
     """Returns whether a thread has touched an infoset for the current gradient."""
     row = team[thread + 1]
-    mark = numba.carray(pointer(row[_MARK]), len(workspace.mark), MARK)
+    mark = numba.carray(pointer(row[_MARK]), len(scratch.mark), MARK)
     return mark[at(first)]["stamp"] == numba.carray(pointer(row[_COUNTS]), NUM_COUNTS, np.int64)[STAMP]
 
 
 @kernel
-def merge(tree, workspace, team, player, owner):
+def merge(tree, scratch, team, player, owner):
     """Adds up all threads' gradients, in their order, at an owner's infosets, and lists these, parents before children.
 
     Args:
         tree: `TreeArrays`.
-        workspace: That of the thread that calls. Its gradient is modified in place, as is the list.
-        team: See `new_team`.
+        scratch: That of the thread that calls. Its gradient is modified in place, as is the list.
+        team: See `new_thread_team`.
         player: The player.
         owner: `NOBODY`, or the number of the thread plus 1.
     """
-    size, gradient, begin = team[0, SIZE], workspace.gradient, tree.infoset_range[player]
+    size, gradient, begin = team[0, SIZE], scratch.gradient, tree.infoset_range[player]
     owners = numba.carray(pointer(team[0, _OWNERS]), team[0, _NUM_SLOTS], np.int32)
-    share, above = listed(team, workspace, owner), listed(team, workspace, ABOVE)
+    share, above = listed(team, scratch, owner), listed(team, scratch, ABOVE)
     count, count_above, empty = 0, 0, tree.slot_range[-1] + player
     for thread in range(size):
         row = team[thread + 1]
-        theirs = _gradient(team, workspace, thread)
-        entered = numba.carray(pointer(row[_TOUCHED]), len(workspace.touched), TOUCHED)
-        num_entered = numba.carray(pointer(row[_NUM_TOUCHED]), len(workspace.num_touched), np.int64)[player]
+        theirs = _gradient(team, scratch, thread)
+        entered = numba.carray(pointer(row[_TOUCHED]), len(scratch.touched), TOUCHED)
+        num_entered = numba.carray(pointer(row[_NUM_TOUCHED]), len(scratch.num_touched), np.int64)[player]
         for position in range(begin, begin + num_entered):
             infoset = entered[at(position)]
             first = infoset["first_slot"]
@@ -202,7 +210,7 @@ def merge(tree, workspace, team, player, owner):
                 continue
             is_listed = False
             for other in range(thread):
-                is_listed = is_listed or _has_touched(team, workspace, other, first)
+                is_listed = is_listed or _has_touched(team, scratch, other, first)
             if is_listed:
                 continue
             if owner == NOBODY:
@@ -217,8 +225,8 @@ def merge(tree, workspace, team, player, owner):
                 for slot in range(first, first + infoset["num_actions"]):
                     total = theirs[at(slot)]
                     for other in range(thread + 1, size):
-                        if _has_touched(team, workspace, other, first):
-                            total += _gradient(team, workspace, other)[at(slot)]
+                        if _has_touched(team, scratch, other, first):
+                            total += _gradient(team, scratch, other)[at(slot)]
                     gradient[at(slot)] = total  # only now, as it may be one of the others'
         if owner == NOBODY and thread > 0:
             gradient[empty] += theirs[empty]
@@ -228,30 +236,30 @@ def merge(tree, workspace, team, player, owner):
 
 
 @kernel
-def take_share(tree, strategy, average, workspace, team, player, way, weight, scale, with_visits):
+def take_share(tree, strategy, average, scratch, team, player, way, weight, scale, with_visits):
     """Adds up, and averages, what the thread owns. What is nobody's has been averaged before. Modified in place.
 
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
         average: See `accumulate`.
-        workspace: The thread's.
-        team: See `new_team`.
+        scratch: The thread's.
+        team: See `new_thread_team`.
         player: The player whose gradient was estimated.
-        way: A value of `Way`.
+        way: A value of `AverageMethod`.
         weight: Of this iteration.
-        scale: 1 / number of all walks.
+        scale: 1 / number of all traversals.
         with_visits: Whether visits are still to be added.
     """
-    owner, begin = workspace.counts[THREAD] + 1, tree.infoset_range[player]
-    merge(tree, workspace, team, player, owner)
-    share = listed(team, workspace, owner)
+    owner, begin = scratch.counts[THREAD] + 1, tree.infoset_range[player]
+    merge(tree, scratch, team, player, owner)
+    share = listed(team, scratch, owner)
     scale_touched(share, tree, player, scale)
     if way == _LAZY:
         for position in range(begin, begin + share.num_touched[player]):
             infoset = share.touched[at(position)]
             first, count = infoset["first_slot"], infoset["num_actions"]
-            settle(first, count, infoset["parent_slot"], strategy, average, workspace.seen)
+            settle(first, count, infoset["parent_slot"], strategy, average, scratch.seen)
     elif way == _VISITS_WAY and with_visits:
         add_team_visits(team, strategy, average, weight * scale, owner)
     owners = numba.carray(pointer(team[0, _OWNERS]), team[0, _NUM_SLOTS], np.int32)
@@ -259,17 +267,17 @@ def take_share(tree, strategy, average, workspace, team, player, way, weight, sc
         word = owners[at(share.touched[at(position)]["first_slot"])]
         if word >> CELL > 0:  # its value goes to a cell, and from there up in the order of `above`
             share.touched[at(position)]["parent_slot"] = _cell(tree, word)
-            workspace.gradient[_cell(tree, word)] = 0.0
+            scratch.gradient[_cell(tree, word)] = 0.0
 
 
 @kernel
-def gather(tree, workspace, team, player):
-    """Brings the values of the others' subtrees to the first thread's cells. `workspace` is modified in place."""
-    above, begin = listed(team, workspace, ABOVE), tree.infoset_range[player]
+def gather(tree, scratch, team, player):
+    """Brings the values of the others' subtrees to the first thread's cells. `scratch` is modified in place."""
+    above, begin = listed(team, scratch, ABOVE), tree.infoset_range[player]
     for position in range(begin, begin + above.num_touched[player]):
         cell, owner = above.touched[position]["first_slot"], -above.touched[position]["num_actions"]
         if owner > 1:
-            workspace.gradient[cell] = _gradient(team, workspace, owner - 1)[cell]
+            scratch.gradient[cell] = _gradient(team, scratch, owner - 1)[cell]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Who owns which infoset, where threads share out the work that follows their walks."""
+"""Who owns which infoset, where threads share out the work that follows their traversals."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.arrays import TreeArrays
 
 NOBODY = 0
-OWNER = 255  # the bits of an entry of `Shares.owners` that name the owner
+OWNER = 255  # the bits of an entry of `WorkPartition.owners` that name the owner
 CELL = 8  # and how many bits the others are shifted
 MAX_OWNERS = OWNER
 _MOST_CELLS = np.iinfo(np.int32).max >> CELL
 _PARTS = 4  # subtrees per thread, at the least: so that the shares become about equal
 
 
-class Shares(NamedTuple):
+class WorkPartition(NamedTuple):
     """Who owns which infoset."""
 
     owners: np.ndarray  # [num_slots] int32: see `share_out`
     num_cells: int
 
 
-def new_shares(tree: TreeArrays, threads: int, is_shared: bool) -> Shares:
+def new_work_partition(tree: TreeArrays, threads: int, is_shared: bool) -> WorkPartition:
     """Returns who owns which infoset.
 
     Args:
@@ -35,8 +35,8 @@ def new_shares(tree: TreeArrays, threads: int, is_shared: bool) -> Shares:
     owners = np.zeros(tree.slot_range[-1], np.int32)
     cells = share_out(tree.infosets, tree.infoset_range, threads, owners) if is_shared else 0
     if cells > _MOST_CELLS:  # their numbers did not fit: nobody owns anything
-        return Shares(np.zeros_like(owners), 0)
-    return Shares(owners, cells)
+        return WorkPartition(np.zeros_like(owners), 0)
+    return WorkPartition(owners, cells)
 
 
 @kernel

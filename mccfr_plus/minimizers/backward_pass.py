@@ -1,6 +1,7 @@
 """From a sampled gradient to the next strategy: children before parents, over what was touched."""
 
 from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Rule
 from mccfr_plus.minimizers.dilated import ETA_NOW, dilated, prepare_dilated, step_size
 from mccfr_plus.minimizers.hedge import hedge
@@ -13,7 +14,6 @@ from mccfr_plus.minimizers.regret_matching import (
     regret_matching,
     regret_matching_plus,
 )
-from mccfr_plus.kernels.scratch import at
 
 _RM, _RM_PLUS, _DISCOUNTED, _PREDICTIVE, _PREDICTIVE_PLUS, _HEDGE, _DILATED = (int(r) for r in list(Rule)[1:])
 
@@ -38,7 +38,7 @@ def update_infoset(values, strategy, tables, first, last, iteration, parameters)
 
 
 @inline_kernel
-def prepare(tree, tables, workspace, player, iteration, parameters):
+def prepare(tree, tables, scratch, player, iteration, parameters):
     """Does what a built-in rule does once per update, before the first infoset. Modified in place."""
     rule = int(parameters[0])
     if rule == _DISCOUNTED:
@@ -47,26 +47,26 @@ def prepare(tree, tables, workspace, player, iteration, parameters):
     elif rule == _HEDGE:
         parameters[ETA_NOW] = step_size(parameters, iteration + 1)  # of the strategy that comes out
     elif rule == _DILATED:
-        prepare_dilated(tree, tables, workspace, player, iteration, parameters)
+        prepare_dilated(tree, tables, scratch, player, iteration, parameters)
 
 
 @inline_kernel
-def nothing_to_prepare(tree, tables, workspace, player, iteration, parameters):
+def nothing_to_prepare(tree, tables, scratch, player, iteration, parameters):
     """Takes the place of `prepare` for somebody's own rule, whose parameters are nobody else's business."""
 
 
 @inline_kernel
-def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
+def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
     First-visit order puts parents first, so that the list is read backwards. An entry without actions stands for an
     infoset that is up to date, whose value is in the gradient. What stands there afterwards means nothing. `strategy`,
-    `tables` and `workspace` are modified in place.
+    `tables` and `scratch` are modified in place.
     """
-    gradient, touched = workspace.gradient, workspace.touched
-    prepare(tree, tables, workspace, player, iteration, parameters)
+    gradient, touched = scratch.gradient, scratch.touched
+    prepare(tree, tables, scratch, player, iteration, parameters)
     begin = tree.infoset_range[player]
-    for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):
+    for position in range(begin + scratch.num_touched[player] - 1, begin - 1, -1):
         infoset = touched[at(position)]
         first = infoset["first_slot"]
         count = infoset["num_actions"]
@@ -75,4 +75,4 @@ def minimize(tree, strategy, tables, workspace, player, iteration, parameters):
         else:
             value = gradient[at(first)]
         gradient[at(infoset["parent_slot"])] += value
-    workspace.reach_valid[player] = 0
+    scratch.reach_valid[player] = 0

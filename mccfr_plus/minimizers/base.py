@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import GrownTree
+from mccfr_plus.tree.lazy_tree import LazyTree
 
 
 class Rule(IntEnum):
@@ -56,7 +56,7 @@ class Minimizer(abc.ABC):
         """Returns what the kernel gets as ``parameters``, float64, and may write to; entry 0 is the rule's number."""
         return np.array([float(self.rule)])
 
-    def tables(self, tree: GameTree | GrownTree) -> np.ndarray:
+    def tables(self, tree: GameTree | LazyTree) -> np.ndarray:
         """Returns the tables before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
         return np.zeros((self.num_tables, tree.slot_capacity))
 

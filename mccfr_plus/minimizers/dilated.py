@@ -74,20 +74,20 @@ def step_size(parameters, iteration):
 
 
 @kernel
-def prepare_dilated(tree, tables, workspace, player, iteration, parameters):
+def prepare_dilated(tree, tables, scratch, player, iteration, parameters):
     """Finds the step size, and in the optimistic forms puts the new guess into the gradient in place of the old one.
 
-    `tables`, `workspace` and `parameters` are modified in place.
+    `tables`, `scratch` and `parameters` are modified in place.
     """
     parameters[ETA_NOW] = step_size(parameters, iteration)
     if parameters[OPTIMISTIC] == 0.0:
         return
     next_to_now = step_size(parameters, iteration + 1)
     begin = tree.infoset_range[player]
-    for position in range(begin, begin + workspace.num_touched[player]):
-        infoset = workspace.touched[position]
+    for position in range(begin, begin + scratch.num_touched[player]):
+        infoset = scratch.touched[position]
         first = infoset["first_slot"]
         for slot in range(first, first + infoset["num_actions"]):
-            guess = next_to_now * workspace.gradient[slot]
-            workspace.gradient[slot] += (guess - tables[PREDICTION, slot]) / parameters[ETA_NOW]
+            guess = next_to_now * scratch.gradient[slot]
+            scratch.gradient[slot] += (guess - tables[PREDICTION, slot]) / parameters[ETA_NOW]
             tables[PREDICTION, slot] = guess

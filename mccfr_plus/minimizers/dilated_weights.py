@@ -34,8 +34,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.game_tree import GameTree
 
 CONSTANT = "constant"

@@ -14,7 +14,7 @@ from mccfr_plus.minimizers import dilated as kernels
 from mccfr_plus.minimizers.base import Minimizer, Rule
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import GrownTree
+from mccfr_plus.tree.lazy_tree import LazyTree
 
 
 def _check(eta: Any, decay: Any, optimistic: Any) -> None:
@@ -118,7 +118,7 @@ class _Dilated(Minimizer):
     def row_of_ones(self) -> int:
         return kernels.WEIGHT
 
-    def tables(self, tree: GameTree | GrownTree) -> np.ndarray:
+    def tables(self, tree: GameTree | LazyTree) -> np.ndarray:
         tables = super().tables(tree)
         if isinstance(tree, GameTree):
             tables[kernels.WEIGHT, tree.arrays.infosets["first_slot"]] = dilated_weights(tree, self._parts()[3])
@@ -135,7 +135,7 @@ class FTRL(_Dilated):
     Its average is that of the sequence-form strategies, as of every minimizer here; see `mccfr_plus.averages.averaging`.
 
     Args:
-        eta: Step size, in 1 / payoff, above 0; constant. Under the recursive weights, which grow with the depth of the
+        eta: Step size, in 1 / payoff, above 0; constant. Under the recursive weights, which expand with the depth of the
             game, it takes larger ones than one would think: 10 does well on Kuhn and Leduc poker, 100 on Liar's dice.
         weights: Of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
             ``"constant"``, 1 everywhere.

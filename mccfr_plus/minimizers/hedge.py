@@ -12,9 +12,9 @@ minimization" (Hedge under CFR); Rakhlin, Sridharan 2013 (optimistic).
 import math
 
 from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.dilated import ETA_NOW, OPTIMISTIC
 from mccfr_plus.minimizers.regret_matching import REGRET, expected_value
-from mccfr_plus.kernels.scratch import at
 
 
 @inline_kernel

@@ -57,7 +57,7 @@ def play_in_proportion(shares, strategy, first, last, total):
     """Makes the strategy's entries proportional to shares that sum to `total`, or uniform if that is 0.
 
     `strategy` is modified in place. It is given probabilities and nothing else, not even for a moment: in fast mode
-    another thread plays it meanwhile, and regrets that grow by the size of regrets have no end.
+    another thread plays it meanwhile, and regrets that expand by the size of regrets have no end.
     """
     if total > _SMALLEST_TOTAL:
         scale = 1.0 / total

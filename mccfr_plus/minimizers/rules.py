@@ -39,7 +39,7 @@ class RegretMatchingPlus(Minimizer):
 class Discounted(Minimizer):
     """Discounted regret matching (Brown, Sandholm 2019), the rule of DCFR; discounts come after iteration t's update.
 
-    The paper's third parameter, gamma, weights the average: `PowerAverage(gamma)`. Infosets that a sampled walk
+    The paper's third parameter, gamma, weights the average: `PowerAverage(gamma)`. Infosets that a sampled traversal
     misses are discounted when they are next touched, exactly.
 
     Args:
@@ -88,7 +88,7 @@ def linear_plus() -> Discounted:
 
 
 def dcfr_pruning() -> Discounted:
-    """Returns the paper's setting for runs with pruning, DCFR(3/2, 1/2, 2), whose negative regrets keep growing."""
+    """Returns the paper's setting for runs with pruning, DCFR(3/2, 1/2, 2), whose negative regrets keep lazy."""
     return Discounted(alpha=1.5, beta=0.5)
 
 

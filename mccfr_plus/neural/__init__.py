@@ -1,12 +1,12 @@
 """Regret minimization with networks in place of tables. Needs the extra: ``pip install 'mccfr_plus[neural]'`` (torch).
 
     strategy table --sampling kernel--> samples --memory--> batches --training--> network --one forward pass--.
-      [num_slots]     (the walk of       (infoset,           (weighted                                         |
+      [num_slots]     (the traversal of       (infoset,           (weighted                                         |
            ^          the estimators)    regrets)            targets)                                          |
            '--------------------------------- regret matching at all infosets ---------------------------------'
 
 For a game whose tree is compiled the strategy stays a table, which one forward pass over all information sets fills
-once per update: walks read it at the speed of the tabular solvers, and the average strategy is exact.
+once per update: traversals read it at the speed of the tabular solvers, and the average strategy is exact.
 
 `NFSP` learns otherwise, by imitating best responses, and has episodes played by tables that networks fill.
 
@@ -23,27 +23,27 @@ Example:
 from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.errors import TrainingError
+from mccfr_plus.neural.batched.config import (
+    BatchedDeepCFRConfig,
+    BatchedDREAMConfig,
+    BatchedESCHERConfig,
+    BatchedNFSPConfig,
+)
 from mccfr_plus.neural.config import DeepCFRConfig, TrainingConfig
 from mccfr_plus.neural.dream_config import DREAMConfig
 from mccfr_plus.neural.escher_config import ESCHERConfig
 from mccfr_plus.neural.history import Point
-from mccfr_plus.neural.batched.config import (
-    LockstepDeepCFRConfig,
-    LockstepDREAMConfig,
-    LockstepESCHERConfig,
-    LockstepNFSPConfig,
-)
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
+    from mccfr_plus.neural.batched.deep_cfr import BatchedDeepCFR
+    from mccfr_plus.neural.batched.dream import BatchedDREAM
+    from mccfr_plus.neural.batched.escher import BatchedESCHER
+    from mccfr_plus.neural.batched.network_policy import NetworkPolicy
+    from mccfr_plus.neural.batched.nfsp import BatchedNFSP
     from mccfr_plus.neural.deep_cfr import DeepCFR
     from mccfr_plus.neural.dream import DREAM
     from mccfr_plus.neural.escher import ESCHER
-    from mccfr_plus.neural.batched.deep_cfr import LockstepDeepCFR
-    from mccfr_plus.neural.batched.dream import LockstepDREAM
-    from mccfr_plus.neural.batched.escher import LockstepESCHER
-    from mccfr_plus.neural.batched.network_policy import NetworkPolicy
-    from mccfr_plus.neural.batched.nfsp import LockstepNFSP
     from mccfr_plus.neural.nfsp import NFSP
     from mccfr_plus.neural.runner import NeuralProgress
 
@@ -51,10 +51,10 @@ _NEEDS_TORCH = {
     "DREAM": "mccfr_plus.neural.dream",
     "DeepCFR": "mccfr_plus.neural.deep_cfr",
     "ESCHER": "mccfr_plus.neural.escher",
-    "LockstepDeepCFR": "mccfr_plus.neural.batched.deep_cfr",
-    "LockstepNFSP": "mccfr_plus.neural.batched.nfsp",
-    "LockstepDREAM": "mccfr_plus.neural.batched.dream",
-    "LockstepESCHER": "mccfr_plus.neural.batched.escher",
+    "BatchedDeepCFR": "mccfr_plus.neural.batched.deep_cfr",
+    "BatchedNFSP": "mccfr_plus.neural.batched.nfsp",
+    "BatchedDREAM": "mccfr_plus.neural.batched.dream",
+    "BatchedESCHER": "mccfr_plus.neural.batched.escher",
     "NFSP": "mccfr_plus.neural.nfsp",
     "NetworkPolicy": "mccfr_plus.neural.batched.network_policy",
     "NeuralProgress": "mccfr_plus.neural.runner",
@@ -64,18 +64,18 @@ __all__ = [
     "DREAM",
     "ESCHER",
     "NFSP",
+    "BatchedDREAM",
+    "BatchedDREAMConfig",
+    "BatchedDeepCFR",
+    "BatchedDeepCFRConfig",
+    "BatchedESCHER",
+    "BatchedESCHERConfig",
+    "BatchedNFSP",
+    "BatchedNFSPConfig",
     "DREAMConfig",
     "DeepCFR",
     "DeepCFRConfig",
     "ESCHERConfig",
-    "LockstepDREAM",
-    "LockstepDREAMConfig",
-    "LockstepDeepCFR",
-    "LockstepDeepCFRConfig",
-    "LockstepESCHER",
-    "LockstepESCHERConfig",
-    "LockstepNFSP",
-    "LockstepNFSPConfig",
     "NFSPConfig",
     "NetworkPolicy",
     "NeuralProgress",

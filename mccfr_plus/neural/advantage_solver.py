@@ -4,7 +4,7 @@ For t = 1, 2, ... and each player p in turn:
 
 1. p's strategy is added to the average, exactly, with weight t: own reach x strategy at all of p's slots. This takes
    the place of the papers' strategy memory and strategy network.
-2. Walks for p read the strategy table and give regrets, which go to p's memory with weight t.
+2. Traversals for p read the strategy table and give regrets, which go to p's memory with weight t.
 3. p's network is fitted to the memory by weighted least squares.
 4. One forward pass over all of p's information sets gives advantages; regret matching on them fills p's part of the
    table.
@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.features import Features, compile_with_tensors, features_of
@@ -26,7 +27,6 @@ from mccfr_plus.neural.memory import Aggregated, Memory, Reservoir
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
 from mccfr_plus.neural.sampling import Sampler, Samples
 from mccfr_plus.neural.training import Learner
-from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.tree.game_tree import GameTree
 
 _RNGS_PER_PLAYER = 3  # of the memory, of initial parameters, of batches
@@ -99,15 +99,15 @@ class AdvantageSolver(NeuralSolver):
     # --- what a subclass gives ---
 
     def _new_sampler(self, rng: np.ndarray) -> Any:
-        """Returns what walks: with ``sample``, ``add_to_average``, ``state``, ``prepare`` and ``nodes_touched``."""
+        """Returns what traversals: with ``sample``, ``add_to_average``, ``state``, ``prepare`` and ``nodes_touched``."""
         return Sampler(self.tree, rng)
 
     @abc.abstractmethod
-    def _walk(self, player: int, walks: int) -> tuple[int, Samples]:
-        """Makes at least one of so many walks for a player; returns how many, and what they sampled."""
+    def _walk(self, player: int, traversals: int) -> tuple[int, Samples]:
+        """Makes at least one of so many traversals for a player; returns how many, and what they sampled."""
 
     def _begin_turn(self, player: int, iteration: int) -> None:
-        """Is called before a player's walks."""
+        """Is called before a player's traversals."""
 
     # --- what `NeuralSolver` asks for ---
 
@@ -120,7 +120,7 @@ class AdvantageSolver(NeuralSolver):
             self._learn(player, iteration)
 
     def _sample(self, player: int, iteration: int) -> None:
-        self._begin_phase(f"walks {player}")
+        self._begin_phase(f"traversals {player}")
         left = self.config.traversals
         while left > 0:
             done, samples = self._walk(player, left)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.solver.saved_state import digest_of_tree, package_version
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.neural.backend import torch
+from mccfr_plus.solver.saved_state import digest_of_tree, package_version
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -94,9 +94,9 @@ class AdvantageConfig(TrainingConfig):
     """What solvers share that learn a network of advantages (regrets) per player.
 
     Args:
-        traversals: Walks per player and iteration.
+        traversals: Traversals per player and iteration.
         memory: ``"aggregated"``: the weighted mean of all samples ever drawn at an information set, which loses
-            nothing and does not grow, for games that can be enumerated; ``"reservoir"``: a uniform sample of all
+            nothing and does not expand, for games that can be enumerated; ``"reservoir"``: a uniform sample of all
             samples, as in the papers.
         memory_capacity: Samples per player that a reservoir keeps.
         weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
@@ -140,7 +140,7 @@ class DeepCFRConfig(AdvantageConfig):
     """Settings of `DeepCFR`. The defaults are for games with up to some thousands of information sets.
 
     Args:
-        traversals: Walks per player and iteration, each of which gives one sample per own information set on its way.
+        traversals: Traversals per player and iteration, each of which gives one sample per own information set on its way.
         minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
             learn regrets that are discounted and cut off at 0, with prediction in the latter, and the average policy
             weighs iteration t by t^gamma; see `Discounted`. Those need aggregated memory, and do without `weighting`.

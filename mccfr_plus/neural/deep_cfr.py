@@ -1,9 +1,9 @@
 """Deep CFR on games that can be enumerated.
 
-The walks of `advantage_solver` are those of external sampling (Brown et al. 2019, algorithms 1 and 2).
+The traversals of `advantage_solver` are those of external sampling (Brown et al. 2019, algorithms 1 and 2).
 
 With aggregated memory and a model that can express any table, fitted exactly, this is linear MCCFR with batches:
-``Solver(game, "external", "linear", batch=traversals)``, walk for walk.
+``Solver(game, "external", "linear", batch=traversals)``, traversal for traversal.
 """
 
 from __future__ import annotations
@@ -64,5 +64,5 @@ class DeepCFR(AdvantageSolver):
             unit=self.unit(player),
         )
 
-    def _walk(self, player: int, walks: int) -> tuple[int, Samples]:
-        return self._sampler.sample(self._strategy, player, walks)
+    def _walk(self, player: int, traversals: int) -> tuple[int, Samples]:
+        return self._sampler.sample(self._strategy, player, traversals)

@@ -14,7 +14,7 @@ from mccfr_plus.neural.sampling import Samples
 class Discounted(Aggregated):
     """Cumulative regrets per information set, in place of means.
 
-    With r^t the regrets of iteration t, summed over its walks,
+    With r^t the regrets of iteration t, summed over its traversals,
 
         R^t = max(R^{t-1} (t-1)^alpha / ((t-1)^alpha + 1) + r^t, 0),
 

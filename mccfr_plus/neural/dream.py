@@ -58,14 +58,16 @@ class DREAM(AdvantageSolver):
         return PathSampler(self.tree, rng, np.zeros(0), self.config.epsilon)
 
     def _advance(self, iteration: int) -> None:
-        self._sampler.forget()
+        self._sampler.evict()
         super()._advance(iteration)
         if self.config.baseline:
             self._begin_phase("values")
             self.values.learn(self._strategy, self._sampler.visited, iteration)
 
-    def _walk(self, player: int, walks: int) -> tuple[int, Samples]:
-        done, samples = self._sampler.sample_paths(self._strategy, self.values.table, player, walks, corrected=True)
+    def _walk(self, player: int, traversals: int) -> tuple[int, Samples]:
+        done, samples = self._sampler.sample_paths(
+            self._strategy, self.values.table, player, traversals, corrected=True
+        )
         return done, self._clipped(samples)
 
     def _clipped(self, samples: Samples) -> Samples:

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.estimators.draws import draw_action, draw_coin, draw_outcome, draw_uniform
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.kernels.scratch import at
 
 TERMINAL_ROW = -1  # `TRANSITION.next_row` after a player's last decision of an episode
 
@@ -150,8 +150,8 @@ def play(tree, tables, labels, anticipatory, epsilon, due, episodes, most, rng, 
     Returns:
         How many episodes were played, and how many nodes were visited.
     """
-    tree, tables, buffer = borrow(tree), borrow(tables), borrow(buffer)
-    infoset_of_slot, slot_action = borrow(labels[0]), borrow(labels[1])
+    tree, tables, buffer = no_refcount(tree), no_refcount(tables), no_refcount(buffer)
+    infoset_of_slot, slot_action = no_refcount(labels[0]), no_refcount(labels[1])
     nodes, chance, counts, last = tree.nodes, tree.chance, buffer.counts, buffer.last
     num_players = len(steps)
     counts[:, :] = 0

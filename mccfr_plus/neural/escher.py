@@ -69,20 +69,20 @@ class ESCHER(AdvantageSolver):
         if isinstance(self.values, ExactValues):
             self.values.refresh(self._strategy, player)
             return
-        self._sampler.forget()
+        self._sampler.evict()
         self._visit(player, iteration)
         self.values.learn(self._strategy, self._sampler.visited, iteration)
 
     def _visit(self, player: int, iteration: int) -> None:
-        """Makes the walks of a player's turn whose histories the network of values learns from."""
+        """Makes the traversals of a player's turn whose histories the network of values learns from."""
         for other in range(self.tree.num_players):  # all histories that a turn may ask for are seen now and then
             left = self.config.value_traversals
             while left > 0:
                 done, _ = self._sampler.sample_paths(self._strategy, self.values.table, other, left, corrected=False)
                 left -= done
 
-    def _walk(self, player: int, walks: int) -> tuple[int, Samples]:
-        return self._sampler.sample_paths(self._strategy, self.values.table, player, walks, corrected=False)
+    def _walk(self, player: int, traversals: int) -> tuple[int, Samples]:
+        return self._sampler.sample_paths(self._strategy, self.values.table, player, traversals, corrected=False)
 
     def _prepare(self) -> None:
         super()._prepare()

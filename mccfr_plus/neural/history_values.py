@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.histories import histories_of
 from mccfr_plus.neural.memory import Batch, draw_positions

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.estimators.draws import draw_uniform
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.neural.features import Features
 from mccfr_plus.neural.sampling import Samples
 

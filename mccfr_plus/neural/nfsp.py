@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.choosing import fill_softmax, find_best
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.episodes import DECISION, TRANSITION, Episodes, Tables
@@ -30,7 +31,6 @@ from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner
 from mccfr_plus.neural.records import RecordReservoir, RecordRing
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.tree.game_tree import GameTree
 
 _RNGS_PER_PLAYER = 5  # of the reservoir, and of initial parameters and of batches of either network

@@ -1,22 +1,22 @@
-"""Walks along one history for memories, with what each history is worth in a table: those of ESCHER and of DREAM."""
+"""Traversals along one history for memories, with what each history is worth in a table: those of ESCHER and of DREAM."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.estimators.draws import draw_action, draw_exploring, draw_outcome
+from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, at
 from mccfr_plus.neural.sampling import Sampler, Samples
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.kernels.scratch import NODES_TOUCHED, at
 
 _CHUNK = 1 << 14  # samples of a buffer
 
 
 class PathSampler(Sampler):
-    """Walks that follow one history from the root to a leaf.
+    """Traversals that follow one history from the root to a leaf.
 
     Args:
         tree: The game. Of perfect recall.
@@ -39,7 +39,7 @@ class PathSampler(Sampler):
         self._chances = np.zeros(depth + 1)
         self.visited = np.zeros(tree.num_nodes, np.int64)  # how often each history was visited since `forget`
 
-    def forget(self) -> None:
+    def evict(self) -> None:
         """Sets the numbers of visits to 0."""
         self.visited[:] = 0
 
@@ -50,19 +50,19 @@ class PathSampler(Sampler):
             self.sample_paths(strategy, np.zeros((self._tree.num_players, self._tree.num_nodes)), 0, 0, False)
 
     def sample_paths(
-        self, strategy: np.ndarray, values: np.ndarray, player: int, walks: int, corrected: bool
+        self, strategy: np.ndarray, values: np.ndarray, player: int, traversals: int, corrected: bool
     ) -> tuple[int, Samples]:
-        """Runs walks for a player, as many as the buffer has room for; see `record_paths`.
+        """Runs traversals for a player, as many as the buffer has room for; see `record_paths`.
 
         Args:
             strategy: ``[num_slots]`` float64, what everybody plays.
             values: ``[num_players, num_nodes]`` float64.
             player: The player whose regrets are sampled.
-            walks: How many are wanted.
+            traversals: How many are wanted.
             corrected: Whether the values are baselines of what is sampled, or are taken as they are.
 
         Returns:
-            How many walks were made, at least one if any are wanted, and what they sampled: views, which the next call
+            How many traversals were made, at least one if any are wanted, and what they sampled: views, which the next call
             overwrites.
         """
         rows, regrets, weights = self._path_buffer
@@ -74,7 +74,7 @@ class PathSampler(Sampler):
             values,
             self._workspace,
             player,
-            walks,
+            traversals,
             corrected,
             self._tree.infoset_of_slot,
             self._path,
@@ -94,9 +94,9 @@ def record_paths(
     exploration,
     epsilon,
     values,
-    workspace,
+    scratch,
     player,
-    walks,
+    traversals,
     corrected,
     infoset_of_slot,
     path,
@@ -123,9 +123,9 @@ def record_paths(
         exploration: ``[num_slots]``; empty: uniform.
         epsilon: Of own draws.
         values: ``[num_players, num_nodes]``; leaves' are not looked at without correction, their payoffs are taken.
-        workspace: `Workspace`, of which the generator and the count of nodes are modified.
+        scratch: `Scratch`, of which the generator and the count of nodes are modified.
         player: For whom.
-        walks: How many.
+        traversals: How many.
         corrected: See above.
         infoset_of_slot: ``[num_slots]`` int32.
         path: ``[max_depth + 1]`` int32: scratch.
@@ -136,13 +136,18 @@ def record_paths(
         weights: ``[capacity]`` float64. Modified in place.
 
     Returns:
-        How many walks were made, and how many samples there are.
+        How many traversals were made, and how many samples there are.
     """
-    tree, workspace, strategy, values = borrow(tree), borrow(workspace), borrow(strategy), borrow(values)
-    nodes, rng, own = tree.nodes, workspace.rng, values[player]
+    tree, scratch, strategy, values = (
+        no_refcount(tree),
+        no_refcount(scratch),
+        no_refcount(strategy),
+        no_refcount(values),
+    )
+    nodes, rng, own = tree.nodes, scratch.rng, values[player]
     begin = tree.infoset_range[player]
     done, count, touched = 0, 0, 0
-    while done < walks and count + len(path) <= len(rows):
+    while done < traversals and count + len(path) <= len(rows):
         depth, node, reach = 0, 0, 1.0
         while True:
             path[depth] = node
@@ -204,5 +209,5 @@ def record_paths(
                     regrets[back, index] -= mean
             value = mean
         done += 1
-    workspace.counts[NODES_TOUCHED] += touched
+    scratch.counts[NODES_TOUCHED] += touched
     return done, count

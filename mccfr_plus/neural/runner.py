@@ -13,7 +13,7 @@ import numpy as np
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_plus.checkpoints.writer import Keeper
+from mccfr_plus.checkpoints.writer import CheckpointWriter
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
@@ -21,8 +21,8 @@ from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.history import Point
 from mccfr_plus.neural.memory import Kept
-from mccfr_plus.solver.schedule import EvaluationClock, check_limits
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.schedule import EvaluationClock, check_limits
 from mccfr_plus.tree.game_tree import GameTree
 
 
@@ -106,13 +106,13 @@ class NeuralSolver(abc.ABC):
         iterations: int | None = None,
         *,
         seconds: float | None = None,
-        until: float | None = None,
+        target_exploitability: float | None = None,
         callback: Callable[[NeuralProgress], bool | None] | None = None,
         evaluate_every: float | None = None,
         on_phase: Callable[[NeuralProgress], None] | None = None,
         progress: bool = False,
         checkpoint: str | os.PathLike | None = None,
-        checkpoint_every: float = 60.0,
+        checkpoint_interval: float = 60.0,
     ) -> Self:
         """Runs until one of the limits given is reached.
 
@@ -122,18 +122,18 @@ class NeuralSolver(abc.ABC):
         Args:
             iterations: How many iterations to run, at least 1.
             seconds: For how long, in seconds; compiling the kernels does not count. An iteration that has begun ends.
-            until: Run until the average policy's exploitability (NashConv / players) is at most this. It is
+            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this. It is
                 evaluated now and then, at a bounded share of the run's time.
             callback: Called after every iteration with a `NeuralProgress`; the run ends early if it returns True.
             evaluate_every: Evaluate the average policy about this often, in seconds; 0: after every iteration. Each
-                evaluation, also those for `until`, is an entry of `history`.
+                evaluation, also those for `target_exploitability`, is an entry of `history`.
             on_phase: Called with a `NeuralProgress` when a phase of an iteration begins; it must only look at that.
             progress: Whether to show a progress bar, with the phase.
             checkpoint: A file for the solver's state, from which `load` and `restore` go on. It is written between
                 iterations now and then, and at the end, also if a diverging network, another exception or Ctrl-C ends
                 the run. While it runs, no other run can write the file. If a write within the run fails, that is
                 logged, and tried again later.
-            checkpoint_every: How often, in seconds; less often where writing would take more than a tenth of the run.
+            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the run.
 
         Returns:
             The solver itself.
@@ -144,11 +144,20 @@ class NeuralSolver(abc.ABC):
             CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
                 another algorithm, game or config, or of more iterations; after it if the last one could not be written.
         """
-        check_limits(iterations, seconds, until, evaluate_every)
+        check_limits(iterations, seconds, target_exploitability, evaluate_every)
         bar = tqdm(total=iterations, unit=" iterations", disable=not progress, leave=False)
-        with Keeper(self, checkpoint, checkpoint_every, checkpoints) as keeper, bar:
+        with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as checkpoint_writer, bar:
             try:
-                self._run_iterations(iterations, seconds, until, callback, evaluate_every, on_phase, bar, keeper)
+                self._run_iterations(
+                    iterations,
+                    seconds,
+                    target_exploitability,
+                    callback,
+                    evaluate_every,
+                    on_phase,
+                    bar,
+                    checkpoint_writer,
+                )
             finally:
                 self._watch = None
         return self
@@ -157,16 +166,16 @@ class NeuralSolver(abc.ABC):
         self,
         iterations: int | None,
         seconds: float | None,
-        until: float | None,
+        target_exploitability: float | None,
         callback: Callable[[NeuralProgress], bool | None] | None,
         evaluate_every: float | None,
         on_phase: Callable[[NeuralProgress], None] | None,
         bar: tqdm,
-        keeper: Keeper,
+        checkpoint_writer: CheckpointWriter,
     ) -> None:
         self._prepare()
         target = None if iterations is None else self.iterations + iterations
-        clock = EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
+        clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
         begin = time.perf_counter()
 
         def progress_now(evaluation: Evaluation | None = None, phase: str | None = None) -> NeuralProgress:
@@ -189,14 +198,16 @@ class NeuralSolver(abc.ABC):
             if evaluation is not None:
                 point = Point(self.iterations, self._seconds, self.nodes_touched, evaluation.exploitability)
                 self.history.append(point)
-                done = done or (until is not None and evaluation.exploitability <= until)
+                done = done or (
+                    target_exploitability is not None and evaluation.exploitability <= target_exploitability
+                )
                 bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}", refresh=False)
             bar.update()
             if callback is not None:
                 done = bool(callback(progress_now(evaluation))) or done
             if done:
                 return
-            keeper.maybe_write()
+            checkpoint_writer.maybe_write()
 
     def _begin_phase(self, phase: str) -> None:
         """Tells whoever watches the run what of an iteration begins; a subclass calls it, in a few words."""

@@ -1,4 +1,4 @@
-"""Sampled regrets for memories: the walk of the estimators, whose values are recorded and not summed in a table."""
+"""Sampled regrets for memories: the traversal of the estimators, whose values are recorded and not summed in a table."""
 
 from __future__ import annotations
 
@@ -6,19 +6,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_plus.estimators.traversal import ALL, traversal
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.no_refcount import borrow
-from mccfr_plus.estimators.traversal import ALL, walk
 from mccfr_plus.kernels.loop import max_visits
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import (
+    NO_VISITS,
+    NODES_TOUCHED,
+    at,
+    begin_gradient,
+    begin_traversal,
+    new_scratch,
+    refresh_reach,
+)
 from mccfr_plus.minimizers.regret_matching import expected_value
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.kernels.scratch import NO_VISITS, NODES_TOUCHED, at, begin_gradient, begin_walk, new_workspace, refresh_reach
 
 _MIN_SAMPLES = 1 << 14  # of a buffer: enough to make a call from Python cheap, few enough to stay in the cache
 
 
 class Samples(NamedTuple):
-    """Regrets sampled at information sets of one player, in the order in which walks came back from them."""
+    """Regrets sampled at information sets of one player, in the order in which traversals came back from them."""
 
     rows: np.ndarray  # [num_samples] int32: the player's information sets, as rows of `Features`
     # [num_samples, max_actions] float64, in the order of slots; what is beyond a row's means nothing.
@@ -36,7 +44,7 @@ class Sampler:
 
     def __init__(self, tree: GameTree, rng: np.ndarray):
         self._tree = tree
-        self._workspace = new_workspace(tree.arrays, tree.shape, rng)
+        self._workspace = new_scratch(tree.arrays, tree.shape, rng)
         nodes, counts = tree.arrays.nodes, tree.arrays.infosets["num_actions"]
         self._most_per_walk = [int(max_visits(nodes, p, True, False, True)) for p in range(tree.num_players)]
         size = max(_MIN_SAMPLES, *self._most_per_walk)
@@ -54,27 +62,27 @@ class Sampler:
     def prepare(self) -> None:
         """Compiles the kernels, if that is to be done."""
         strategy = self._tree.uniform_strategy()
-        with announce_compilation(record_walks):
+        with announce_compilation(record_traversals):
             self.sample(strategy, 0, 0)
             self.add_to_average(strategy, np.zeros(len(strategy) + self._tree.num_players), 0, 0.0)
 
-    def sample(self, strategy: np.ndarray, player: int, walks: int) -> tuple[int, Samples]:
-        """Runs walks for a player, as many as the buffer has room for.
+    def sample(self, strategy: np.ndarray, player: int, traversals: int) -> tuple[int, Samples]:
+        """Runs traversals for a player, as many as the buffer has room for.
 
         Args:
             strategy: ``[num_slots]`` float64, what everybody plays.
             player: The player whose regrets are sampled.
-            walks: How many are wanted.
+            traversals: How many are wanted.
 
         Returns:
-            How many walks were made, at least one if any are wanted, and what they sampled: views, which the next call
+            How many traversals were made, at least one if any are wanted, and what they sampled: views, which the next call
             overwrites.
         """
         rows, regrets, _ = self._buffer
         most = self._most_per_walk[player]
         infosets = self._tree.infoset_of_slot
-        done, count = record_walks(
-            self._tree.arrays, strategy, self._workspace, player, walks, most, infosets, rows, regrets
+        done, count = record_traversals(
+            self._tree.arrays, strategy, self._workspace, player, traversals, most, infosets, rows, regrets
         )
         return int(done), Samples(rows[:count], regrets[:count])
 
@@ -91,8 +99,8 @@ class Sampler:
 
 
 @kernel
-def record_walks(tree, strategy, workspace, player, walks, most, infoset_of_slot, rows, regrets):
-    """Makes external-sampling walks and records the sampled regrets of every infoset that they touch.
+def record_traversals(tree, strategy, scratch, player, traversals, most, infoset_of_slot, rows, regrets):
+    """Makes external-sampling traversals and records the sampled regrets of every infoset that they touch.
 
     At a touched infoset the gradient holds the sampled values v(a) of its actions once what is below has been passed
     up, and the regrets are v(a) - sum_b strategy(b) v(b) (Brown et al. 2019, algorithm 2, line 9).
@@ -100,26 +108,26 @@ def record_walks(tree, strategy, workspace, player, walks, most, infoset_of_slot
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
-        workspace: `Workspace`. Modified in place.
+        scratch: `Scratch`. Modified in place.
         player: For whom.
-        walks: How many.
-        most: The largest number of infosets that a walk touches: with less room than that no walk is begun.
+        traversals: How many.
+        most: The largest number of infosets that a traversal touches: with less room than that no traversal is begun.
         infoset_of_slot: ``[num_slots]`` int32.
         rows: ``[capacity]`` int32. Modified in place.
         regrets: ``[capacity, max_actions]`` float64. Modified in place.
 
     Returns:
-        How many walks were made, and how many samples there are.
+        How many traversals were made, and how many samples there are.
     """
-    tree, workspace, strategy = borrow(tree), borrow(workspace), borrow(strategy)
-    gradient, touched = workspace.gradient, workspace.touched
+    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
+    gradient, touched = scratch.gradient, scratch.touched
     begin = tree.infoset_range[player]
     done, count = 0, 0
-    while done < walks and count + most <= len(rows):
-        begin_gradient(tree, workspace, player)
-        begin_walk(workspace)
-        walk(tree, strategy, strategy, workspace, player, False, False, False, ALL, 1.0, 0.0, 0.0, NO_VISITS)
-        for position in range(begin + workspace.num_touched[player] - 1, begin - 1, -1):  # children before parents
+    while done < traversals and count + most <= len(rows):
+        begin_gradient(tree, scratch, player)
+        begin_traversal(scratch)
+        traversal(tree, strategy, strategy, scratch, player, False, False, False, ALL, 1.0, 0.0, 0.0, NO_VISITS)
+        for position in range(begin + scratch.num_touched[player] - 1, begin - 1, -1):  # children before parents
             infoset = touched[at(position)]
             first, width = infoset["first_slot"], infoset["num_actions"]
             value = expected_value(gradient, strategy, first, first + width)
@@ -133,14 +141,14 @@ def record_walks(tree, strategy, workspace, player, walks, most, infoset_of_slot
 
 
 @kernel
-def add_player(tree, strategy, average, workspace, player, weight):
+def add_player(tree, strategy, average, scratch, player, weight):
     """Adds a player's strategy to the sums of the average; see `Sampler.add_to_average`.
 
-    `average` and `workspace` are modified in place. `averaging.accumulate` has this as one of its ways, and takes
+    `average` and `scratch` are modified in place. `averaging.accumulate` has this as one of its ways, and takes
     several times as long to compile.
     """
-    workspace.reach_valid[player] = 0
-    refresh_reach(tree, strategy, workspace, player)
+    scratch.reach_valid[player] = 0
+    refresh_reach(tree, strategy, scratch, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-        average[slot] += weight * workspace.reach[slot]
+        average[slot] += weight * scratch.reach[slot]
     average[tree.slot_range[-1] + player] += weight

@@ -10,13 +10,13 @@ from typing import Protocol
 import numpy as np
 
 from mccfr_plus.errors import TrainingError
+from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.device import CPU, Guest
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import MLP
-from mccfr_plus.kernels.random_numbers import next_word
 
 _INITIAL, _BATCHES = 0, 1  # entries of `rngs`
 

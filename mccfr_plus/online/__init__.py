@@ -1,7 +1,7 @@
 """Online play: a bot that learns a game from its own games against anybody, and a driver that lets bots play."""
 
 from mccfr_plus.online.bot import OnlineOutcomeSampling
-from mccfr_plus.policies.info_state_policy import InfoStatePolicy
 from mccfr_plus.online.match import MatchResult, play_games
+from mccfr_plus.policies.info_state_policy import InfoStatePolicy
 
 __all__ = ["InfoStatePolicy", "MatchResult", "OnlineOutcomeSampling", "play_games"]

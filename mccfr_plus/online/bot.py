@@ -3,7 +3,7 @@
 1. At each own information set the bot draws an action from its strategy, mixed with exploration.
 2. When the game is over it learns its payoff u, and divides it by the probability with which it took its own actions:
    an unbiased estimate of its utility gradient, as opponents and chance were sampled by being themselves.
-3. It walks the infosets that it visited from the last to the first, adds the estimates to their cumulative regrets and
+3. It traversals the infosets that it visited from the last to the first, adds the estimates to their cumulative regrets and
    matches them, which gives the strategy of the next game.
 
 Reference: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in extensive games", section 3.1 (outcome
@@ -20,9 +20,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError
-from mccfr_plus.policies.info_state_policy import InfoStatePolicy
-from mccfr_plus.online.memory import Infoset
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.online.memory import Infoset
+from mccfr_plus.policies.info_state_policy import InfoStatePolicy
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -36,7 +36,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     **The estimate.** Let x(s) be the probability that the bot's own draws take all actions of its sequence s, and
     p(z) that opponents and chance do their part of history z. History z is played with probability p(z) x(s), and
     the estimate u(z) / x(s) at the bot's last sequence s has mean sum p(z) u(z): the utility gradient. p cancels and
-    need not be known. Its second moment is sum p(z) u(z)^2 / x(s), which grows as 1 / delta, if delta is the least x.
+    need not be known. Its second moment is sum p(z) u(z)^2 / x(s), which is_lazy as 1 / delta, if delta is the least x.
 
     **The exploration.** Regret matching on such estimates has expected regret O(sqrt(T / delta)) over T games against
     opponents of any kind, those who adapt included. Exploring costs something in addition. With n actions at each of

@@ -1,4 +1,4 @@
-"""The policy of a tree that grows: what was found, under keys of information states, and uniform play elsewhere."""
+"""The policy of a tree that is_lazy: what was found, under keys of information states, and uniform play elsewhere."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.tree.lazy_tree import GrownTree
 from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.lazy_tree import LazyTree
 
 _TOLERANCE = 1e-6
 
@@ -59,7 +59,7 @@ class KeyedPolicy(openspiel_policy.Policy):
 
     Example:
         >>> import mccfr_plus, pyspiel
-        >>> solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="grown", seed=1)
+        >>> solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="lazy", seed=1)
         >>> policy = solver.run(100).average_policy()
         >>> state = pyspiel.load_game("phantom_ttt").new_initial_state()
         >>> len(policy.action_probabilities(state))
@@ -74,7 +74,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         self._ranges = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
 
     @classmethod
-    def of_tree(cls, tree: GrownTree, strategy: np.ndarray) -> KeyedPolicy:
+    def of_tree(cls, tree: LazyTree, strategy: np.ndarray) -> KeyedPolicy:
         """Returns the policy of a strategy, ``[num_slots]``, on the infosets that were found so far."""
         infosets, info_keys = tree.found_infosets, tree.found_keys
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))

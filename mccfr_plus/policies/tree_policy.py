@@ -36,7 +36,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     """
 
     def __init__(self, tree: GameTree, strategy: np.ndarray):
-        # Not TabularPolicy's own: that walks the game to build what is built on demand here.
+        # Not TabularPolicy's own: that traversals the game to build what is built on demand here.
         openspiel_policy.Policy.__init__(self, tree.game, list(range(tree.num_players)))
         self.tree = tree
         self.game_type = tree.game.get_type()

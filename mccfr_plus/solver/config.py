@@ -11,12 +11,12 @@ import numpy as np
 
 from mccfr_plus.averages.averaging import PowerAverage
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Baseline, Estimator, Guide, Way
+from mccfr_plus.estimators import AverageMethod, Baseline, Estimator, SamplingWeights
+from mccfr_plus.kernels.scratch import DRAWN_ACTIONS, NO_VISITS, VISITED
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.base import Rule
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import GrownTree
-from mccfr_plus.kernels.scratch import DRAWN_ACTIONS, NO_VISITS, VISITED
+from mccfr_plus.tree.lazy_tree import LazyTree
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -24,7 +24,7 @@ _SUM_TOLERANCE = 1e-6
 _MOST_THREADS_PER_CORE, _ALWAYS_ALLOWED_THREADS = 2, 8  # small machines may still try what larger ones run
 
 
-class Combination(NamedTuple):
+class SolverConfig(NamedTuple):
     """The parts of a solver."""
 
     estimator: Estimator
@@ -41,9 +41,11 @@ class Combination(NamedTuple):
         estimator, name = self.estimator, f"estimator={self.estimator.short_name!r}"
         batch = self.batch
         if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
-            raise ConfigError(f"batch={batch!r}: must be a whole number of walks per gradient, at least 1.")
+            raise ConfigError(f"batch={batch!r}: must be a whole number of traversals per gradient, at least 1.")
         if batch > 1 and not estimator.samples:
-            raise ConfigError(f"batch={batch} with {name}: it samples nothing, so that all walks would be the same.")
+            raise ConfigError(
+                f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same."
+            )
         self._check_threads()
         if self.baseline is not None:
             if not estimator.samples:
@@ -57,7 +59,9 @@ class Combination(NamedTuple):
                     f"a baseline with {name}: it has values of histories already, and no weights to tame."
                 )
             if estimator.updates_all_players:
-                raise ConfigError(f"a baseline with {name}: not with shared=True, where walks belong to no player.")
+                raise ConfigError(
+                    f"a baseline with {name}: not with update_all_players=True, where traversals belong to no player."
+                )
         if not estimator.is_unbiased and self.minimizer.rule == Rule.DILATED:
             raise ConfigError(
                 f"{name} with minimizer={self.minimizer.short_name!r}: it estimates regrets up to a factor per "
@@ -65,20 +69,22 @@ class Combination(NamedTuple):
             )
         if self.alternating and estimator.updates_all_players:
             raise ConfigError(
-                f"alternating=True with {name} and shared=True: one walk serves all players, who are updated together; "
+                f"alternating=True with {name} and update_all_players=True: one traversal serves all players, who are updated together; "
                 "give alternating=False, or None."
             )
-        if estimator.guide == Guide.REGRETS and not self.minimizer.keeps_regrets:
+        if estimator.sampling_weights == SamplingWeights.REGRETS and not self.minimizer.keeps_regrets:
             raise ConfigError(
                 f"{name} prunes by negative regrets, and minimizer={self.minimizer.short_name!r} keeps none: use rm, "
                 "linear, dcfr, prm or hedge."
             )
-        if estimator.guide == Guide.AVERAGE and self.averaging.method == "last":
+        if estimator.sampling_weights == SamplingWeights.AVERAGE and self.averaging.method == "last":
             raise ConfigError(f"{name} samples by the average strategy, and averaging='last' keeps none.")
         if self.averaging.method == "sampled":
             if estimator.updates_all_players:
-                raise ConfigError("averaging='sampled' with shared=True: drawn actions are exploring, not on-policy.")
-            if estimator.average(2) != Way.VISITS:
+                raise ConfigError(
+                    "averaging='sampled' with update_all_players=True: drawn actions are exploring, not on-policy."
+                )
+            if estimator.average(2) != AverageMethod.VISITS:
                 raise ConfigError(f"averaging='sampled' counts the actions drawn for opponents, and {name} draws none.")
 
     def _check_threads(self) -> None:
@@ -104,11 +110,11 @@ class Combination(NamedTuple):
                 "a baseline" if self.baseline is not None else f"estimator={self.estimator.short_name!r}, whose values"
             )
             raise ConfigError(
-                f"threads={threads} with {what}: walks write to it, so that results would depend on which thread "
+                f"threads={threads} with {what}: traversals write to it, so that results would depend on which thread "
                 "was faster. Give thread_mode='fast', or one thread."
             )
 
-    def check_game(self, tree: GameTree | GrownTree) -> None:
+    def check_game(self, tree: GameTree | LazyTree) -> None:
         """Raises GameError or ConfigError if the parts are wrong for a game."""
         if self.averaging.method == "sampled" and tree.num_players != 2:
             raise ConfigError(
@@ -139,38 +145,43 @@ class Combination(NamedTuple):
             return f"averaging={self.averaging.method!r}"
         return None
 
-    def way(self, tree: GameTree | GrownTree) -> Way:
+    def average_method(self, tree: GameTree | LazyTree) -> AverageMethod:
         """Returns how the average is added up."""
-        return self.way_of(tree.num_players, tree.perfect_recall)
+        return self.average_method_of(tree.num_players, tree.perfect_recall)
 
-    def way_of(self, num_players: int, perfect_recall: bool) -> Way:
+    def average_method_of(self, num_players: int, perfect_recall: bool) -> AverageMethod:
         """Returns how the average is added up in a game."""
         if self.averaging.kernel is not None:
-            return Way.CUSTOM
-        fixed = {"exact": Way.EXACT, "lazy": Way.LAZY, "optimistic": Way.OPTIMISTIC, "last": Way.NONE}
+            return AverageMethod.CUSTOM
+        fixed = {
+            "exact": AverageMethod.EXACT,
+            "lazy": AverageMethod.LAZY,
+            "optimistic": AverageMethod.OPTIMISTIC,
+            "last": AverageMethod.NONE,
+        }
         if self.averaging.method in fixed:
             return fixed[self.averaging.method]
         if not self.estimator.samples:
-            return Way.EXACT
+            return AverageMethod.EXACT
         if self.averaging.method == "auto" and perfect_recall:
-            return Way.LAZY
+            return AverageMethod.LAZY
         return self.estimator.average(num_players)
 
-    def visit_mode(self, tree: GameTree | GrownTree) -> int:
-        """Returns what walks list."""
-        if self.way(tree) != Way.VISITS:
+    def visit_mode(self, tree: GameTree | LazyTree) -> int:
+        """Returns what traversals list."""
+        if self.average_method(tree) != AverageMethod.VISITS:
             return NO_VISITS
         return DRAWN_ACTIONS if self.averaging.method == "sampled" else VISITED
 
     def sampling_strategy(
-        self, tree: GameTree | GrownTree, strategy_of: Callable[[GameTree, Any], np.ndarray]
+        self, tree: GameTree | LazyTree, strategy_of: Callable[[GameTree, Any], np.ndarray]
     ) -> np.ndarray:
         """Returns the estimator's own sampling strategy, ``[num_slots]`` float64; empty if it has none.
 
         Raises:
             ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
         """
-        if self.estimator.guide != Guide.SAMPLING or not isinstance(tree, GameTree):
+        if self.estimator.sampling_weights != SamplingWeights.SAMPLING or not isinstance(tree, GameTree):
             return np.zeros(0)
         given = self.estimator.sampling_strategy(tree)
         strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.solver import registry as parts
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.solver import registry as parts
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import GrownTree, Sizes
+from mccfr_plus.tree.lazy_tree import LazyTree, Sizes
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -136,7 +136,7 @@ def header_of(solver: Any) -> dict[str, Any]:
 
 def arrays_of(solver: Any) -> dict[str, np.ndarray]:
     """Returns all arrays of a solver that carry from one iteration to the next, by name."""
-    solver._engine.forget()
+    solver._engine.evict()
     return solver._engine.state()
 
 
@@ -148,7 +148,7 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     """
     arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "thread_mode")}
     arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
-    arguments |= {"tree": "compiled"} if header["sizes"] is None else {"tree": "grown", "keys": header["keys"]}
+    arguments |= {"tree": "compiled"} if header["sizes"] is None else {"tree": "lazy", "keys": header["keys"]}
     for name in ("estimator", "minimizer", "averaging", "baseline"):
         part = header[name]
         if part is not None and part["spec"] is None:
@@ -187,7 +187,7 @@ def _common(solver: Any) -> dict[str, Any]:
     sampling, tree = solver._engine.sampling, solver.tree
     return {
         "game": str(solver.tree.game),
-        "tree": "grown" if isinstance(tree, GrownTree) else digest_of_tree(tree),
+        "tree": "lazy" if isinstance(tree, LazyTree) else digest_of_tree(tree),
         "estimator": describe(solver.estimator, "estimator"),
         "minimizer": describe(solver.minimizer, "minimizer"),
         "averaging": describe(solver.averaging, "averaging"),
@@ -197,7 +197,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "chunks": getattr(solver, "chunks", None),  # of a distributed solver
         "threads": int(solver.threads),
         "thread_mode": solver.thread_mode if solver.threads > 1 else None,
-        "keys": tree.keys.kind if isinstance(tree, GrownTree) else None,
+        "keys": tree.keys.kind if isinstance(tree, LazyTree) else None,
         "sampling": _digest([sampling]) if sampling.size else None,
     }
 

@@ -55,15 +55,17 @@ def next_chunk(chunk: int, seconds: float, wanted: float) -> int:
 
 
 def check_limits(
-    iterations: int | None, seconds: float | None, until: float | None, evaluate_every: float | None
+    iterations: int | None, seconds: float | None, target_exploitability: float | None, evaluate_every: float | None
 ) -> None:
     """Raises ConfigError if a run has no limit, or one that makes no sense; see `Solver.run`."""
-    if iterations is None and seconds is None and until is None:
-        raise ConfigError("give a limit: run(iterations), run(seconds=...) or run(until=exploitability).")
+    if iterations is None and seconds is None and target_exploitability is None:
+        raise ConfigError(
+            "give a limit: run(iterations), run(seconds=...) or run(target_exploitability=exploitability)."
+        )
     whole = isinstance(iterations, int | np.integer) and not isinstance(iterations, bool)
     if iterations is not None and (not whole or iterations < 1):
         raise ConfigError(f"iterations={iterations!r}: must be a whole number, at least 1.")
-    for name, value in (("seconds", seconds), ("until", until)):
+    for name, value in (("seconds", seconds), ("target_exploitability", target_exploitability)):
         if value is not None and not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
             raise ConfigError(f"{name}={value!r}: must be a positive number.")
     if evaluate_every is not None and not (isinstance(evaluate_every, int | float) and evaluate_every >= 0):

@@ -13,25 +13,25 @@ import numpy as np
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_plus.solver import saved_state as checkpoints
-from mccfr_plus.solver import registry as parts
-from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.averages.averaging import PowerAverage
-from mccfr_plus.checkpoints.writer import Keeper
-from mccfr_plus.solver.config import Combination
-from mccfr_plus.solver.engine import Engine
+from mccfr_plus.checkpoints.writer import CheckpointWriter
 from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
-from mccfr_plus.estimators import Baseline, Estimator, Way
+from mccfr_plus.estimators import AverageMethod, Baseline, Estimator
 from mccfr_plus.evaluation.exact import Evaluation, Evaluator, evaluate
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.minimizers import Minimizer, RegretMatching
-from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.tree.lazy_tree import GrownTree
+from mccfr_plus.kernels.scratch import scratch_bytes
+from mccfr_plus.minimizers import Minimizer, RegretMatching
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver import saved_state as checkpoints
+from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.engine import Engine
+from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
 from mccfr_plus.solver.tree_choice import TreeOptions, tree_for
-from mccfr_plus.kernels.scratch import workspace_bytes
+from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.lazy_tree import LazyTree
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -67,20 +67,20 @@ class Solver:
             optimistic, last. None: the one that the minimizer's paper uses: linear for rm+ and linear, power(gamma=2)
             for dcfr and prm+, uniform otherwise.
         alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel;
-            otherwise all are updated at the end of the iteration. None: alternating, unless a walk serves all players.
-        batch: How many walks make one gradient, which is their mean (Farina et al. 2020 use 100).
+            otherwise all are updated at the end of the iteration. None: alternating, unless a traversal serves all players.
+        batch: How many traversals make one gradient, which is their mean (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
         seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
-        threads: In how many threads to walk.
-        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` walks, added up in the order of
+        threads: In how many threads to traversal.
+        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, added up in the order of
             threads, so that results depend on seed and number of threads alone; ``"fast"``: every thread runs
             iterations of its own on shared tables, without waiting, so that some updates are lost and no two runs are
             alike.
-        tree: ``"compiled"``: the whole tree is built first; ``"grown"``: nodes are asked for when a walk first comes
-            to them; ``"auto"``: compiled if it fits, else grown. The results are the same bits.
-        memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A growing tree keeps within it:
+        tree: ``"compiled"``: the whole tree is built first; ``"lazy"``: nodes are asked for when a traversal first comes
+            to them; ``"auto"``: compiled if it fits, else lazy. The results are the same bits.
+        memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A lazy tree keeps within it:
             when nodes have taken their share, further ones are forgotten after use; when infosets have, `run` stops.
-        keys: How a growing tree tells infosets apart: ``"hash"``, 128 bits of their texts; ``"checked"``, the same and
+        keys: How a lazy tree tells infosets apart: ``"hash"``, 128 bits of their texts; ``"checked"``, the same and
             looked at twice; ``"text"``, the texts themselves.
 
     Raises:
@@ -121,22 +121,22 @@ class Solver:
         self.thread_mode = thread_mode
         if thread_mode not in THREAD_MODES:
             raise ConfigError(f"thread_mode={thread_mode!r}: give one of {', '.join(THREAD_MODES)}.")
-        self._combination.check_parts()
+        self._config.check_parts()
         rngs = new_states(seed, threads)
         self._seed = int(seed) if isinstance(seed, int | np.integer) else None
         self._seconds = 0.0
         self._tree_to_evaluate: GameTree | None = None
         self._evaluator: Evaluator | None = None
-        places = tree_for(game, TreeOptions(tree, memory, keys), self._combination)
-        self._combination.check_game(places)
+        places = tree_for(game, TreeOptions(tree, memory, keys), self._config)
+        self._config.check_game(places)
         self._engine = self._new_engine(places, rngs)
 
-    def _new_engine(self, tree: GameTree | GrownTree, rngs: np.ndarray) -> Engine:
-        return Engine(self._combination, tree, rngs)
+    def _new_engine(self, tree: GameTree | LazyTree, rngs: np.ndarray) -> Engine:
+        return Engine(self._config, tree, rngs)
 
     @property
-    def _combination(self) -> Combination:
-        return Combination(
+    def _config(self) -> SolverConfig:
+        return SolverConfig(
             self.estimator,
             self.minimizer,
             self.averaging,
@@ -148,14 +148,14 @@ class Solver:
         )
 
     @property
-    def tree(self) -> GameTree | GrownTree:
+    def tree(self) -> GameTree | LazyTree:
         """The game's tree."""
         return self._engine.tree
 
     @property
-    def way(self) -> Way:
+    def average_method(self) -> AverageMethod:
         """How the average strategy is added up."""
-        return self._engine.way
+        return self._engine.average_method
 
     @property
     def stopped(self) -> str | None:
@@ -173,19 +173,19 @@ class Solver:
         iterations: int | None = None,
         *,
         seconds: float | None = None,
-        until: float | None = None,
+        target_exploitability: float | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
         evaluate_every: float | None = None,
         progress: bool = False,
         checkpoint: str | os.PathLike | None = None,
-        checkpoint_every: float = 60.0,
+        checkpoint_interval: float = 60.0,
     ) -> Solver:
         """Runs until one of the limits given is reached; Ctrl-C stops between two iterations, nothing is lost.
 
         Args:
             iterations: How many iterations to run, at least 1.
             seconds: For how long, in seconds; compiling the kernels does not count.
-            until: Run until the average policy's exploitability (NashConv / players) is at most this. It is
+            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this. It is
                 evaluated now and then, at a bounded share of the run's time.
             callback: Called after every chunk of about 0.2 seconds, and at the end, with a `Progress`; the run ends
                 early if it returns True.
@@ -195,41 +195,43 @@ class Solver:
             checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
                 now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
                 can write the file. If a write within the run fails, that is logged, and tried again later.
-            checkpoint_every: How often, in seconds; less often where writing would take more than a tenth of the run.
+            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the run.
 
         Returns:
             The solver itself.
 
         Raises:
             ConfigError: If there is no limit, or one that is not positive.
-            GameError: If `until` or `evaluate_every` is given for a game with imperfect recall.
+            GameError: If `target_exploitability` or `evaluate_every` is given for a game with imperfect recall.
             CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
                 another game, other parts or more iterations; after it if the last one could not be written.
         """
-        check_limits(iterations, seconds, until, evaluate_every)
-        if until is not None or evaluate_every is not None:
+        check_limits(iterations, seconds, target_exploitability, evaluate_every)
+        if target_exploitability is not None or evaluate_every is not None:
             self._compiled().require_perfect_recall("an exploitability")
         self._engine.stopped = None
-        with Keeper(self, checkpoint, checkpoint_every) as keeper:
-            self._run_chunks(iterations, seconds, until, callback, evaluate_every, progress, keeper)
+        with CheckpointWriter(self, checkpoint, checkpoint_interval) as checkpoint_writer:
+            self._run_chunks(
+                iterations, seconds, target_exploitability, callback, evaluate_every, progress, checkpoint_writer
+            )
         return self
 
     def _run_chunks(
         self,
         iterations: int | None,
         seconds: float | None,
-        until: float | None,
+        target_exploitability: float | None,
         callback: Callable[[Progress], bool | None] | None,
         evaluate_every: float | None,
         progress: bool,
-        keeper: Keeper,
+        checkpoint_writer: CheckpointWriter,
     ) -> None:
         with announce_compilation(self._engine.run):
             self._engine.prepare()
         target = None if iterations is None else self.iterations + iterations
         seconds_before = self._seconds
         begin = time.perf_counter()
-        clock = EvaluationClock(until is not None or evaluate_every is not None, evaluate_every)
+        clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
         chunk = 1
         bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
         with bar:
@@ -249,8 +251,8 @@ class Solver:
                     logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                     done = True
                 evaluation = clock.maybe_evaluate(self, now, done)
-                if evaluation is not None and until is not None:
-                    done = done or evaluation.exploitability <= until
+                if evaluation is not None and target_exploitability is not None:
+                    done = done or evaluation.exploitability <= target_exploitability
                     bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
                 bar.update(self.iterations - before)
                 if callback is not None:
@@ -258,9 +260,9 @@ class Solver:
                     done = bool(callback(told)) or done
                 if done:
                     return
-                keeper.maybe_write()
+                checkpoint_writer.maybe_write()
                 left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
-                wanted = min(CHUNK_SECONDS, max(left, 0.0), clock.due_in(), keeper.due_in())
+                wanted = min(CHUNK_SECONDS, max(left, 0.0), clock.due_in(), checkpoint_writer.due_in())
                 chunk = next_chunk(chunk, now - chunk_begin, wanted)
 
     # --- asking ---
@@ -296,7 +298,7 @@ class Solver:
     def average_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns the average policy, which is what converges to an equilibrium. It owns its numbers.
 
-        On a growing tree it is a `KeyedPolicy` over the information states found, uniform elsewhere.
+        On a lazy tree it is a `KeyedPolicy` over the information states found, uniform elsewhere.
         """
         return self._policy(self.average_strategy())
 
@@ -305,7 +307,7 @@ class Solver:
         return self._policy(self.current_strategy())
 
     def _policy(self, strategy: np.ndarray) -> TreePolicy | KeyedPolicy:
-        if isinstance(self.tree, GrownTree):
+        if isinstance(self.tree, LazyTree):
             return KeyedPolicy.of_tree(self.tree, strategy)
         return TreePolicy(self.tree, strategy)
 
@@ -331,7 +333,7 @@ class Solver:
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.
 
-        With a growing tree the game is compiled for it, once.
+        With a lazy tree the game is compiled for it, once.
 
         Raises:
             BudgetError: If it is too large for that; see `mccfr_plus.evaluation.by_sampling` for bounds and estimates.
@@ -441,4 +443,4 @@ class Solver:
 def bytes_on_top(tree: GameTree) -> int:
     """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes. Nothing is allocated."""
     numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
-    return numbers * np.dtype(np.float64).itemsize + workspace_bytes(tree.arrays, tree.shape)
+    return numbers * np.dtype(np.float64).itemsize + scratch_bytes(tree.arrays, tree.shape)

@@ -1,4 +1,4 @@
-"""Which tree a solver gets: compiled as a whole if that fits, otherwise one that grows where walks go."""
+"""Which tree a solver gets: compiled as a whole if that fits, otherwise one that is_lazy where traversals go."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.solver.config import Combination
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.estimators import Way
+from mccfr_plus.estimators import AverageMethod
 from mccfr_plus.games import PyspielGame
 from mccfr_plus.kernels.loop import run
+from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
-from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, GrownTree, infoset_cost
 from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
 from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
 from mccfr_plus.tree.size_estimate import estimate_size
-from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
 
 logger = logging.getLogger("mccfr_plus")
 
-KINDS = ("auto", "compiled", "grown")
+KINDS = ("auto", "compiled", "lazy")
 
-# With "auto", through pyspiel: a minute or two of compiling. Larger games grow, and lose nothing but speed.
+# With "auto", through pyspiel: a minute or two of compiling. Larger games expand, and lose nothing but speed.
 _MAX_NODES_TO_COMPILE = 10_000_000
 _COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
 _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
@@ -58,15 +58,13 @@ class TreeOptions(NamedTuple):
             bytes_of(self.memory)
 
 
-def tree_for(
-    game: pyspiel.Game | str | GameTree, options: TreeOptions, combination: Combination
-) -> GameTree | GrownTree:
+def tree_for(game: pyspiel.Game | str | GameTree, options: TreeOptions, config: SolverConfig) -> GameTree | LazyTree:
     """Returns the tree of a game for a solver.
 
     Args:
         game: A game, a game string, or a tree that is compiled already.
         options: What the user wants.
-        combination: The solver's parts.
+        config: The solver's parts.
 
     Raises:
         ConfigError: If the options or the parts do not go with such a tree, or the memory is too little.
@@ -74,21 +72,21 @@ def tree_for(
     """
     options.check()
     if isinstance(game, GameTree):
-        if options.kind == "grown":
-            raise ConfigError("tree='grown' with a tree that is compiled already: give the game itself.")
+        if options.kind == "lazy":
+            raise ConfigError("tree='lazy' with a tree that is compiled already: give the game itself.")
         return game
     loaded = load_game(game)
-    reason = combination.needs_whole_tree()
-    if options.kind == "grown" and reason:
-        raise ConfigError(f"tree='grown' with {reason}, which needs the whole tree: use tree='compiled'.")
+    reason = config.needs_whole_tree()
+    if options.kind == "lazy" and reason:
+        raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
     tree = compiled_if_it_fits(loaded, options._replace(kind="compiled") if reason else options)
-    return tree or _grown(loaded, options, combination)
+    return tree or _grown(loaded, options, config)
 
 
 def compiled_if_it_fits(
     game: pyspiel.Game | str, options: TreeOptions, progress: bool | None = None
 ) -> GameTree | None:
-    """Returns the compiled tree of a game, or None if it is to grow.
+    """Returns the compiled tree of a game, or None if it is to expand.
 
     Args:
         game: A game, or a game string.
@@ -99,7 +97,7 @@ def compiled_if_it_fits(
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
     """
     options.check()
-    if options.kind == "grown":
+    if options.kind == "lazy":
         return None
     game = load_game(game)
     max_bytes = options.max_bytes
@@ -117,7 +115,7 @@ def compiled_if_it_fits(
             game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress, estimate_margin=_ESTIMATE_MARGIN
         )
     except BudgetError as error:
-        logger.info("the tree grows where walks go: %s", str(error).split(" Choose smaller", 1)[0])
+        logger.info("the tree is_lazy where traversals go: %s", str(error).split(" Choose smaller", 1)[0])
         return None
 
 
@@ -128,41 +126,41 @@ def _room(options: TreeOptions) -> int:
 
 
 class Costs(NamedTuple):
-    """What a solver keeps of a tree that grows, in bytes."""
+    """What a solver keeps of a tree that is_lazy, in bytes."""
 
     node: int
     infoset: int  # without its text
     slot: int
 
 
-def costs_of(combination: Combination, num_players: int, perfect_recall: bool, keys: Keys) -> Costs:
+def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys: Keys) -> Costs:
     """Returns what the tree, the solver's tables and the making of a policy take.
 
     Args:
-        combination: The solver's parts.
+        config: The solver's parts.
         num_players: Of the game.
         perfect_recall: Whether no player forgets anything.
         keys: How infosets are told apart.
     """
-    way = combination.way_of(num_players, perfect_recall)
+    way = config.average_method_of(num_players, perfect_recall)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
-    private += DRAWN.itemsize if combination.estimator.draws_once else 0
-    private += _NUMBER if way in (Way.TOUCHED, Way.OPTIMISTIC) else 0  # the reach
-    shared = 2 + combination.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
-    lists, owner = combination.threads - 1, 0  # lists of what was touched, beside the first thread's
-    if combination.threads > 1 and combination.together:
-        lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.Team.lists`, `team.Shares.owners`
+    private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
+    private += _NUMBER if way in (AverageMethod.TOUCHED, AverageMethod.OPTIMISTIC) else 0  # the reach
+    shared = 2 + config.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
+    lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's
+    if config.threads > 1 and config.together:
+        lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.ThreadTeam.lists`, `team.WorkPartition.owners`
     return Costs(
-        node=NODE_COST + (_NUMBER * num_players if combination.baseline is not None else 0),
+        node=NODE_COST + (_NUMBER * num_players if config.baseline is not None else 0),
         infoset=infoset_cost(keys) + _POLICY_COST + lists * TOUCHED.itemsize,
-        slot=SLOT_ACTION_COST + shared * _NUMBER + combination.threads * private + owner,
+        slot=SLOT_ACTION_COST + shared * _NUMBER + config.threads * private + owner,
     )
 
 
-def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -> GrownTree:
+def _grown(game: pyspiel.Game, options: TreeOptions, config: SolverConfig) -> LazyTree:
     keys = Keys(options.keys)
     perfect_recall = estimate_size(game, seconds=_PROBE_SECONDS, seed=0).perfect_recall
-    costs = costs_of(combination, game.num_players(), perfect_recall, keys)
+    costs = costs_of(config, game.num_players(), perfect_recall, keys)
     plan = plan_memory(
         options.memory,
         node_cost=costs.node,
@@ -170,4 +168,4 @@ def _grown(game: pyspiel.Game, options: TreeOptions, combination: Combination) -
         slot_cost=costs.slot,
         reserved=0 if getattr(run, "overloads", True) else _KERNELS,
     )
-    return GrownTree(game, plan, keys, combination.threads, perfect_recall)
+    return LazyTree(game, plan, keys, config.threads, perfect_recall)

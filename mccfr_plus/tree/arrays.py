@@ -56,4 +56,4 @@ class TreeArrays(NamedTuple):
     leaf_row: np.ndarray  # [BLOCK * num_blocks] int32: the slots that a block sums for
     leaf_others: np.ndarray  # [num_entries * (num_players - 1)] int32: last slots of the other players
     leaf_value: np.ndarray  # [num_entries] float64: chance's probability x payoff
-    growth: np.ndarray  # [NUM_GROWTH] int64: all zeros, but in trees that grow; see `growth`
+    expansion: np.ndarray  # [NUM_EXPANSION] int64: all zeros, but in trees that expand; see `expansion`

@@ -1,12 +1,12 @@
-"""Asks pyspiel for a node from within a kernel: the short way of what `frontier` does in Python.
+"""Asks pyspiel for a node from within a kernel: the short way of what `expander` does in Python.
 
 It serves what nearly all nodes of large games are: decision nodes and leaves. For the rest (the root, chance, errors,
-keys that are texts) the frontier is called. Both give the same answers.
+keys that are texts) the expander is called. Both give the same answers.
 
 States are kept in a table of one place per hash of the node's number: a newer one takes the place of an older one. One
-that is not kept is played again from the nearest that is. Where walks are single histories, whose new nodes come one
+that is not kept is played again from the nearest that is. Where traversals are single histories, whose new nodes come one
 below the other, each is played on from the one before, without a copy of every state; then only states are kept below
-which a walk has come to something new for the second time.
+which a traversal has come to something new for the second time.
 """
 
 import numba
@@ -51,7 +51,7 @@ ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_STATE, A
     DIGEST_SIZE,  # bytes
     MOST_ACTIONS,
     COUNTDOWN,  # asks until Python is called anyway, so that signals get their turn
-    IS_HISTORY,  # 1 if walks are single histories
+    IS_HISTORY,  # 1 if traversals are single histories
 ) = range(16)
 NUM_ENTRIES = 16
 
@@ -65,8 +65,8 @@ _TERMINAL_PLAYER = int(pyspiel.PlayerId.TERMINAL)
 # Columns of the scratch memory of a thread, in words.
 _ARGUMENTS, _SIZE, _HASH = 0, 2, 3
 _PATH = _HASH + NUM_WORDS
-_MAX_PATH = 256  # actions that are played again; longer ways are the frontier's
-LAST_NODE = _PATH + _MAX_PATH  # 1 + the node that was asked for last, or 0, if walks are single histories,
+_MAX_PATH = 256  # actions that are played again; longer ways are the expander's
+LAST_NODE = _PATH + _MAX_PATH  # 1 + the node that was asked for last, or 0, if traversals are single histories,
 LAST_STATE = LAST_NODE + 1  # and a reference to its state
 NUM_SCRATCH = LAST_STATE + 1
 
@@ -203,14 +203,14 @@ def forget_last(api, scratch):
 
 @kernel
 def ask_for(ask, node, answer, scratch):
-    """Writes an answer for a node, as `frontier` does; returns whether it could, and the state if it is a decision.
+    """Writes an answer for a node, as `expander` does; returns whether it could, and the state if it is a decision.
 
     The interpreter's lock is held. The state is a new reference, or 0.
 
     Args:
         ask: See the entries above. Modified in place.
         node: The node, which nobody has visited.
-        answer: See `growth`: kind, count, row, key. Modified in place.
+        answer: See `expansion`: kind, count, row, key. Modified in place.
         scratch: ``[NUM_SCRATCH]`` int64, the thread's. Modified in place.
     """
     ask[COUNTDOWN] -= 1
@@ -300,7 +300,7 @@ def _memo(ask, bits):
 
 @kernel
 def remember(ask, node, answer):
-    """Keeps what the frontier has answered: the payoffs' row of a leaf, or the state. The lock is held."""
+    """Keeps what the expander has answered: the payoffs' row of a leaf, or the state. The lock is held."""
     if answer[ANSWER_KIND] != TERMINAL:
         keep_state(ask, node, answer[ANSWER_STATE])
         return

@@ -17,13 +17,13 @@ ESTIMATE_MARGIN = 20.0  # estimates from a short sample may be far too large
 
 
 class Budget:
-    """The largest number of nodes and bytes that a walk may take, looked at from time to time.
+    """The largest number of nodes and bytes that a traversal may take, looked at from time to time.
 
     Args:
-        game: The game that is walked.
+        game: The game that is traversed.
         max_nodes: The largest number of histories to accept.
         max_bytes: The largest memory to accept.
-        estimate_margin: An estimate this many times over the budget ends the walk at once.
+        estimate_margin: An estimate this many times over the budget ends the traversal at once.
     """
 
     def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, estimate_margin: float = ESTIMATE_MARGIN):

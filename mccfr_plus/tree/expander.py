@@ -1,4 +1,4 @@
-"""What lies behind the nodes of a growing tree: asks pyspiel, and keeps states so that it need not replay histories."""
+"""What lies behind the nodes of a lazy tree: asks pyspiel, and keeps states so that it need not replay histories."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of what keep
 
 
 class Places(NamedTuple):
-    """The arrays of a growing tree that the frontier reads and writes."""
+    """The arrays of a lazy tree that the expander reads and writes."""
 
     nodes: np.ndarray
     parents: np.ndarray
@@ -46,20 +46,20 @@ class Places(NamedTuple):
     chance: np.ndarray
     outcome_actions: np.ndarray
     answers: np.ndarray  # [threads, answer_width] int64
-    growth: np.ndarray
+    expansion: np.ndarray
 
 
-class Frontier:
+class Expander:
     """Tells kernels, through a callback, what a node is that nobody has visited.
 
-    An error in the game ends the walk and is kept in `error`; so does Ctrl-C.
+    An error in the game ends the traversal and is kept in `error`; so does Ctrl-C.
 
     Args:
         game: The turn-based game.
         places: The tree's arrays.
         keys: Gives the keys of infosets.
         state_bytes: Memory for states that are kept, in bytes.
-        max_depth: The longest history that walks can take, or None for any.
+        max_depth: The longest history that traversals can take, or None for any.
     """
 
     def __init__(self, game: pyspiel.Game, places: Places, keys: Keys, state_bytes: int, max_depth: int | None):
@@ -154,7 +154,7 @@ class Frontier:
                 self.error = self._named(error, node if node >= 0 else -1 - node)
             except BaseException as error:
                 self.error = error
-            self._places.growth[STATUS] = FAILED
+            self._places.expansion[STATUS] = FAILED
 
         if len(hands) == 1:
             return answer
@@ -194,12 +194,12 @@ class Frontier:
     # --- what leaves and chance nodes point at ---
 
     def _new_payoff(self, returns: tuple[float, ...]) -> int:
-        row = int(self._places.growth[NUM_PAYOFFS])
+        row = int(self._places.expansion[NUM_PAYOFFS])
         if row == len(self._places.payoffs):
             raise BudgetError(f"{self._game} has more than {row:,} different payoffs, for which there is no room.")
         self._places.payoffs[row] = returns
         self._payoff_rows[returns] = row
-        self._places.growth[NUM_PAYOFFS] += 1
+        self._places.expansion[NUM_PAYOFFS] += 1
         return row
 
     def _distribution(self, state: pyspiel.State) -> tuple[int, int]:
@@ -209,13 +209,13 @@ class Frontier:
             possible = checked_outcomes(self._game, outcomes)
             found = self._distributions.get(possible)
             if found is None:
-                first, count = int(self._places.growth[NUM_OUTCOMES]), len(possible)
+                first, count = int(self._places.expansion[NUM_OUTCOMES]), len(possible)
                 if first + count > len(self._places.chance):
                     raise BudgetError(f"{self._game} has too many different chance events: there is no room for them.")
                 table = alias_table(np.array([probability for _, probability in possible]))
                 self._places.chance[first : first + count] = table
                 self._places.outcome_actions[first : first + count] = [action for action, _ in possible]
-                self._places.growth[NUM_OUTCOMES] += count
+                self._places.expansion[NUM_OUTCOMES] += count
                 found = self._distributions[possible] = first, count
             self._distributions[outcomes] = found
         return found
@@ -246,16 +246,16 @@ class Frontier:
         self._young[node] = state
         return state
 
-    def forget_states(self, max_node: int) -> None:
+    def evict_states(self, max_node: int) -> None:
         """Forgets the states of all nodes from a number on, which are about to be others."""
         self._young = {node: state for node, state in self._young.items() if node < max_node}
         self._old = {node: state for node, state in self._old.items() if node < max_node}
         if self.short_cut is not None:
-            self.short_cut.forget_states(max_node)
+            self.short_cut.evict_states(max_node)
 
-    def forget_all(self) -> None:
+    def evict_all(self) -> None:
         """Forgets all states, and which payoffs and chance events have rows: those of another tree come."""
-        self.forget_states(0)
+        self.evict_states(0)
         self._payoff_rows.clear()
         self._distributions.clear()
         if self.short_cut is not None:
@@ -289,7 +289,7 @@ def _state_size(game: pyspiel.Game) -> int:
     """Returns about how many bytes a state takes, by making many."""
     rng, state = random.Random(0), game.new_initial_state()
     states: list[pyspiel.State] = []
-    while not state.is_terminal():  # states grow with their histories
+    while not state.is_terminal():  # states expand with their histories
         actions = state.legal_actions()
         if not actions or state.move_number() > _LONGEST_PLAY:
             break

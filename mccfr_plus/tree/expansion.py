@@ -1,17 +1,17 @@
-"""How a walk goes on where the tree ends: the kernels that put a node in its place when a walk first comes to it.
+"""How a traversal goes on where the tree ends: the kernels that put a node in its place when a traversal first comes to it.
 
-A tree that grows has its arrays at full length from the start; memory that nobody has touched costs nothing. All zeros
+A tree that is_lazy has its arrays at full length from the start; memory that nobody has touched costs nothing. All zeros
 in the first two fields of a node say that nobody has been there: a decision or chance node has children, a leaf's kind
-is not zero. Whoever comes there calls `grow`, which asks pyspiel what the node is (`asking`; through a callback into
-Python, `frontier`, where that does not do), finds or makes its infoset, gives its children their places, and publishes
-the node, so that the walk goes on as if it had been there all the time. Nothing about the walk's numbers depends on
+is not zero. Whoever comes there calls `expand`, which asks pyspiel what the node is (`asking`; through a callback into
+Python, `expander`, where that does not do), finds or makes its infoset, gives its children their places, and publishes
+the node, so that the traversal goes on as if it had been there all the time. Nothing about the traversal's numbers depends on
 when a node came to be.
 
-The array `TreeArrays.growth` holds the counts, the limits and the addresses of everything that only growth needs, so
-that walks get one array more and not ten. In complete trees it is all zeros.
+The array `TreeArrays.expansion` holds the counts, the limits and the addresses of everything that only expansion needs, so
+that traversals get one array more and not ten. In complete trees it is all zeros.
 
 When the permanent nodes' part is full, further nodes go to the part behind it, which is emptied by `forget` between
-two walks whenever it is half full: infosets stay.
+two traversals whenever it is half full: infosets stay.
 
 References: the infosets' table is open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
 """
@@ -39,12 +39,12 @@ from mccfr_plus.tree.asking import (
     words_at,
 )
 
-# Entries of `TreeArrays.growth`.
+# Entries of `TreeArrays.expansion`.
 STATUS = 0  # one of the states below
 CALLBACK = 1  # address of what is called at a node that is not there yet
 LOCK = 2  # 1 while a thread changes the tree
 (
-    SELF,  # addresses: of `growth` itself, which kernels get as a read-only array,
+    SELF,  # addresses: of `expansion` itself, which kernels get as a read-only array,
     NODES,  # of the tree's arrays,
     PARENTS,
     INFOSETS,
@@ -52,7 +52,7 @@ LOCK = 2  # 1 while a thread changes the tree
     CHECKS,  # or 0,
     TABLE,
     SLOT_ACTIONS,
-    BORROWERS,
+    TRANSIENT_PARENTS,
     ANSWERS,  # of what the callback answered, a row per thread,
     STRATEGY,  # and of what a new infoset writes to: its uniform strategy,
     ONES,  # and a 1 at its first slot, or 0 for nothing
@@ -61,9 +61,9 @@ LOCK = 2  # 1 while a thread changes the tree
     ANSWER_WIDTH,  # entries of a row of answers
     NUM_NODES,  # permanent nodes in use; they come first
     MAX_NODES,  # places for them, and the first place of those behind
-    NUM_PASSING,  # nodes behind them in use
-    MAX_PASSING,
-    NUM_BORROWERS,  # permanent nodes whose children are behind
+    NUM_TRANSIENT,  # nodes behind them in use
+    MAX_TRANSIENT,
+    NUM_TRANSIENT_PARENTS,  # permanent nodes whose children are behind
     NUM_INFOSETS,
     MAX_INFOSETS,
     NUM_SLOTS,
@@ -72,7 +72,7 @@ LOCK = 2  # 1 while a thread changes the tree
     SLOT_COST,  # of a slot,
     MAX_COST,  # and of all of them, with their texts
     TABLE_SIZE,  # a power of 2
-    FORGETFUL,  # 1 + a node at which a player has forgotten something, or 0
+    RECALL_LOST_AT,  # 1 + a node at which a player has forgotten something, or 0
     NUM_PAYOFFS,  # rows of the tree's payoffs in use
     NUM_OUTCOMES,  # rows of its chance events
     ASK,  # address of the array of `asking`, or 0: all is asked through the callback
@@ -80,10 +80,10 @@ LOCK = 2  # 1 while a thread changes the tree
     NUM_ASKED,  # nodes that pyspiel was asked for, those forgotten meanwhile included
     TEXT_COST,  # bytes of all texts that are kept, which count like infosets
 ) = range(15, 36)
-NUM_GROWTH = 36
+NUM_EXPANSION = 36
 
-# Values of STATUS. All but the first end a walk.
-GROWING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, INTERRUPTED = range(6)
+# Values of STATUS. All but the first end a traversal.
+EXPANDING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, INTERRUPTED = range(6)
 
 _NOT_ANSWERED = -100
 
@@ -100,18 +100,18 @@ def halves_at(address, count):
 
 
 @kernel
-def grow(growth, node, thread):
-    """Puts a node in its place. Returns whether it is there; if not, the walk is to end.
+def expand(expansion, node, thread):
+    """Puts a node in its place. Returns whether it is there; if not, the traversal is to end.
 
     Args:
-        growth: ``TreeArrays.growth``; what it points at is modified in place.
-        node: The node that a walk has come to.
-        thread: The number of the walk's thread.
+        expansion: ``TreeArrays.expansion``; what it points at is modified in place.
+        node: The node that a traversal has come to.
+        thread: The number of the traversal's thread.
     """
-    if growth[CALLBACK] == 0 or load_word(growth, STATUS) != GROWING:
+    if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
         return False
-    shared = words_at(growth[SELF], NUM_GROWTH)
-    answer = words_at(growth[ANSWERS] + 8 * growth[ANSWER_WIDTH] * thread, growth[ANSWER_WIDTH])
+    shared = words_at(expansion[SELF], NUM_EXPANSION)
+    answer = words_at(expansion[ANSWERS] + 8 * expansion[ANSWER_WIDTH] * thread, expansion[ANSWER_WIDTH])
     if not _ask_shortly(shared, node, thread, answer) and not _ask_frontier(shared, node, thread, answer):
         return False
     _lock(shared)
@@ -121,17 +121,17 @@ def grow(growth, node, thread):
 
 
 @kernel
-def _ask_shortly(growth, node, thread, answer):
+def _ask_shortly(expansion, node, thread, answer):
     """Writes the answer for a node without any Python; returns whether it could."""
-    if growth[ASK] == 0:
+    if expansion[ASK] == 0:
         return False
-    ask = words_at(growth[ASK], NUM_ENTRIES)
-    scratch = words_at(growth[SCRATCH] + 8 * NUM_SCRATCH * thread, NUM_SCRATCH)
+    ask = words_at(expansion[ASK], NUM_ENTRIES)
+    scratch = words_at(expansion[SCRATCH] + 8 * NUM_SCRATCH * thread, NUM_SCRATCH)
     api = words_at(ask[API], NUM_ADDRESSES)
     token = take_lock(api)
     is_done, state = ask_for(ask, node, answer, scratch)
     if state != 0:
-        if _is_new(growth, answer):
+        if _is_new(expansion, answer):
             is_done = list_actions(ask, state, answer, scratch)
         let_go(api, state)
     give_lock(api, token)
@@ -139,24 +139,24 @@ def _ask_shortly(growth, node, thread, answer):
 
 
 @kernel
-def _ask_frontier(growth, node, thread, answer):
+def _ask_frontier(expansion, node, thread, answer):
     """Writes the answer for a node through the callback; returns whether there is one.
 
     What the callback returns means nothing if a signal's exception has ended it before its first line. So what it has
     written is looked at.
     """
     answer[ANSWER_KIND] = _NOT_ANSWERED
-    call_back(growth[CALLBACK], node, thread)
+    call_back(expansion[CALLBACK], node, thread)
     is_answered = answer[ANSWER_KIND] != _NOT_ANSWERED
-    if is_answered and answer[ANSWER_KIND] >= 0 and _is_new(growth, answer):
+    if is_answered and answer[ANSWER_KIND] >= 0 and _is_new(expansion, answer):
         answer[ANSWER_COUNT] = _NOT_ANSWERED
-        call_back(growth[CALLBACK], -1 - node, thread)
+        call_back(expansion[CALLBACK], -1 - node, thread)
         is_answered = answer[ANSWER_COUNT] != _NOT_ANSWERED
     if not is_answered:
-        publish_word(growth, STATUS, FAILED)
+        publish_word(expansion, STATUS, FAILED)
         return False
-    if growth[ASK] != 0:
-        ask = words_at(growth[ASK], NUM_ENTRIES)
+    if expansion[ASK] != 0:
+        ask = words_at(expansion[ASK], NUM_ENTRIES)
         api = words_at(ask[API], NUM_ADDRESSES)
         token = take_lock(api)
         remember(ask, node, answer)
@@ -165,48 +165,48 @@ def _ask_frontier(growth, node, thread, answer):
 
 
 @kernel
-def _is_new(growth, answer):
+def _is_new(expansion, answer):
     """Returns whether nobody has found the infoset of an answer."""
-    _lock(growth)
-    infoset = _find(growth, answer[ANSWER_KIND], answer)
-    _unlock(growth)
+    _lock(expansion)
+    infoset = _find(expansion, answer[ANSWER_KIND], answer)
+    _unlock(expansion)
     return infoset == NOBODY
 
 
 @kernel
-def _put(growth, node, kind, answer):
+def _put(expansion, node, kind, answer):
     """Writes the node, its infoset and the places of its children, unless another thread has.
 
-    Returns whether it is there. What `growth` points at is modified in place.
+    Returns whether it is there. What `expansion` points at is modified in place.
     """
-    total = growth[MAX_NODES] + growth[MAX_PASSING]
-    nodes = numba.carray(pointer(growth[NODES]), total, NODE)
+    total = expansion[MAX_NODES] + expansion[MAX_TRANSIENT]
+    nodes = numba.carray(pointer(expansion[NODES]), total, NODE)
     there, count = head_of(nodes, node)
     if there != 0 or count != 0:
         return True
-    growth[NUM_ASKED] += 1
+    expansion[NUM_ASKED] += 1
     record = nodes[node]
     if kind == TERMINAL:
         record["payload"] = answer[ANSWER_ROW]
         publish_head(nodes, node, TERMINAL, 0)
         return True
     payload, num_children = answer[ANSWER_ROW], answer[ANSWER_COUNT]
-    parents = halves_at(growth[PARENTS], total)
+    parents = halves_at(expansion[PARENTS], total)
     if kind != CHANCE:
-        infosets = numba.carray(pointer(growth[INFOSETS]), growth[MAX_INFOSETS], INFOSET)
-        slot = _last_own_slot(nodes, parents, node, kind, growth[MAX_SLOTS] + kind)
-        infoset = _find(growth, kind, answer)
+        infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
+        slot = _last_own_slot(nodes, parents, node, kind, expansion[MAX_SLOTS] + kind)
+        infoset = _find(expansion, kind, answer)
         if infoset == NOBODY:
-            infoset = _new_infoset(growth, infosets, kind, answer, slot)
+            infoset = _new_infoset(expansion, infosets, kind, answer, slot)
             if infoset == NOBODY:
                 return False
-        elif not _is_same(growth, infosets, infoset, answer):
-            publish_word(growth, STATUS, KEYS_COLLIDE)
+        elif not _is_same(expansion, infosets, infoset, answer):
+            publish_word(expansion, STATUS, KEYS_COLLIDE)
             return False
         if infosets[infoset]["parent_slot"] != slot:
-            growth[FORGETFUL] = node + 1
+            expansion[RECALL_LOST_AT] = node + 1
         payload, num_children = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
-    first = _new_nodes(growth, node, num_children)
+    first = _new_nodes(expansion, node, num_children)
     if first == NOBODY:
         return False
     for child in range(first, first + num_children):
@@ -231,63 +231,63 @@ def _last_own_slot(nodes, parents, node, player, empty):
 
 
 @kernel
-def _new_nodes(growth, node, count):
+def _new_nodes(expansion, node, count):
     """Returns the first of `count` places for the children of a node, or NOBODY where there are none left."""
-    if growth[NUM_NODES] + count <= growth[MAX_NODES] and growth[NUM_PASSING] == 0:
-        growth[NUM_NODES] += count
-        return growth[NUM_NODES] - count
-    if growth[NUM_PASSING] + count > growth[MAX_PASSING]:
-        publish_word(growth, STATUS, NODES_FULL)
+    if expansion[NUM_NODES] + count <= expansion[MAX_NODES] and expansion[NUM_TRANSIENT] == 0:
+        expansion[NUM_NODES] += count
+        return expansion[NUM_NODES] - count
+    if expansion[NUM_TRANSIENT] + count > expansion[MAX_TRANSIENT]:
+        publish_word(expansion, STATUS, NODES_FULL)
         return NOBODY
-    if node < growth[MAX_NODES]:
-        borrowers = halves_at(growth[BORROWERS], growth[MAX_PASSING])
-        borrowers[growth[NUM_BORROWERS]] = node
-        growth[NUM_BORROWERS] += 1
-    growth[NUM_PASSING] += count
-    return growth[MAX_NODES] + growth[NUM_PASSING] - count
+    if node < expansion[MAX_NODES]:
+        transient_parents = halves_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
+        transient_parents[expansion[NUM_TRANSIENT_PARENTS]] = node
+        expansion[NUM_TRANSIENT_PARENTS] += 1
+    expansion[NUM_TRANSIENT] += count
+    return expansion[MAX_NODES] + expansion[NUM_TRANSIENT] - count
 
 
 @kernel
-def _new_infoset(growth, infosets, player, answer, parent_slot):
+def _new_infoset(expansion, infosets, player, answer, parent_slot):
     """Makes the infoset of an answer and returns its number, or NOBODY where there is no room."""
-    infoset, first, count = growth[NUM_INFOSETS], growth[NUM_SLOTS], answer[ANSWER_COUNT]
-    cost = (infoset + 1) * growth[INFOSET_COST] + (first + count) * growth[SLOT_COST] + growth[TEXT_COST]
-    if infoset == growth[MAX_INFOSETS] or first + count > growth[MAX_SLOTS] or cost > growth[MAX_COST]:
-        publish_word(growth, STATUS, INFOSETS_FULL)
+    infoset, first, count = expansion[NUM_INFOSETS], expansion[NUM_SLOTS], answer[ANSWER_COUNT]
+    cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST] + expansion[TEXT_COST]
+    if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or cost > expansion[MAX_COST]:
+        publish_word(expansion, STATUS, INFOSETS_FULL)
         return NOBODY
     record = infosets[infoset]
     record["first_slot"] = first
     record["num_actions"] = count
     record["parent_slot"] = parent_slot
     record["player"] = player
-    keys = words_at(growth[KEYS], 2 * growth[MAX_INFOSETS])
+    keys = words_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
     keys[2 * infoset] = answer[ANSWER_KEY]
     keys[2 * infoset + 1] = answer[ANSWER_KEY + 1]
-    if growth[CHECKS] != 0:
-        words_at(growth[CHECKS], growth[MAX_INFOSETS])[infoset] = answer[ANSWER_CHECK]
-    actions = words_at(growth[SLOT_ACTIONS], growth[MAX_SLOTS])
-    strategy = numba.carray(pointer(growth[STRATEGY]), growth[MAX_SLOTS], np.float64)
+    if expansion[CHECKS] != 0:
+        words_at(expansion[CHECKS], expansion[MAX_INFOSETS])[infoset] = answer[ANSWER_CHECK]
+    actions = words_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
+    strategy = numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64)
     for index in range(count):
         actions[first + index] = answer[ANSWER_ACTIONS + index]
         strategy[first + index] = 1.0 / count
-    if growth[ONES] != 0:
-        numba.carray(pointer(growth[ONES]), growth[MAX_SLOTS], np.float64)[first] = 1.0
-    growth[NUM_INFOSETS] += 1
-    growth[NUM_SLOTS] += count
-    if 2 * growth[NUM_INFOSETS] > growth[TABLE_SIZE]:
-        growth[TABLE_SIZE] *= 2
-        enter_all(growth)
+    if expansion[ONES] != 0:
+        numba.carray(pointer(expansion[ONES]), expansion[MAX_SLOTS], np.float64)[first] = 1.0
+    expansion[NUM_INFOSETS] += 1
+    expansion[NUM_SLOTS] += count
+    if 2 * expansion[NUM_INFOSETS] > expansion[TABLE_SIZE]:
+        expansion[TABLE_SIZE] *= 2
+        enter_all(expansion)
     else:
-        _enter(growth, infosets, infoset)
+        _enter(expansion, infosets, infoset)
     return infoset
 
 
 @kernel
-def _is_same(growth, infosets, infoset, answer):
+def _is_same(expansion, infosets, infoset, answer):
     """Returns whether an answer with an infoset's key is about the same infoset, as far as it says more."""
-    if growth[CHECKS] == 0:
+    if expansion[CHECKS] == 0:
         return True
-    same_text = words_at(growth[CHECKS], growth[MAX_INFOSETS])[infoset] == answer[ANSWER_CHECK]
+    same_text = words_at(expansion[CHECKS], expansion[MAX_INFOSETS])[infoset] == answer[ANSWER_CHECK]
     return same_text and infosets[infoset]["num_actions"] == answer[ANSWER_COUNT]
 
 
@@ -301,18 +301,18 @@ def _first_place(player, low, high, mask):
 
 
 @kernel
-def _find(growth, player, answer):
+def _find(expansion, player, answer):
     """Returns the player's infoset with the answer's key, or NOBODY."""
-    return find(growth, player, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
+    return find(expansion, player, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
 
 
 @kernel
-def find(growth, player, low, high):
+def find(expansion, player, low, high):
     """Returns the number of the player's infoset with a key, or -1 where there is none."""
-    infosets = numba.carray(pointer(growth[INFOSETS]), growth[MAX_INFOSETS], INFOSET)
-    keys = words_at(growth[KEYS], 2 * growth[MAX_INFOSETS])
-    table = halves_at(growth[TABLE], growth[TABLE_SIZE])
-    mask = growth[TABLE_SIZE] - 1
+    infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
+    keys = words_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    table = halves_at(expansion[TABLE], expansion[TABLE_SIZE])
+    mask = expansion[TABLE_SIZE] - 1
     place = _first_place(player, low, high, mask)
     while table[place] != 0:
         infoset = table[place] - 1
@@ -324,11 +324,11 @@ def find(growth, player, low, high):
 
 
 @kernel
-def _enter(growth, infosets, infoset):
+def _enter(expansion, infosets, infoset):
     """Enters an infoset, whose key is not there, into the table."""
-    keys = words_at(growth[KEYS], 2 * growth[MAX_INFOSETS])
-    table = halves_at(growth[TABLE], growth[TABLE_SIZE])
-    mask = growth[TABLE_SIZE] - 1
+    keys = words_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    table = halves_at(expansion[TABLE], expansion[TABLE_SIZE])
+    mask = expansion[TABLE_SIZE] - 1
     place = _first_place(infosets[infoset]["player"], keys[2 * infoset], keys[2 * infoset + 1], mask)
     while table[place] != 0:
         place = (place + 1) & mask
@@ -336,39 +336,39 @@ def _enter(growth, infosets, infoset):
 
 
 @kernel
-def enter_all(growth):
+def enter_all(expansion):
     """Enters all infosets into the table anew, after its size has changed."""
-    infosets = numba.carray(pointer(growth[INFOSETS]), growth[MAX_INFOSETS], INFOSET)
-    table = halves_at(growth[TABLE], growth[TABLE_SIZE])
-    for place in range(growth[TABLE_SIZE]):
+    infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
+    table = halves_at(expansion[TABLE], expansion[TABLE_SIZE])
+    for place in range(expansion[TABLE_SIZE]):
         table[place] = 0
-    for infoset in range(growth[NUM_INFOSETS]):
-        _enter(growth, infosets, infoset)
+    for infoset in range(expansion[NUM_INFOSETS]):
+        _enter(expansion, infosets, infoset)
 
 
 # --- nodes that pass ---
 
 
 @kernel
-def forget(growth):
-    """Empties the part behind the permanent nodes. Not while a walk is under way. Modified in place."""
-    total = growth[MAX_NODES] + growth[MAX_PASSING]
-    nodes = numba.carray(pointer(growth[NODES]), total, NODE)
-    borrowers = halves_at(growth[BORROWERS], growth[MAX_PASSING])
-    for index in range(growth[NUM_BORROWERS]):
-        publish_head(nodes, borrowers[index], 0, 0)
-    for node in range(growth[MAX_NODES], growth[MAX_NODES] + growth[NUM_PASSING]):
+def evict(expansion):
+    """Empties the part behind the permanent nodes. Not while a traversal is under way. Modified in place."""
+    total = expansion[MAX_NODES] + expansion[MAX_TRANSIENT]
+    nodes = numba.carray(pointer(expansion[NODES]), total, NODE)
+    transient_parents = halves_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
+    for index in range(expansion[NUM_TRANSIENT_PARENTS]):
+        publish_head(nodes, transient_parents[index], 0, 0)
+    for node in range(expansion[MAX_NODES], expansion[MAX_NODES] + expansion[NUM_TRANSIENT]):
         publish_head(nodes, node, 0, 0)
-    growth[NUM_BORROWERS] = 0
-    growth[NUM_PASSING] = 0
+    expansion[NUM_TRANSIENT_PARENTS] = 0
+    expansion[NUM_TRANSIENT] = 0
 
 
 @inline_kernel
-def _lock(growth):
-    while swap_word(growth, LOCK, 1) != 0:
+def _lock(expansion):
+    while swap_word(expansion, LOCK, 1) != 0:
         pass
 
 
 @inline_kernel
-def _unlock(growth):
-    publish_word(growth, LOCK, 0)
+def _unlock(expansion):
+    publish_word(expansion, LOCK, 0)

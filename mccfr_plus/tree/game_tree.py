@@ -29,7 +29,7 @@ DEFAULT_MAX_BYTES = 8 << 30
 
 @dataclass(frozen=True, eq=False)
 class GameTree:
-    """A game that was walked once through pyspiel and is never touched again.
+    """A game that was traversed once through pyspiel and is never touched again.
 
     Attributes:
         game: The turn-based pyspiel game.
@@ -47,7 +47,7 @@ class GameTree:
     slot_action: np.ndarray = field(repr=False)
     outcome_action: np.ndarray = field(repr=False)
 
-    grows: ClassVar[bool] = False
+    is_lazy: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for array in (*self.arrays, self.slot_action, self.outcome_action):
@@ -83,7 +83,7 @@ class GameTree:
 
     @property
     def slot_capacity(self) -> int:
-        """Length of arrays with an entry per slot: what a tree that grows has more of than slots."""
+        """Length of arrays with an entry per slot: what a tree that is_lazy has more of than slots."""
         return self.num_slots
 
     @property
@@ -176,7 +176,7 @@ class GameTree:
             )
 
     def require_whole(self, what: str) -> GameTree:
-        """Returns the tree itself; one that grows raises an error that says `what` needs all of it."""
+        """Returns the tree itself; one that is_lazy raises an error that says `what` needs all of it."""
         return self
 
     def statistics(self) -> Statistics:
@@ -219,7 +219,7 @@ def compile_game(
     progress: bool | None = None,
     estimate_margin: float = ESTIMATE_MARGIN,
 ) -> GameTree:
-    """Returns the flat-array tree of a game, walked once: through pyspiel, or by its compiled rules if it has some.
+    """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
 
     Any number of players, any payoffs, chance with explicit outcomes, games registered from Python; simultaneous
     moves through OpenSpiel's own turn-based conversion.

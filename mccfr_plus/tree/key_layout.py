@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.games.rules import NOW, Layout
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 _WORD = 63  # bits in use of a word: the sign stays out of it
 

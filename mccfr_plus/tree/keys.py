@@ -1,4 +1,4 @@
-"""What tells the infosets of a growing tree apart: 128-bit hashes of their texts, or the texts themselves."""
+"""What tells the infosets of a lazy tree apart: 128-bit hashes of their texts, or the texts themselves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY_BYTES = 24  # 16 for the key, 8 to check it by
 
 _WORDS = struct.Struct("<qqq")
 
-# Bytes of a text beside itself: its number (32), its entries in a list (9) and a dictionary (60, and while that grows
+# Bytes of a text beside itself: its number (32), its entries in a list (9) and a dictionary (60, and while that is_lazy
 # up to twice as many), and the same once more while a policy has a copy of these.
 TEXT_OVERHEAD = 250
 

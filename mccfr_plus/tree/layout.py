@@ -9,17 +9,17 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TERMINAL, TreeArrays
-from mccfr_plus.tree.expansion import NUM_GROWTH
+from mccfr_plus.tree.expansion import NUM_EXPANSION
 from mccfr_plus.tree.recording import Recording
 
 _UNSEEN = -1
 
 
 class Shape(NamedTuple):
-    """What a walk over the tree needs to know before it starts."""
+    """What a traversal over the tree needs to know before it starts."""
 
     max_depth: int  # longest history, in actions of players and chance
-    max_stack: int  # pending nodes of a depth-first walk that visits everything
+    max_stack: int  # pending nodes of a depth-first traversal that visits everything
     perfect_recall: bool
 
 
@@ -72,7 +72,7 @@ def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
         leaf_row=np.zeros(0, np.int32),
         leaf_others=np.zeros(0, np.int32),
         leaf_value=np.zeros(0),
-        growth=np.zeros(NUM_GROWTH, np.int64),
+        expansion=np.zeros(NUM_EXPANSION, np.int64),
     )
     return arrays, order, Shape(int(max_depth), int(max_stack), bool(perfect_recall))
 
@@ -131,7 +131,7 @@ def _fill_alias_table(table):
 def _link(kinds, payloads, renumbered, chance_first, chance_count, num_players, num_slots, infosets, nodes):
     """Fills `nodes` and the parents in `infosets` from the depth-first stream. Both are modified in place.
 
-    Returns the depth of the tree, the size of a walk's stack, and whether every player has perfect recall: whether
+    Returns the depth of the tree, the size of a traversal's stack, and whether every player has perfect recall: whether
     each infoset is always entered through the same last slot of its player.
     """
     depth_limit = 64

@@ -1,4 +1,4 @@
-"""A game whose tree grows as it is walked: the same arrays as a compiled one, filled where walks have been."""
+"""A game whose tree is_lazy as it is traversed: the same arrays as a compiled one, filled where traversals have been."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mccfr_plus.kernels.intrinsics import address_of, callback
 from mccfr_plus.tree import expansion as g
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
 from mccfr_plus.tree.asking import IS_HISTORY
-from mccfr_plus.tree.expander import Frontier, Places
+from mccfr_plus.tree.expander import Expander, Places
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.keys import TEXT_OVERHEAD, Keys
 from mccfr_plus.tree.layout import Shape
@@ -32,12 +32,12 @@ def infoset_cost(keys: Keys) -> int:
     return INFOSET.itemsize + _KEY_COST + _TABLE_COST + _TOUCHED_COST + (_CHECK_COST if keys.checked else 0)
 
 
-# Entries of `growth` that `Sizes` lists, in its order.
+# Entries of `expansion` that `Sizes` lists, in its order.
 _SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
 
 
 class Sizes(NamedTuple):
-    """How much of a growing tree's arrays is in use."""
+    """How much of a lazy tree's arrays is in use."""
 
     nodes: int
     infosets: int
@@ -47,18 +47,18 @@ class Sizes(NamedTuple):
     text_bytes: int
 
 
-class GrownTree:
-    """A game that is asked for nodes when a walk first comes to them.
+class LazyTree:
+    """A game that is asked for nodes when a traversal first comes to them.
 
     Its arrays have room for all that the plan allows; what nobody has touched takes no memory. Slots are numbered as
-    they are found, not player by player. It belongs to one solver, whose strategy is part of what grows.
+    they are found, not player by player. It belongs to one solver, whose strategy is part of what is_lazy.
 
     Args:
         game: A `pyspiel.Game` or a game string.
         plan: How many places there are.
         keys: How infosets are told apart.
-        threads: How many threads may walk at once.
-        perfect_recall: False if players are known to forget; True if walks are to find out.
+        threads: How many threads may traversal at once.
+        perfect_recall: False if players are known to forget; True if traversals are to find out.
 
     Attributes:
         game: The turn-based pyspiel game.
@@ -66,7 +66,7 @@ class GrownTree:
         shape: Depth and stack size; perfect recall holds as far as it has been seen.
     """
 
-    grows = True
+    is_lazy = True
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class GrownTree:
         self.keys = keys
         self.threads = threads
         self._is_known_to_forget = not perfect_recall
-        num_players, total = self.game.num_players(), plan.max_nodes + plan.max_passing
+        num_players, total = self.game.num_players(), plan.max_nodes + plan.max_transient
         width = g.ANSWER_ACTIONS + max(self.game.num_distinct_actions(), num_players)
         self._places = Places(
             nodes=np.zeros(total, NODE),
@@ -91,13 +91,13 @@ class GrownTree:
             chance=np.zeros(_MAX_OUTCOMES, OUTCOME),
             outcome_actions=np.zeros(_MAX_OUTCOMES, np.int64),
             answers=np.zeros((threads, width), np.int64),
-            growth=np.zeros(g.NUM_GROWTH, np.int64),
+            expansion=np.zeros(g.NUM_EXPANSION, np.int64),
         )
         self._infosets = np.zeros(plan.max_infosets, INFOSET)
         self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
         self._checks = np.zeros(plan.max_infosets if keys.checked else 0, np.int64)
         self._table = np.zeros(max(1 << (2 * plan.max_infosets - 1).bit_length(), _FIRST_TABLE), np.int32)
-        self._borrowers = np.zeros(plan.max_passing, np.int32)
+        self._transient_parents = np.zeros(plan.max_transient, np.int32)
         self._max_depth = self.game.max_game_length() + self.game.max_chance_nodes_in_history() + 1
         self.shape = Shape(max_depth=self._max_depth, max_stack=total, perfect_recall=True)
         infoset_range = np.arange(num_players + 1, dtype=np.int64) * plan.max_infosets
@@ -115,11 +115,11 @@ class GrownTree:
             leaf_row=_read_only(np.zeros(0, np.int32)),
             leaf_others=_read_only(np.zeros(0, np.int32)),
             leaf_value=_read_only(np.zeros(0)),
-            growth=_read_only(self._places.growth),
+            expansion=_read_only(self._places.expansion),
         )
         self._owned = False
 
-    # --- growing ---
+    # --- lazy ---
 
     def bind(
         self,
@@ -129,75 +129,75 @@ class GrownTree:
         check_depth: bool = False,
         is_history: bool = False,
     ) -> None:
-        """Makes the tree that of a solver: from now on it can grow.
+        """Makes the tree that of a solver: from now on it can expand.
 
         Args:
             strategy: ``[slot_capacity]`` float64: new infosets get a uniform strategy there.
             ones: ``[slot_capacity]`` float64: new infosets get a 1 at their first slot; None for nothing.
             check_depth: Whether histories longer than `shape.max_depth` are to be refused.
-            is_history: Whether walks are single histories, so that new nodes come one below the other.
+            is_history: Whether traversals are single histories, so that new nodes come one below the other.
 
         Raises:
             ConfigError: If it is another solver's.
         """
         if self._owned:
-            raise ConfigError("this growing tree belongs to another solver: give each solver the game itself.")
+            raise ConfigError("this lazy tree belongs to another solver: give each solver the game itself.")
         self._owned = True
         self._bound = strategy, ones  # keeps them alive as long as kernels may write to them
-        self.frontier = Frontier(
+        self.expander = Expander(
             self.game, self._places, self.keys, self.plan.state_bytes, self._max_depth if check_depth else None
         )
-        self._callback = callback(self.frontier.answer)
-        growth, plan = self._places.growth, self.plan
-        growth[g.SELF] = address_of(growth)
-        growth[g.CALLBACK] = address_of(self._callback)
-        growth[g.NODES] = address_of(self._places.nodes)
-        growth[g.PARENTS] = address_of(self._places.parents)
-        growth[g.INFOSETS] = address_of(self._infosets)
-        growth[g.KEYS] = address_of(self._info_keys)
-        growth[g.CHECKS] = address_of(self._checks) if len(self._checks) else 0
-        growth[g.TABLE] = address_of(self._table)
-        growth[g.SLOT_ACTIONS] = address_of(self._places.slot_actions)
-        growth[g.BORROWERS] = address_of(self._borrowers)
-        growth[g.ANSWERS] = address_of(self._places.answers)
-        growth[g.ANSWER_WIDTH] = self._places.answers.shape[1]
-        growth[g.STRATEGY] = address_of(strategy)
-        growth[g.ONES] = 0 if ones is None else address_of(ones)
-        short_cut = self.frontier.short_cut
-        growth[g.ASK] = growth[g.SCRATCH] = 0
+        self._callback = callback(self.expander.answer)
+        expansion, plan = self._places.expansion, self.plan
+        expansion[g.SELF] = address_of(expansion)
+        expansion[g.CALLBACK] = address_of(self._callback)
+        expansion[g.NODES] = address_of(self._places.nodes)
+        expansion[g.PARENTS] = address_of(self._places.parents)
+        expansion[g.INFOSETS] = address_of(self._infosets)
+        expansion[g.KEYS] = address_of(self._info_keys)
+        expansion[g.CHECKS] = address_of(self._checks) if len(self._checks) else 0
+        expansion[g.TABLE] = address_of(self._table)
+        expansion[g.SLOT_ACTIONS] = address_of(self._places.slot_actions)
+        expansion[g.TRANSIENT_PARENTS] = address_of(self._transient_parents)
+        expansion[g.ANSWERS] = address_of(self._places.answers)
+        expansion[g.ANSWER_WIDTH] = self._places.answers.shape[1]
+        expansion[g.STRATEGY] = address_of(strategy)
+        expansion[g.ONES] = 0 if ones is None else address_of(ones)
+        short_cut = self.expander.short_cut
+        expansion[g.ASK] = expansion[g.SCRATCH] = 0
         if short_cut is not None:
             short_cut.array[IS_HISTORY] = is_history
-            growth[g.ASK], growth[g.SCRATCH] = address_of(short_cut.array), address_of(short_cut.scratch)
-        growth[g.MAX_NODES], growth[g.MAX_PASSING] = plan.max_nodes, plan.max_passing
-        growth[g.MAX_INFOSETS], growth[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
-        growth[g.INFOSET_COST], growth[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
-        growth[g.MAX_COST] = plan.infosets_bytes
-        growth[g.NUM_NODES], growth[g.TABLE_SIZE] = 1, _FIRST_TABLE
-        self.keys.count_in(growth[g.TEXT_COST : g.TEXT_COST + 1].data)
+            expansion[g.ASK], expansion[g.SCRATCH] = address_of(short_cut.array), address_of(short_cut.scratch)
+        expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = plan.max_nodes, plan.max_transient
+        expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
+        expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
+        expansion[g.MAX_COST] = plan.infosets_bytes
+        expansion[g.NUM_NODES], expansion[g.TABLE_SIZE] = 1, _FIRST_TABLE
+        self.keys.count_in(expansion[g.TEXT_COST : g.TEXT_COST + 1].data)
 
     def count(self, entry: int) -> int:
-        """Returns an entry of ``arrays.growth``."""
-        return int(self._places.growth[entry])
+        """Returns an entry of ``arrays.expansion``."""
+        return int(self._places.expansion[entry])
 
     @property
     def status(self) -> int:
-        """Why the last walk has ended; see `growth`."""
+        """Why the last traversal has ended; see `expansion`."""
         return self.count(g.STATUS)
 
-    def forget(self) -> slice:
-        """Forgets the nodes that pass and returns which they were. Not while a walk is under way."""
-        forgotten = slice(self.plan.max_nodes, self.plan.max_nodes + self.count(g.NUM_PASSING))
-        g.forget(self._places.growth)
-        self.frontier.forget_states(self.plan.max_nodes)
+    def evict(self) -> slice:
+        """Forgets the nodes that pass and returns which they were. Not while a traversal is under way."""
+        forgotten = slice(self.plan.max_nodes, self.plan.max_nodes + self.count(g.NUM_TRANSIENT))
+        g.evict(self._places.expansion)
+        self.expander.evict_states(self.plan.max_nodes)
         return forgotten
 
     def raise_error(self) -> None:
-        """Raises what has ended the last walk, if that was an error; the tree can then be used again.
+        """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
 
         Raises:
             GameError: If the game has raised an error, or two information states have one key.
         """
-        status, error = self.status, self.frontier.error
+        status, error = self.status, self.expander.error
         if status == g.FAILED:
             self.go_on()
             raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
@@ -209,28 +209,28 @@ class GrownTree:
             )
 
     def why_full(self) -> str:
-        """Returns why the tree cannot grow, and what would help."""
+        """Returns why the tree cannot expand, and what would help."""
         limit = f"memory={self.plan.limit / 1e6:,.0f}MB"
         if self.status == g.INFOSETS_FULL:
             return (
                 f"{self.num_infosets:,} information sets have filled their share of {limit}. The policy so far is "
-                "kept; it plays uniformly at random where no walk has been. Give more memory, or smaller parameters of "
+                "kept; it plays uniformly at random where no traversal has been. Give more memory, or smaller parameters of "
                 "the game."
             )
         return (
-            f"a single walk, or the walks of all threads together, need more nodes than fit into their share of "
-            f"{limit}. Give more memory, or use estimator='outcome', whose walks visit one history, or one thread."
+            f"a single traversal, or the traversals of all threads together, need more nodes than fit into their share of "
+            f"{limit}. Give more memory, or use estimator='outcome', whose traversals visit one history, or one thread."
         )
 
     def interrupt(self) -> None:
-        """Ends the walks under way soon, from any thread."""
-        if self.status == g.GROWING:
-            self._places.growth[g.STATUS] = g.INTERRUPTED
+        """Ends the traversals under way soon, from any thread."""
+        if self.status == g.EXPANDING:
+            self._places.expansion[g.STATUS] = g.INTERRUPTED
 
     def go_on(self) -> None:
-        """Lets walks grow the tree again after they could not."""
-        self._places.growth[g.STATUS] = g.GROWING
-        self.frontier.error = None
+        """Lets traversals expand the tree again after they could not."""
+        self._places.expansion[g.STATUS] = g.EXPANDING
+        self.expander.error = None
 
     # --- the state ---
 
@@ -269,7 +269,7 @@ class GrownTree:
         }
 
     def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns what has grown, by name, in arrays that do not depend on the memory limit. Forget first."""
+        """Returns what has lazy, by name, in arrays that do not depend on the memory limit. Forget first."""
         state = self.places(sizes)
         state["infosets"] = state["infosets"].copy()
         self._swap_orphans(state["infosets"])
@@ -283,21 +283,21 @@ class GrownTree:
         parents[orphans] = self.plan.max_slots - 1 - parents[orphans]
 
     def begin_loading(self) -> None:
-        """Forgets all that has grown."""
-        self.forget()
+        """Forgets all that has lazy."""
+        self.evict()
         self._places.nodes[: self.count(g.NUM_NODES)] = 0
-        self.frontier.forget_all()
+        self.expander.evict_all()
 
     def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
         """Makes what was read into `places` the tree."""
-        growth = self._places.growth
-        growth[list(_SIZES)] = sizes[: len(_SIZES)]
-        growth[g.FORGETFUL] = 0
+        expansion = self._places.expansion
+        expansion[list(_SIZES)] = sizes[: len(_SIZES)]
+        expansion[g.RECALL_LOST_AT] = 0
         self.keys.restore(texts.tobytes())
         self._swap_orphans(self._infosets[: sizes.infosets])
-        while growth[g.TABLE_SIZE] < 2 * sizes.infosets:
-            growth[g.TABLE_SIZE] *= 2
-        g.enter_all(growth)
+        while expansion[g.TABLE_SIZE] < 2 * sizes.infosets:
+            expansion[g.TABLE_SIZE] *= 2
+        g.enter_all(expansion)
 
     def __getstate__(self) -> dict:
         return {
@@ -321,7 +321,7 @@ class GrownTree:
     @property
     def num_nodes(self) -> int:
         """Number of nodes that have places now, visited or not."""
-        return self.count(g.NUM_NODES) + self.count(g.NUM_PASSING)
+        return self.count(g.NUM_NODES) + self.count(g.NUM_TRANSIENT)
 
     @property
     def num_asked(self) -> int:
@@ -346,20 +346,20 @@ class GrownTree:
     @property
     def node_capacity(self) -> int:
         """Length of arrays with an entry per node."""
-        return self.plan.max_nodes + self.plan.max_passing
+        return self.plan.max_nodes + self.plan.max_transient
 
     # --- asking ---
 
     @property
     def perfect_recall(self) -> bool:
         """Whether nobody was seen to have forgotten what he did or saw."""
-        return not self._is_known_to_forget and self.count(g.FORGETFUL) == 0
+        return not self._is_known_to_forget and self.count(g.RECALL_LOST_AT) == 0
 
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if a player was seen to forget; `what` names what needs perfect recall."""
         if not self.perfect_recall:
-            node = self.count(g.FORGETFUL) - 1
-            where = f", at history {self.frontier.actions_to(node)}" if node >= 0 else ""
+            node = self.count(g.RECALL_LOST_AT) - 1
+            where = f", at history {self.expander.actions_to(node)}" if node >= 0 else ""
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
                 f"different own actions{where}), and {what} needs perfect recall. Use "
@@ -368,10 +368,10 @@ class GrownTree:
 
     def require_whole(self, what: str) -> NoReturn:
         """Raises ConfigError; `what` names what needs a compiled tree."""
-        raise ConfigError(f"{what} needs the whole tree, and this one grows: give tree='compiled'.")
+        raise ConfigError(f"{what} needs the whole tree, and this one is_lazy: give tree='compiled'.")
 
     def infoset(self, info_state: str, player: int | None = None) -> int | None:
-        """Returns the number of the infoset with this information state string, or None if no walk has been there.
+        """Returns the number of the infoset with this information state string, or None if no traversal has been there.
 
         Args:
             info_state: The string that ``state.information_state_string(player)`` gives.
@@ -381,13 +381,13 @@ class GrownTree:
         if key is None:
             return None
         for someone in range(self.num_players) if player is None else [player]:
-            found = int(g.find(self._places.growth, someone, *key))
+            found = int(g.find(self._places.expansion, someone, *key))
             if found >= 0:
                 return found
         return None
 
     def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
-        """Returns the number of the infoset that a player is in, or None if no walk has been there."""
+        """Returns the number of the infoset that a player is in, or None if no traversal has been there."""
         text = state.information_state_string(player)
         infoset = self.infoset(text, player)
         if infoset is None:  # the conversion to turn-based puts this line before the original's string
@@ -402,7 +402,7 @@ class GrownTree:
             ConfigError: If only hashes are kept.
         """
         if self.keys.kind != "text":
-            raise ConfigError("this growing tree keeps hashes of information states, not the texts: use keys='text'.")
+            raise ConfigError("this lazy tree keeps hashes of information states, not the texts: use keys='text'.")
         return [self.keys.texts[number] for number in self._info_keys[: self.num_infosets, 0].tolist()]
 
     def slots(self, infoset: int) -> slice:

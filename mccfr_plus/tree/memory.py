@@ -61,11 +61,11 @@ def available_bytes() -> int:
 
 
 class MemoryPlan(NamedTuple):
-    """The places that a growing tree reserves and may fill."""
+    """The places that a lazy tree reserves and may fill."""
 
     limit: int  # bytes of the whole process
     max_nodes: int  # that stay
-    max_passing: int  # that are forgotten between walks
+    max_transient: int  # that are forgotten between traversals
     max_infosets: int
     max_slots: int
     infoset_cost: int  # bytes
@@ -95,16 +95,16 @@ def plan_memory(
     if room < _LEAST:
         raise ConfigError(
             f"memory={limit!r}: Python, OpenSpiel and the compiled kernels take {here / 1e6:,.0f} MB, and a "
-            f"growing tree needs {_LEAST / 1e6:,.0f} MB: give at least {(here + _LEAST) / 1e6 + 1:,.0f}MB."
+            f"lazy tree needs {_LEAST / 1e6:,.0f} MB: give at least {(here + _LEAST) / 1e6 + 1:,.0f}MB."
         )
     states = min(int(_STATES_SHARE * room), _MOST_STATES)
     nodes = min(int(_NODES_SHARE * room) // node_cost, _LAST_INDEX)
-    passing = int(_PASSING_SHARE * nodes)
+    transient = int(_PASSING_SHARE * nodes)
     infosets = room - states - nodes * node_cost
     return MemoryPlan(
         limit=total,
-        max_nodes=nodes - passing,
-        max_passing=passing,
+        max_nodes=nodes - transient,
+        max_transient=transient,
         max_infosets=min(infosets // (infoset_cost + slot_cost), _LAST_INDEX),
         max_slots=min(infosets // slot_cost, _LAST_INDEX),
         infoset_cost=infoset_cost,

@@ -1,7 +1,7 @@
 """OpenSpiel's order of information states, and a state for each: what its tabular policies are indexed by.
 
 `open_spiel.python.policy.TabularPolicy` sorts the states of a player by their history strings, "3, 10, 0". As every
-history string begins with its prefixes and a comma sorts before digits, that is a depth-first walk which takes the
+history string begins with its prefixes and a comma sorts before digits, that is a depth-first traversal which takes the
 actions in the order of their texts.
 """
 

@@ -1,4 +1,4 @@
-"""Walks a pyspiel game once, depth first: memory holds one path of states, not a level."""
+"""Traversals a pyspiel game once, depth first: memory holds one path of states, not a level."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def record(game: pyspiel.Game, budget: Budget, progress: bool | None) -> Recordi
     Args:
         game: A game that `load_game` has accepted.
         budget: The largest number of histories to accept, and the largest memory, by an estimate from what was seen.
-        progress: Whether to show a progress bar once the walk takes over a second; None: if standard error is a
+        progress: Whether to show a progress bar once the traversal takes over a second; None: if standard error is a
             terminal.
 
     Raises:

@@ -1,6 +1,6 @@
-"""A game tree in the order of a depth-first walk, before it is laid out in arrays.
+"""A game tree in the order of a depth-first traversal, before it is laid out in arrays.
 
-Whoever walks a game, in Python or in compiled rules, appends to a `Recording`; `layout` turns it into arrays. The
+Whoever traversals a game, in Python or in compiled rules, appends to a `Recording`; `layout` turns it into arrays. The
 stream needs no child pointers: the order of visit and the number of children say it all.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Recording:
-    """What a depth-first walk saw, in the order in which it saw it."""
+    """What a depth-first traversal saw, in the order in which it saw it."""
 
     num_players: int
     kinds: array = field(default_factory=lambda: array("b"))  # per node: its player, CHANCE or TERMINAL

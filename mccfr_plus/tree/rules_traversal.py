@@ -1,10 +1,10 @@
-"""Walks a game by its compiled rules, depth first, and writes its tree: no Python per node.
+"""Traversals a game by its compiled rules, depth first, and writes its tree: no Python per node.
 
 The kernel keeps its whole state in arrays. It returns when it is done, when an array is full, when it has visited as
 many nodes as it was asked to, or when the rules contradict themselves, and goes on where it stopped when called again.
 
 The names `rule_legal` and so on stand for a game's kernels: `mccfr_plus.kernels.compile.rebind` puts them there. What comes out
-is, but for the numbers of slots, what `mccfr_plus.tree.layout` makes of a walk through pyspiel.
+is, but for the numbers of slots, what `mccfr_plus.tree.layout` makes of a traversal through pyspiel.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.no_refcount import borrow
 from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as NOBODY_MOVES
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.interning import EMPTY, hash_end, hash_step, place_of_row
 from mccfr_plus.tree.key_layout import pack
@@ -39,7 +39,7 @@ from mccfr_plus.tree.key_layout import pack
     DIFFERENT_LEGAL,
 ) = range(13)
 
-# Entries of `Walk.counts`.
+# Entries of `Traversal.counts`.
 (
     NODE,  # where the node stands whose state is in `states[depth]`
     DEPTH,
@@ -56,7 +56,7 @@ from mccfr_plus.tree.key_layout import pack
 ) = range(12)
 NUM_COUNTS = 12
 
-# While the walk is on its way, an infoset's player has a checksum of its legal actions above it.
+# While the traversal is on its way, an infoset's player has a checksum of its legal actions above it.
 PLAYER_BITS = 8
 _CHECKSUM_BITS = 22
 
@@ -65,7 +65,7 @@ FRAME = np.dtype(
         ("first", np.int32),  # the first child
         ("next", np.int32),  # the child to visit next
         ("last", np.int32),
-        ("width", np.int32),  # nodes that a walk down to here has waiting
+        ("width", np.int32),  # nodes that a traversal down to here has waiting
         ("mover", np.int32),  # the player, or CHANCE
         ("first_slot", np.int32),
         ("saved_slot", np.int32),  # the player's last slot before the node
@@ -73,8 +73,8 @@ FRAME = np.dtype(
 )
 
 
-class Walk(NamedTuple):
-    """What the walk keeps while it is on its way. Its size is known before it starts."""
+class Traversal(NamedTuple):
+    """What the traversal keeps while it is on its way. Its size is known before it starts."""
 
     counts: np.ndarray  # [NUM_COUNTS] int64
     states: np.ndarray  # [max_depth + 1, state_size] int64
@@ -88,7 +88,7 @@ class Walk(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """What the walk finds. The arrays grow; slots are numbered in the order of first visit, all players together."""
+    """What the traversal finds. The arrays expand; slots are numbered in the order of first visit, all players together."""
 
     nodes: np.ndarray  # [capacity] NODE
     infosets: np.ndarray  # [capacity] INFOSET; the parent's slot is -1 - player for the empty sequence; PLAYER_BITS
@@ -139,20 +139,20 @@ def _hash_of_distribution(actions, bits, first, count):
 
 
 @kernel
-def _find_distribution(grown, actions, probabilities, count):
-    """Returns where in `grown.distribution_table` these outcomes stand, or belong if they are new."""
-    bits, known = probabilities.view(np.int64), grown.outcome_probability.view(np.int64)
+def _find_distribution(lazy, actions, probabilities, count):
+    """Returns where in `lazy.distribution_table` these outcomes stand, or belong if they are new."""
+    bits, known = probabilities.view(np.int64), lazy.outcome_probability.view(np.int64)
     state = _hash_of_distribution(actions, bits, 0, count)
-    mask = np.uint64(len(grown.distribution_table) - 1)
+    mask = np.uint64(len(lazy.distribution_table) - 1)
     place = state & mask
     while True:
-        found = grown.distribution_table[place]
+        found = lazy.distribution_table[place]
         if found == EMPTY:
             return place
-        first = grown.distribution[found, 0]
-        same = grown.distribution[found, 1] == count
+        first = lazy.distribution[found, 0]
+        same = lazy.distribution[found, 1] == count
         for index in range(count if same else 0):
-            if grown.outcome_action[first + index] != actions[index] or known[first + index] != bits[index]:
+            if lazy.outcome_action[first + index] != actions[index] or known[first + index] != bits[index]:
                 same = False
                 break
         if same:
@@ -178,25 +178,25 @@ def _outcomes(parameters, table, state, actions, probabilities):
 
 
 @kernel
-def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
-    """Goes on with the walk and returns why it stopped.
+def traversal(parameters, table, places, walk_state, lazy, num_players, max_visits):
+    """Goes on with the traversal and returns why it stopped.
 
     Args:
         parameters: The game's.
         table: The game's.
         places: `KeyLayout`.
-        walk_state: `Walk`. Modified in place.
-        grown: `Grown`. Modified in place.
+        walk_state: `Traversal`. Modified in place.
+        lazy: `Grown`. Modified in place.
         num_players: Number of players.
         max_visits: How many nodes to visit at most.
     """
-    parameters, table, places = borrow(parameters), borrow(table), borrow(places)
-    walk_state, grown = borrow(walk_state), borrow(grown)
+    parameters, table, places = no_refcount(parameters), no_refcount(table), no_refcount(places)
+    walk_state, lazy = no_refcount(walk_state), no_refcount(lazy)
     counts, states, actions, frames = walk_state.counts, walk_state.states, walk_state.actions, walk_state.frames
     last_slot, view, key = walk_state.last_slot, walk_state.seen, walk_state.key
     payoff, probabilities = walk_state.payoff, walk_state.probabilities
     payoff_bits = payoff.view(np.int64)
-    nodes, infosets, slot_action = grown.nodes, grown.infosets, grown.slot_action
+    nodes, infosets, slot_action = lazy.nodes, lazy.infosets, lazy.slot_action
     most_actions, state_size = actions.shape[1], states.shape[1]
     node, depth, free = counts[NODE], counts[DEPTH], counts[NUM_NODES]
     num_infosets, num_slots = counts[NUM_INFOSETS], counts[NUM_SLOTS]
@@ -214,7 +214,7 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
         state = states[depth]
         mover = state[MOVER]
         if mover == NOBODY_MOVES:
-            if counts[NUM_PAYOFFS] == len(grown.payoffs):
+            if counts[NUM_PAYOFFS] == len(lazy.payoffs):
                 status = MORE_PAYOFFS
                 break
             for player in range(num_players):
@@ -222,13 +222,13 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
             rule_returns(parameters, table, state, payoff)
             for player in range(num_players):
                 payoff[player] += 0.0  # -0.0 becomes 0.0
-            place = place_of_row(grown.payoff_table, grown.payoffs, payoff_bits)
-            index = grown.payoff_table[place]
+            place = place_of_row(lazy.payoff_table, lazy.payoffs, payoff_bits)
+            index = lazy.payoff_table[place]
             if index == EMPTY:
                 index = counts[NUM_PAYOFFS]
-                grown.payoff_table[place] = index
+                lazy.payoff_table[place] = index
                 for player in range(num_players):
-                    grown.payoffs[index, player] = payoff_bits[player]
+                    lazy.payoffs[index, player] = payoff_bits[player]
                 counts[NUM_PAYOFFS] += 1
             nodes[node]["kind"] = TERMINAL
             nodes[node]["num_children"] = 0
@@ -249,8 +249,8 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
             choices = actions[depth]
             kind, first_slot, saved_slot = CHANCE, -1, -1
             if mover == CHANCE_MOVES:
-                if counts[NUM_OUTCOMES] + most_actions > len(grown.outcome_action) or counts[NUM_DISTRIBUTIONS] == len(
-                    grown.distribution
+                if counts[NUM_OUTCOMES] + most_actions > len(lazy.outcome_action) or counts[NUM_DISTRIBUTIONS] == len(
+                    lazy.distribution
                 ):
                     status = MORE_OUTCOMES
                     break
@@ -258,19 +258,19 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
                 if count == 0:
                     status = BAD_CHANCE
                     break
-                place = _find_distribution(grown, choices, probabilities, count)
-                index = grown.distribution_table[place]
+                place = _find_distribution(lazy, choices, probabilities, count)
+                index = lazy.distribution_table[place]
                 if index == EMPTY:
                     index = counts[NUM_DISTRIBUTIONS]
-                    grown.distribution_table[place] = index
-                    grown.distribution[index, 0] = counts[NUM_OUTCOMES]
-                    grown.distribution[index, 1] = count
+                    lazy.distribution_table[place] = index
+                    lazy.distribution[index, 0] = counts[NUM_OUTCOMES]
+                    lazy.distribution[index, 1] = count
                     for outcome in range(count):
-                        grown.outcome_action[counts[NUM_OUTCOMES] + outcome] = choices[outcome]
-                        grown.outcome_probability[counts[NUM_OUTCOMES] + outcome] = probabilities[outcome]
+                        lazy.outcome_action[counts[NUM_OUTCOMES] + outcome] = choices[outcome]
+                        lazy.outcome_probability[counts[NUM_OUTCOMES] + outcome] = probabilities[outcome]
                     counts[NUM_DISTRIBUTIONS] += 1
                     counts[NUM_OUTCOMES] += count
-                payload = grown.distribution[index, 0]
+                payload = lazy.distribution[index, 0]
             elif mover < 0 or mover >= num_players:
                 status = BAD_MOVER
                 break
@@ -291,13 +291,13 @@ def walk(parameters, table, places, walk_state, grown, num_players, max_visits):
                 if not pack(places, mover, view, key):
                     status = BAD_VIEW
                     break
-                place = place_of_row(grown.infoset_table, grown.keys, key)
-                infoset = grown.infoset_table[place]
+                place = place_of_row(lazy.infoset_table, lazy.keys, key)
+                infoset = lazy.infoset_table[place]
                 if infoset == EMPTY:
                     infoset = num_infosets
-                    grown.infoset_table[place] = infoset
+                    lazy.infoset_table[place] = infoset
                     for word in range(len(key)):
-                        grown.keys[infoset, word] = key[word]
+                        lazy.keys[infoset, word] = key[word]
                     infosets[infoset]["first_slot"] = num_slots
                     infosets[infoset]["num_actions"] = count
                     infosets[infoset]["parent_slot"] = last_slot[mover]
@@ -357,13 +357,13 @@ def renumber(nodes, infosets, slot_map):
 
 
 @kernel
-def table_of_distributions(grown, count, places):
+def table_of_distributions(lazy, count, places):
     """Returns the hash table of the first `count` distributions with that many places."""
     table = np.full(places, EMPTY, np.int32)
-    bits = grown.outcome_probability.view(np.int64)
+    bits = lazy.outcome_probability.view(np.int64)
     for index in range(count):
-        first, length = grown.distribution[index, 0], grown.distribution[index, 1]
-        place = _hash_of_distribution(grown.outcome_action, bits, first, length) & np.uint64(places - 1)
+        first, length = lazy.distribution[index, 0], lazy.distribution[index, 1]
+        place = _hash_of_distribution(lazy.outcome_action, bits, first, length) & np.uint64(places - 1)
         while table[place] != EMPTY:
             place = (place + np.uint64(1)) & np.uint64(places - 1)
         table[place] = index

@@ -1,4 +1,4 @@
-"""Builds the tree of a game with compiled rules: feeds `rules_walk.walk`, then numbers infosets player by player."""
+"""Builds the tree of a game with compiled rules: feeds `rules_walk.traversal`, then numbers infosets player by player."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from mccfr_plus.kernels.compile import announce_compilation, kernel, rebind
 from mccfr_plus.errors import GameError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import Rules
+from mccfr_plus.kernels.compile import announce_compilation, kernel, rebind
 from mccfr_plus.tree import rules_traversal as rules_walk
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
 from mccfr_plus.tree.budget import Budget
-from mccfr_plus.tree.expansion import NUM_GROWTH
+from mccfr_plus.tree.expansion import NUM_EXPANSION
 from mccfr_plus.tree.info_states import InfoStates
 from mccfr_plus.tree.interning import EMPTY, num_places, table_of_rows
 from mccfr_plus.tree.key_layout import key_layout
 from mccfr_plus.tree.layout import Shape, alias_table
-from mccfr_plus.tree.rules_traversal import Grown, Walk
+from mccfr_plus.tree.rules_traversal import Grown, Traversal
 
 _VISITS = 2_000_000  # nodes between looks at the budget and Ctrl-C
-_GROWTH = 1.25  # realloc moves nothing on Linux, so that little is wasted by growing in small steps
+_GROWTH = 1.25  # realloc moves nothing on Linux, so that little is wasted by lazy in small steps
 _FIRST_CAPACITY = 1024
 
 
@@ -62,7 +62,7 @@ def _no_outcomes(parameters, table, state, actions, probabilities):
 def _walk_of(rules: Rules) -> Any:
     outcomes = rules_walk._outcomes
     return rebind(
-        rules_walk.walk,
+        rules_walk.traversal,
         rule_legal=rules.legal,
         rule_apply=rules.apply,
         rule_returns=rules.returns,
@@ -78,7 +78,7 @@ class _Builder:
         self._budget = budget
         self._places, words = key_layout(sizes)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
-        self._walk = Walk(
+        self._walk = Traversal(
             counts=np.zeros(rules_walk.NUM_COUNTS, np.int64),
             states=np.zeros((max_depth + 1, sizes.state_size), np.int64),
             actions=np.zeros((max_depth, game.most_actions), np.int64),
@@ -117,10 +117,10 @@ class _Builder:
         return self._finished()
 
     def _run_walk(self) -> None:
-        game, walk = self._game, _walk_of(self._game.rules)
+        game, traversal = self._game, _walk_of(self._game.rules)
         while True:
-            with announce_compilation(walk):
-                status = walk(
+            with announce_compilation(traversal):
+                status = traversal(
                     game.parameters,
                     game.table,
                     self._places,
@@ -152,15 +152,15 @@ class _Builder:
         return sum(array.nbytes for array in self._grown)
 
     def _grow(self, status: int) -> None:
-        """Makes the arrays larger that a walk has filled, and their hash table if it would be over half full.
+        """Makes the arrays larger that a traversal has filled, and their hash table if it would be over half full.
 
         Raises:
-            BudgetError: If that would take more memory than allowed. Nothing has grown then.
+            BudgetError: If that would take more memory than allowed. Nothing has lazy then.
         """
         names, table = _GROWS[status]
         arrays = [getattr(self._grown, name) for name in names]  # of one length
         capacity = int(len(arrays[0]) * _GROWTH) + 2 * self._game.most_actions
-        if status == rules_walk.MORE_NODES:  # the walk stops when the budget is spent, not at the next look at it
+        if status == rules_walk.MORE_NODES:  # the traversal stops when the budget is spent, not at the next look at it
             capacity = min(capacity, self._budget.max_nodes + self._game.most_actions)
         more_bytes = sum(array.strides[0] for array in arrays) * (capacity - len(arrays[0]))
         places = num_places(capacity)
@@ -175,12 +175,12 @@ class _Builder:
             self._grown = self._grown._replace(**{table: self._table_of(status, places)})
 
     def _table_of(self, status: int, places: int) -> np.ndarray:
-        grown = self._grown
+        lazy = self._grown
         if status == rules_walk.MORE_INFOSETS:
-            return table_of_rows(grown.keys, self._count(rules_walk.NUM_INFOSETS), places)
+            return table_of_rows(lazy.keys, self._count(rules_walk.NUM_INFOSETS), places)
         if status == rules_walk.MORE_PAYOFFS:
-            return table_of_rows(grown.payoffs, self._count(rules_walk.NUM_PAYOFFS), places)
-        return rules_walk.table_of_distributions(grown, self._count(rules_walk.NUM_DISTRIBUTIONS), places)
+            return table_of_rows(lazy.payoffs, self._count(rules_walk.NUM_PAYOFFS), places)
+        return rules_walk.table_of_distributions(lazy, self._count(rules_walk.NUM_DISTRIBUTIONS), places)
 
     def _history(self) -> list[int]:
         frames, depth = self._walk.frames, self._count(rules_walk.DEPTH)
@@ -196,31 +196,31 @@ class _Builder:
     def _finished(self) -> RulesTree:
         # What is not needed any more goes first: at this point memory is at its peak.
         none = np.zeros(0, np.int32)
-        self._grown = grown = self._grown._replace(infoset_table=none, payoff_table=none, distribution_table=none)
+        self._grown = lazy = self._grown._replace(infoset_table=none, payoff_table=none, distribution_table=none)
         num_players = self._game.sizes.num_players
         num_infosets, num_slots = self._count(rules_walk.NUM_INFOSETS), self._count(rules_walk.NUM_SLOTS)
-        grown.nodes.resize(self._count(rules_walk.NUM_NODES), refcheck=False)
-        found = grown.infosets
+        lazy.nodes.resize(self._count(rules_walk.NUM_NODES), refcheck=False)
+        found = lazy.infosets
         found.resize(num_infosets, refcheck=False)
         found["player"] &= (1 << rules_walk.PLAYER_BITS) - 1
         # The order of first visit is kept within a player.
         order = np.concatenate([np.flatnonzero(found["player"] == p).astype(np.int32) for p in range(num_players)])
-        keys = grown.keys[order]
+        keys = lazy.keys[order]
         infosets = found[order]
         del found, order
-        self._grown = grown = grown._replace(keys=none, infosets=none)
+        self._grown = lazy = lazy._replace(keys=none, infosets=none)
         old_first_slot = infosets["first_slot"].copy()
         np.cumsum(infosets["num_actions"], out=infosets["first_slot"])
         infosets["first_slot"] -= infosets["num_actions"]
         slot_map = np.empty(num_slots, np.int32)
         slot_action = np.empty(num_slots, np.int64)
-        rules_walk.move_slots(old_first_slot, infosets, grown.slot_action, slot_map, slot_action)
-        self._grown = grown = grown._replace(slot_action=none)
-        rules_walk.renumber(grown.nodes, infosets, slot_map)
+        rules_walk.move_slots(old_first_slot, infosets, lazy.slot_action, slot_map, slot_action)
+        self._grown = lazy = lazy._replace(slot_action=none)
+        rules_walk.renumber(lazy.nodes, infosets, slot_map)
         infoset_range = np.searchsorted(infosets["player"], np.arange(num_players + 1)).astype(np.int64)
         arrays = TreeArrays(
-            nodes=grown.nodes,
-            payoffs=grown.payoffs[: self._count(rules_walk.NUM_PAYOFFS)].copy().view(np.float64),
+            nodes=lazy.nodes,
+            payoffs=lazy.payoffs[: self._count(rules_walk.NUM_PAYOFFS)].copy().view(np.float64),
             chance=self._chance(),
             infosets=infosets,
             infoset_range=infoset_range,
@@ -230,14 +230,14 @@ class _Builder:
             leaf_row=np.zeros(0, np.int32),
             leaf_others=np.zeros(0, np.int32),
             leaf_value=np.zeros(0),
-            growth=np.zeros(NUM_GROWTH, np.int64),
+            expansion=np.zeros(NUM_EXPANSION, np.int64),
         )
         shape = Shape(
             max_depth=self._count(rules_walk.MAX_DEPTH),
             max_stack=self._count(rules_walk.MAX_STACK),
             perfect_recall=not self._count(rules_walk.IMPERFECT),
         )
-        outcome_action = grown.outcome_action[: self._count(rules_walk.NUM_OUTCOMES)].copy()
+        outcome_action = lazy.outcome_action[: self._count(rules_walk.NUM_OUTCOMES)].copy()
         info_states = InfoStates(self._game, keys, infosets["player"])
         return RulesTree(arrays, slot_action, outcome_action, shape, info_states)
 
@@ -253,7 +253,7 @@ def _empty_table(capacity: int) -> np.ndarray:
     return np.full(num_places(capacity), EMPTY, np.int32)
 
 
-# Which arrays grow, and the hash table of what they hold.
+# Which arrays expand, and the hash table of what they hold.
 _GROWS: dict[int, tuple[tuple[str, ...], str | None]] = {
     rules_walk.MORE_NODES: (("nodes",), None),
     rules_walk.MORE_INFOSETS: (("infosets", "keys"), "infoset_table"),

@@ -60,8 +60,8 @@ class ShortCut:
         is_compiled = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
         return is_native and is_compiled and len(addresses([None] * NUM_CALLABLES)) > 0
 
-    def forget_states(self, max_node: int) -> None:
-        """Forgets the states of all nodes from a number on. Not while a walk is under way."""
+    def evict_states(self, max_node: int) -> None:
+        """Forgets the states of all nodes from a number on. Not while a traversal is under way."""
         old = (self._kept_states != 0) & (self._kept_nodes > max_node)
         states = self._kept_states[old].tolist()
         self._kept_states[old] = 0
@@ -77,4 +77,4 @@ class ShortCut:
 
     def __del__(self) -> None:
         if hasattr(self, "array"):
-            self.forget_states(-1)
+            self.evict_states(-1)

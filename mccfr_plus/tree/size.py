@@ -47,12 +47,12 @@ class SizeEstimate:
         mean_length: Mean length of a random play, in actions of players and chance.
         longest_seen: Longest history seen.
         perfect_recall: False if an infoset was met after two different own pasts; True: none was met.
-        external: Histories visited by one walk of external sampling for each player, under the uniform strategy.
-        chance_sampled: Histories visited by one walk of chance sampling.
-        played: Histories on one random play, the root included: a walk of outcome sampling.
+        external: Histories visited by one traversal of external sampling for each player, under the uniform strategy.
+        chance_sampled: Histories visited by one traversal of chance sampling.
+        played: Histories on one random play, the root included: a traversal of outcome sampling.
         slots_per_infoset: Mean number of actions of the infosets seen.
         text_length: Mean length of their texts, in characters.
-        nodes_per_second: Histories that a walk through pyspiel visits per CPU second, as measured.
+        nodes_per_second: Histories that a traversal through pyspiel visits per CPU second, as measured.
         has_compiled_rules: Whether compiling does without pyspiel.
         num_runs: Independent beams behind the intervals.
         width: Histories per level in each of them.
@@ -97,7 +97,7 @@ class SizeEstimate:
         return self._bytes(0, per_infoset)
 
     def grown_bytes(self) -> Interval:
-        """Returns the memory of a tree grown on demand once everything was visited, with its solver's, in bytes."""
+        """Returns the memory of a tree lazy on demand once everything was visited, with its solver's, in bytes."""
         per_infoset = costs.GROWN_BYTES_PER_INFOSET + self.slots_per_infoset * costs.GROWN_BYTES_PER_SLOT
         return self._bytes(costs.GROWN_BYTES_PER_CHILD, per_infoset)
 

@@ -24,12 +24,12 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.games import PyspielGame
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.stratified_beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, run_beam
-from mccfr_plus.tree.pilot_estimate import Foresight
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.interval import Interval, exactly, interval_of
 from mccfr_plus.tree.infoset_counts import Sightings
+from mccfr_plus.tree.interval import Interval, exactly, interval_of
+from mccfr_plus.tree.pilot_estimate import Foresight
 from mccfr_plus.tree.size import InfosetBounds, SizeEstimate, log10_of
+from mccfr_plus.tree.stratified_beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, run_beam
 
 _LOG10 = math.log(10.0)
 _FIRST_WIDTH = 4

@@ -8,10 +8,10 @@
 3. So the sum over the kept histories of (factor x f) has the expectation "sum of f over the level" for any f, whatever
    the weights; where a level is no wider than the beam, it is exact.
 
-With width 1 this is Knuth's estimate, whose variance grows exponentially with the depth; a beam averages in each level.
+With width 1 this is Knuth's estimate, whose variance is_lazy exponentially with the depth; a beam averages in each level.
 
 One beam serves several sums at once, the *measures*: f is the probability of the history when some kinds of nodes are
-sampled and the others all visited: all histories (nothing sampled), those of a walk of chance sampling, of outcome
+sampled and the others all visited: all histories (nothing sampled), those of a traversal of chance sampling, of outcome
 sampling, of external sampling for each player. A candidate's weight is its mean share of these sums times what the
 `Foresight` of earlier runs expects below it. Everything is kept as logarithms: the numbers of chess do not fit a float.
 
@@ -31,8 +31,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.pilot_estimate import Foresight, Level, log_sum
 from mccfr_plus.tree.infoset_counts import Sightings
+from mccfr_plus.tree.pilot_estimate import Foresight, Level, log_sum
 
 # Measures; those of external sampling, one per player, come behind.
 ALL, CHANCE_SAMPLED, PLAYED, EXTERNAL = 0, 1, 2, 3
@@ -207,7 +207,7 @@ class _Look(NamedTuple):
 
 
 def _look(state: pyspiel.State) -> _Look:
-    """Returns what a node is and what may follow; nothing where the game contradicts itself, as a walk will find."""
+    """Returns what a node is and what may follow; nothing where the game contradicts itself, as a traversal will find."""
     kind = state.current_player()
     if kind >= 0:
         actions = state.legal_actions()

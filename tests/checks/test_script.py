@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from mccfr_plus.kernels import random_numbers as random
 from mccfr_plus.checks.games import SPANS, THREE, random_strategy, tree_of_text
 from mccfr_plus.checks.relabel import relabelled
 from mccfr_plus.checks.script import Script, all_outcomes, outcome_chances, picking_chances, plain, scripted_draws
 from mccfr_plus.checks.statistics import t_limit, z_limit
 from mccfr_plus.estimators import draws
 from mccfr_plus.evaluation.exact import evaluate_strategy
+from mccfr_plus.kernels import random_numbers as random
 from mccfr_plus.tree.layout import alias_table
 
 GRID = 200  # of each of the two numbers that a draw may need

@@ -26,8 +26,8 @@ def average_with(fault):
     """Returns the kernel of an exact average with one fault; 0: none."""
 
     @numba.njit(error_model="numpy")
-    def add(tree, strategy, average, workspace, player, weight):
-        refresh_reach(tree, strategy, workspace, player)
+    def add(tree, strategy, average, scratch, player, weight):
+        refresh_reach(tree, strategy, scratch, player)
         first, last = tree.slot_range[player], tree.slot_range[player + 1]
         if fault == 2:
             weight = 1.0
@@ -42,7 +42,7 @@ def average_with(fault):
         if fault == 7:
             strategy[first] += 1e-3
         for slot in range(first, last):
-            average[slot] += weight * (strategy[slot] if fault == 1 else workspace.reach[slot])
+            average[slot] += weight * (strategy[slot] if fault == 1 else scratch.reach[slot])
 
     return add
 

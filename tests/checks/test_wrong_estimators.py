@@ -9,8 +9,8 @@ import pytest
 from mccfr_plus import CheckError, ConfigError, Estimator, check_estimator
 from mccfr_plus.estimators.draws import draw_action, draw_outcome, draw_uniform
 from mccfr_plus.kernels.random_numbers import next_double
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.kernels.scratch import ITERATION, STAMP, at, enter, touch
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 
 FAULTS = {
     # fault: what the message must say
@@ -28,7 +28,7 @@ FAULTS = {
     "wrong count": "wrong num_actions",
     "writes to the opponent's slots": "writes outside of its slots",
     "writes to the strategy": "wrote to `strategy`",
-    "counts iterations": "writes to `workspace.counts.ITERATION.`",
+    "counts iterations": "writes to `scratch.counts.ITERATION.`",
     "NaN": "writes NaN or infinity",
     "divides by the strategy": "writes NaN or infinity|runs into ZeroDivisionError",
     "wrong index": "runs into IndexError",
@@ -40,24 +40,24 @@ def walk_with(fault):
     """Returns the kernel of outcome sampling with uniform own actions, with one fault; 0: none."""
 
     @numba.njit(error_model="numpy")
-    def walk(parameters, guide, tree, strategy, workspace, player):
-        rng, gradient = workspace.rng, workspace.gradient
+    def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
+        rng, gradient = scratch.rng, scratch.gradient
         slot, weight = tree.slot_range[-1] + player, 1.0
         record = tree.nodes[0]
         while record["kind"] != TERMINAL:
             kind, count, first = record["kind"], record["num_children"], record["payload"]
             if kind == player:
                 if fault == 8:
-                    enter(tree, workspace, player, first, count, slot, workspace.counts[STAMP])
+                    enter(tree, scratch, player, first, count, slot, scratch.counts[STAMP])
                 elif fault == 11:
-                    touch(tree, workspace, player, first, count, tree.slot_range[-1] + player)
+                    touch(tree, scratch, player, first, count, tree.slot_range[-1] + player)
                 elif fault == 12:
-                    touch(tree, workspace, player, first, count + 1, slot)
+                    touch(tree, scratch, player, first, count + 1, slot)
                 elif fault != 6 and fault != 7:
-                    touch(tree, workspace, player, first, count, slot)
+                    touch(tree, scratch, player, first, count, slot)
                 if fault == 9:
-                    workspace.mark[at(first)] = 0
-                    touch(tree, workspace, player, first, count, slot)
+                    scratch.mark[at(first)] = 0
+                    touch(tree, scratch, player, first, count, slot)
                 if fault == 3:
                     index = draw_action(strategy, first, count, rng)
                 elif fault == 4:
@@ -73,7 +73,7 @@ def walk_with(fault):
                 index = draw_uniform(count, rng) if fault == 2 else draw_outcome(tree.chance, first, count, rng)
             else:
                 if fault == 10:
-                    touch(tree, workspace, player, first, count, slot)
+                    touch(tree, scratch, player, first, count, slot)
                 if fault == 13:
                     gradient[first] = 1.0
                 if fault == 14:
@@ -87,19 +87,19 @@ def walk_with(fault):
                 while tree.infosets[infoset]["first_slot"] + tree.infosets[infoset]["num_actions"] <= above:
                     infoset += 1
                 found = tree.infosets[infoset]
-                touch(tree, workspace, player, found["first_slot"], found["num_actions"], found["parent_slot"])
+                touch(tree, scratch, player, found["first_slot"], found["num_actions"], found["parent_slot"])
                 above = found["parent_slot"]
         owner = len(tree.slot_range) - 2 - player if fault == 5 else player
         payoff = tree.payoffs[record["payload"], owner]
         if fault == 15:
-            workspace.counts[ITERATION] += 1
+            scratch.counts[ITERATION] += 1
         if fault == 16:
             payoff = np.nan
         if fault == 18:
             slot = len(gradient)
         gradient[slot] += weight * payoff
 
-    return walk
+    return traversal
 
 
 @dataclass(frozen=True)
@@ -139,31 +139,31 @@ def direct_with(power):
     """Returns a kernel that draws by itself; with a power other than 1 it favours the first actions."""
 
     @numba.njit(error_model="numpy")
-    def walk(parameters, guide, tree, strategy, workspace, player):
+    def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
         slot, weight = tree.slot_range[-1] + player, 1.0
         record = tree.nodes[0]
         while record["kind"] != TERMINAL:
             kind, count, first = record["kind"], record["num_children"], record["payload"]
             if kind == player:
-                touch(tree, workspace, player, first, count, slot)
-                index = int(next_double(workspace.rng) ** power * count)
+                touch(tree, scratch, player, first, count, slot)
+                index = int(next_double(scratch.rng) ** power * count)
                 slot = first + index
                 weight *= count
             elif kind == CHANCE:
-                index = draw_outcome(tree.chance, first, count, workspace.rng)
+                index = draw_outcome(tree.chance, first, count, scratch.rng)
             else:
-                index = draw_action(strategy, first, count, workspace.rng)
+                index = draw_action(strategy, first, count, scratch.rng)
             record = tree.nodes[record["first_child"] + index]
-        workspace.gradient[slot] += weight * tree.payoffs[record["payload"], player]
+        scratch.gradient[slot] += weight * tree.payoffs[record["payload"], player]
 
-    return walk
+    return traversal
 
 
 @numba.njit
-def restless_walk(parameters, guide, tree, strategy, workspace, player):
+def restless_walk(parameters, sampling_weights, tree, strategy, scratch, player):
     first = tree.infosets[tree.infoset_range[player]]
-    touch(tree, workspace, player, first["first_slot"], first["num_actions"], first["parent_slot"])
-    workspace.gradient[first["first_slot"]] += np.random.random()  # noqa: NPY002 - on purpose
+    touch(tree, scratch, player, first["first_slot"], first["num_actions"], first["parent_slot"])
+    scratch.gradient[first["first_slot"]] += np.random.random()  # noqa: NPY002 - on purpose
 
 
 class DrawsDirectly(Estimator):

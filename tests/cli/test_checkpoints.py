@@ -11,10 +11,10 @@ import time
 import pytest
 
 import mccfr_plus
-from mccfr_plus.solver.saved_state import read_header
 from mccfr_plus.checkpoints.lock import Claim
 from mccfr_plus.cli import checkpoint_flags
 from mccfr_plus.cli.flag_kinds import Duration
+from mccfr_plus.solver.saved_state import read_header
 
 RUN = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7")
 
@@ -38,7 +38,7 @@ def wait_until(condition, process):
 
 def test_kills_at_random_moments_change_no_bit(start, path, tmp_path):
     """Killed and resumed four times; then resumed to a total that no round could reach."""
-    rng, flags = random.Random(1), (*RUN, f"--checkpoint={path}", "--every=0.05s")
+    rng, flags = random.Random(1), (*RUN, f"--checkpoint={path}", "--checkpoint_interval=0.05s")
     reached = [0]
     for _ in range(4):
         process = start(*flags, "--iterations=1e9", *(["--resume"] if path.exists() else []))
@@ -64,7 +64,7 @@ def test_kills_at_random_moments_change_no_bit(start, path, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_writes_a_last_checkpoint(start, path, number):
-    process = start(*RUN, f"--checkpoint={path}", "--every=0.1s", "--seconds=600", "--json")
+    process = start(*RUN, f"--checkpoint={path}", "--checkpoint_interval=0.1s", "--seconds=600", "--json")
     wait_until(path.exists, process)
     process.send_signal(number)
     out, err = process.communicate(timeout=120)
@@ -98,7 +98,7 @@ def test_limits_are_totals(command, path):
     before = path.read_bytes()
     done = command(*RUN, *flags, "--iterations=120", "--resume").json  # nothing is left to do
     assert (done["iterations"], done["nash_conv"]) == (150, again["nash_conv"])
-    assert command(*RUN, *flags, "--until=100", "--resume").json["iterations"] == 150
+    assert command(*RUN, *flags, "--target_exploitability=100", "--resume").json["iterations"] == 150
     assert path.read_bytes() == before
 
 
@@ -161,11 +161,11 @@ def test_nothing_is_overwritten(command, path, tmp_path):
     ("flags", "parts"),
     [
         (["--resume"], ["--resume is about a checkpoint", "--checkpoint=FILE"]),
-        (["--every=5m"], ["--every is about a checkpoint"]),
+        (["--checkpoint_interval=5m"], ["--checkpoint_interval is about a checkpoint"]),
         (["--checkpoint=nothing", "--resume"], ["there is no checkpoint nothing to resume"]),
         (["--checkpoint=no/such/folder"], ["there is no directory no/such"]),
         (["--checkpoint=."], ["is a directory"]),
-        (["--checkpoint=run", "--every=soon"], ["--every", "such as 90, 90s, 5m or 2h"]),
+        (["--checkpoint=run", "--checkpoint_interval=soon"], ["--checkpoint_interval", "such as 90, 90s, 5m or 2h"]),
         (["--checkpoint="], ["--checkpoint", "must not be empty"]),
     ],
     ids=" ".join,
@@ -211,5 +211,5 @@ def test_what_is_no_time(text):
 
 
 def test_the_default_is_the_librarys():
-    every = inspect.signature(mccfr_plus.Solver.run).parameters["checkpoint_every"]
+    every = inspect.signature(mccfr_plus.Solver.run).parameters["checkpoint_interval"]
     assert every.default == checkpoint_flags.DEFAULT_EVERY

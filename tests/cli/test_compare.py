@@ -8,7 +8,7 @@ import pytest
 
 from mccfr_plus.experiments.record import read_record
 
-SHORT = ["--seeds=2", "--nodes=3e4", "--points=6", "--processes=1"]  # each process takes seconds to start
+SHORT = ["--seeds=2", "--nodes=3e4", "--num_evaluations=6", "--processes=1"]  # each process takes seconds to start
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)"]
 
@@ -63,7 +63,7 @@ def test_pictures(command, tmp_path):
 
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
 def test_a_comparison_that_is_ended_goes_on(command, start, tmp_path, signal_number):
-    arguments = ["compare", "leduc_poker", "--algorithms=external,outcome", "--seeds=1", "--points=30"]
+    arguments = ["compare", "leduc_poker", "--algorithms=external,outcome", "--seeds=1", "--num_evaluations=30"]
     arguments += ["--nodes=3e7", "--quiet", "--processes=1"]
     whole, path = tmp_path / "whole", tmp_path / "out"
     process = start(*arguments, f"--out={path}")

@@ -3,11 +3,9 @@
 import pytest
 
 from mccfr_plus.cli.main import INTERRUPTED
+from mccfr_plus.experiments.papers import PAPERS, figure
+from mccfr_plus.experiments.papers.lanctot2009 import figure1, table1
 from mccfr_plus.experiments.workers import DONE
-from mccfr_plus.experiments.papers import PAPERS
-from mccfr_plus.experiments.papers import figure
-from mccfr_plus.experiments.papers.lanctot2009 import figure1
-from mccfr_plus.experiments.papers.lanctot2009 import table1
 
 
 def test_table_1(command, tmp_path, monkeypatch):

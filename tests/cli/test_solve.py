@@ -50,7 +50,7 @@ def test_writes_the_average_policy(command, tmp_path):
 
 
 def test_runs_until_an_exploitability(command):
-    result = command("solve", "leduc_poker", "--until=0.05", "--json").json
+    result = command("solve", "leduc_poker", "--target_exploitability=0.05", "--json").json
     assert 0 < result["exploitability"] <= 0.05
 
 
@@ -148,7 +148,7 @@ def test_says_where_there_is_no_bound(command):
         (["leduc_poker", "--tree=compiled", "--max_bytes=100"], ["100 bytes"]),
         (["goofspiel", "--tree=compiled"], ["nodes"]),  # simultaneous: the note on that must not come on top
         (["liars_dice_ir", "--estimator=full"], ["imperfect recall", "outcome"]),
-        (["liars_dice_ir", "--until=0.1"], ["imperfect recall"]),
+        (["liars_dice_ir", "--target_exploitability=0.1"], ["imperfect recall"]),
         (["kuhn_poker", "--estimator=extrenal"], ["Did you mean 'external'"]),
         (["kuhn_poker", "--estimator=outcome(epsilon=7)"], ["epsilon=7"]),
         (["kuhn_poker", "--minimizer=cfr"], ["minimizer='cfr'"]),
@@ -159,7 +159,7 @@ def test_says_where_there_is_no_bound(command):
         (["kuhn_poker", "--iterations=-3"], ["--iterations=-3"]),
         (["kuhn_poker", "--iterations"], ["Missing value", "--iterations"]),
         (["kuhn_poker", "--seconds=nan"], ["--seconds=nan", "positive"]),
-        (["kuhn_poker", "--until=0"], ["--until=0", "positive"]),
+        (["kuhn_poker", "--target_exploitability=0"], ["--target_exploitability=0", "positive"]),
         (["kuhn_poker", "--seed=-1"], ["--seed=-1"]),
         (["kuhn_poker", "--confidence=1"], ["--confidence=1", "below 1"]),
         (["kuhn_poker", "--confidence=high"], ["--confidence=high", "above 0"]),

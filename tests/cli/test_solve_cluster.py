@@ -11,8 +11,8 @@ RUN = ("solve", "kuhn_poker", "--iterations=20", "--seed=3", "--quiet", "--json"
 
 
 def test_is_the_solver_of_the_library(command):
-    found = command(*RUN, "--cluster=local", "--chunks=4", "--batch=200").json
-    with DistributedSolver("kuhn_poker", chunks=4, walks=50, seed=3, cluster="local") as solver:
+    found = command(*RUN, "--cluster=local", "--num_batches=4", "--batch=200").json
+    with DistributedSolver("kuhn_poker", chunks=4, traversals=50, seed=3, cluster="local") as solver:
         assert found["exploitability"] == solver.run(20).exploitability()
     assert [found[name] for name in ("estimator", "batch", "chunks", "workers", "owners", "cluster")] == [
         "external", 200, 4, 2, 0, "local",
@@ -40,7 +40,7 @@ def test_it_goes_on_from_its_checkpoint(command, tmp_path):
     assert resumed["exploitability"] == whole["exploitability"]
     assert (resumed["iterations"], resumed["chunks"], resumed["batch"]) == (20, 8, 80)
     command("solve", "kuhn_poker", "--resume", file).assert_one_line_error("a run with --cluster: give --cluster=ray")
-    command("solve", "kuhn_poker", "--resume", file, "--cluster=local", "--chunks=4").assert_one_line_error(
+    command("solve", "kuhn_poker", "--resume", file, "--cluster=local", "--num_batches=4").assert_one_line_error(
         "chunks=8, and the command line says chunks=4"
     )
 
@@ -53,14 +53,17 @@ def test_it_goes_on_from_its_checkpoint(command, tmp_path):
         (["--cluster=ray://127.0.0.1:9"], "no cluster at ray://127.0.0.1:9: Connection refused"),
         (["--cluster=127.0.0.1:9"], "no cluster at 127.0.0.1:9: Connection refused"),
         (["--cluster=local", "--threads=2"], "--threads with --cluster=local: leave it out"),
-        (["--cluster=local", "--tree=grown"], "--tree with --cluster=local: leave it out"),
-        (["--cluster=local", "--batch=7"], "--batch=7 in --chunks=8: chunks have the same number of walks"),
+        (["--cluster=local", "--tree=lazy"], "--tree with --cluster=local: leave it out"),
+        (["--cluster=local", "--batch=7"], "--batch=7 in --num_batches=8: chunks have the same number of traversals"),
         (["--cluster=local", "--estimator=full"], "estimator='full'"),
         (["--cluster=local", "--estimator=escher"], "estimator='escher' in a distributed solver"),
         (["--cluster=local", "--owners=2", "--minimizer=ftrl"], "owners=2 with minimizer='ftrl'"),
-        (["--cluster=local", "--algorithm=lockstep_nfsp"], "--cluster with --algorithm=lockstep_nfsp: it asks pyspiel"),
+        (["--cluster=local", "--algorithm=batched_nfsp"], "--cluster with --algorithm=batched_nfsp: it asks pyspiel"),
         (["--cluster=local", "--algorithm=nfsp", "--owners=1"], "networks stay in this process"),
-        (["--chunks=2", "--algorithm=nfsp"], "--chunks is about a cluster: give --cluster=ray, or local, too"),
+        (
+            ["--num_batches=2", "--algorithm=nfsp"],
+            "--num_batches is about a cluster: give --cluster=ray, or local, too",
+        ),
         (["--cluster=local", "--algorithm=deep_cfr", "--set", "traversals=3"], "chunks=8 is more than traversals=3"),
     ],
 )

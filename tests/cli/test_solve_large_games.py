@@ -4,7 +4,7 @@ import pytest
 
 
 def test_players_who_forget_get_an_average_that_can_be_formed(command):
-    outcome = command("solve", "liars_dice_ir", "--tree=grown", "--iterations=50", "--seed=1", "--json")
+    outcome = command("solve", "liars_dice_ir", "--tree=lazy", "--iterations=50", "--seed=1", "--json")
     assert outcome.code == 0, outcome.err
     assert outcome.json["estimator"] == "outcome"
     assert outcome.json["averaging"] == "stochastic"
@@ -13,7 +13,7 @@ def test_players_who_forget_get_an_average_that_can_be_formed(command):
 
 
 def test_what_is_named_is_not_changed(command):
-    outcome = command("solve", "liars_dice", "--tree=grown", "--iterations=5", "--averaging=last", "--seed=1", "--json")
+    outcome = command("solve", "liars_dice", "--tree=lazy", "--iterations=5", "--averaging=last", "--seed=1", "--json")
     assert outcome.json["averaging"] == "last"
 
 
@@ -25,7 +25,7 @@ def test_no_bound_where_none_can_be_had_in_time(command):
 
 
 def test_a_bound_where_one_can(command):
-    arguments = ("--tree=grown", "--iterations=200", "--estimator=external", "--seed=1", "--bound_seconds=1", "--json")
+    arguments = ("--tree=lazy", "--iterations=200", "--estimator=external", "--seed=1", "--bound_seconds=1", "--json")
     bound = command("solve", "kuhn_poker", *arguments).json["exploitability_bound"]
     assert bound["kind"] == "lower bound"
     assert bound["low"] < bound["value"] < bound["high"]

@@ -30,10 +30,10 @@ SETTINGS = {
     "dream": (*_STEPS, "--set", "baseline_training.train_steps=2"),
     "escher": (*_STEPS, "--set", "value_traversals=10", "--set", "value_training.train_steps=2"),
     "nfsp": ("--set", "episodes=300", "--set", "min_samples=20", "--set", "learn_every=32", "--set", "batch_size=32"),
-    "lockstep_deep_cfr": (*_STEPS, "--set", "policy_training.train_steps=2"),
-    "lockstep_dream": (*_STEPS, "--set", "policy_training.train_steps=2"),
-    "lockstep_nfsp": ("--set", "episodes=100", "--set", "min_samples=20", "--set", "learn_every=16"),
-    "lockstep_escher": (*_STEPS, "--set", "value_traversals=5", "--set", "policy_training.train_steps=2"),
+    "batched_deep_cfr": (*_STEPS, "--set", "policy_training.train_steps=2"),
+    "batched_dream": (*_STEPS, "--set", "policy_training.train_steps=2"),
+    "batched_nfsp": ("--set", "episodes=100", "--set", "min_samples=20", "--set", "learn_every=16"),
+    "batched_escher": (*_STEPS, "--set", "value_traversals=5", "--set", "policy_training.train_steps=2"),
 }
 DEEP = ("solve", "kuhn_poker", "--algorithm=deep_cfr", *FAST, *SETTINGS["deep_cfr"], "--seed=1")
 # One layer and one step: what is predicted after the first iteration is huge, and no loss is finite after it.
@@ -117,7 +117,7 @@ def test_prints_what_it_does(command):
 
 
 def test_limits(command, path):
-    assert 0 < command(*DEEP, "--until=0.45", "--seconds=60").json["exploitability"] <= 0.45
+    assert 0 < command(*DEEP, "--target_exploitability=0.45", "--seconds=60").json["exploitability"] <= 0.45
     assert 0.1 <= command(*DEEP, "--seconds=0.1").json["seconds"] < 5
     flags = (*DEEP, f"--checkpoint={path}")
     command(*flags, "--iterations=4")
@@ -154,7 +154,7 @@ def test_the_help_is_complete():
         (["--set", "traversals"], ["--set=traversals", "must be NAME=VALUE"]),
         (["--set", "=3"], ["must be NAME=VALUE"]),
         (["--set", "traversals=3", "--set", "traversals=4"], ["--set traversals=... is given twice"]),
-        (["--tree=grown"], ["--tree=grown is about --algorithm=tabular, and --algorithm=dream does not take it"]),
+        (["--tree=lazy"], ["--tree=lazy is about --algorithm=tabular, and --algorithm=dream does not take it"]),
         (["--threads=2"], ["--threads is about", "--set threads=N"]),
         (["--algorithm=nfps"], ["--algorithm=nfps", "must be one of tabular, deep_cfr"]),
     ],
@@ -177,7 +177,18 @@ def test_flags_about_tables(command):
         outcome = command("solve", "kuhn_poker", *flags, "--set", "traversals=3")
         outcome.assert_one_line_error("--set traversals=... is about networks", "--algorithm=deep_cfr, dream, escher")
     # What no list names must mean something.
-    own = {"algorithm", "set", "iterations", "seconds", "until", "seed", "checkpoint", "every", "resume", "policy_out"}
+    own = {
+        "algorithm",
+        "set",
+        "iterations",
+        "seconds",
+        "target_exploitability",
+        "seed",
+        "checkpoint",
+        "every",
+        "resume",
+        "policy_out",
+    }
     own |= {"tree", "max_nodes", "max_bytes", "json", "quiet", "help", "h"}
     own |= {"cluster", "workers", "chunks"}
     assert set(COMMANDS["solve"]._flags()) == own | set(_OF_TABLES)
@@ -290,7 +301,7 @@ def wait_for(path, process):
 
 
 def test_a_kill_changes_no_bit(start, command, path, tmp_path):
-    process = start(*DEEP, f"--checkpoint={path}", "--every=0.05s", "--iterations=1e9")
+    process = start(*DEEP, f"--checkpoint={path}", "--checkpoint_interval=0.05s", "--iterations=1e9")
     wait_for(path, process)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -341,10 +352,10 @@ def test_the_line_tells_phase_losses_and_what_is_left(command, monkeypatch):
     assert outcome.code == 0
     lines = [line.strip() for line in outcome.err.split("\r") if " it. " in line]
     phases = [line.split("it. ")[1].split("  loss")[0] for line in lines]
-    steps = ["walks 0", "training 0", "walks 1", "training 1"]
+    steps = ["traversals 0", "training 0", "traversals 1", "training 1"]
     assert phases == [text for i in (1, 2, 3) for text in [*(f"{i}: {step}" for step in steps), f"{i} done"]]
     assert "s left" not in lines[0]  # nobody knows yet
-    assert lines[0].endswith("exploitability n/a  it. 1: walks 0  loss n/a n/a")
+    assert lines[0].endswith("exploitability n/a  it. 1: traversals 0  loss n/a n/a")
     number = r"\d[\d.e+-]*"
     expected = rf"{number} s, {number} s left  exploitability {number}  it. 3 done  loss {number} {number}"
     assert re.fullmatch(expected, lines[-1])
@@ -360,7 +371,7 @@ def test_values_are_a_phase(algorithm, command, monkeypatch):
 
 
 def test_what_is_left():
-    solver = SimpleNamespace(tree=SimpleNamespace(grows=False, perfect_recall=True), exploitability=lambda: 0.5)
+    solver = SimpleNamespace(tree=SimpleNamespace(is_lazy=False, perfect_recall=True), exploitability=lambda: 0.5)
 
     def line(seconds, iterations=None, limit=None, done=1):
         watch = NeuralWatch(True, iterations, limit)

@@ -23,7 +23,7 @@ def test_settings_are_tried_for_every_algorithm():
 
 @pytest.mark.parametrize("algorithm", SETTINGS)
 def test_is_the_solver_of_the_library_and_goes_on(algorithm, command, tmp_path):
-    run = (*RUN, f"--algorithm={algorithm}", *SETTINGS[algorithm], "--chunks=3")
+    run = (*RUN, f"--algorithm={algorithm}", *SETTINGS[algorithm], "--num_batches=3")
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     found = command(*run, "--iterations=4", f"--checkpoint={whole}").json
     assert [found[name] for name in ("algorithm", "cluster", "workers", "chunks")] == [algorithm, "local", 2, 3]
@@ -49,6 +49,6 @@ def test_checkpoints_tell_whether_there_was_a_cluster(command, tmp_path):
     command("solve", "kuhn_poker", "--resume", alone, "--cluster=local").assert_one_line_error(
         "a run without --cluster: leave out --cluster"
     )
-    command("solve", "kuhn_poker", "--resume", distributed, "--cluster=local", "--chunks=5").assert_one_line_error(
+    command("solve", "kuhn_poker", "--resume", distributed, "--cluster=local", "--num_batches=5").assert_one_line_error(
         "chunks=8, and the command line says chunks=5"
     )

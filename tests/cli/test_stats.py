@@ -52,9 +52,9 @@ def test_memory_of_a_solver_is_what_one_allocates(command, game):
     solver = mccfr_plus.Solver(game, "external", "rm")
     engine = solver._engine
     own = (engine.strategy, engine.tables, engine.average, engine.baselines, engine.sampling)
-    workspace = engine.workspaces[0]._asdict()
-    del workspace["seen"], workspace["rng"]  # another name of an array, and a word
-    allocated = sum(array.nbytes for array in (*own, *workspace.values()))
+    scratch = engine.scratches[0]._asdict()
+    del scratch["seen"], scratch["rng"]  # another name of an array, and a word
+    allocated = sum(array.nbytes for array in (*own, *scratch.values()))
     assert command("stats", game, "--json").json["solver_bytes"] == allocated
 
 

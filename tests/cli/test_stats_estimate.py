@@ -39,7 +39,7 @@ def test_a_large_game_has_limits(command):
     lines = {line.split("  ")[0]: line.split("  ") for line in outcome.out.splitlines()}
     assert sum("billion" in cell for cell in lines["histories"]) == 3
     assert "Limits with 90% confidence" in outcome.out
-    assert "recommended: grow the tree on demand" in outcome.out
+    assert "recommended: expand the tree on demand" in outcome.out
     found = outcome.json["histories"]
     assert found["low"] < found["log10"] < found["high"]
     assert all(len(line) <= 120 for line in outcome.out.splitlines()[:-1])
@@ -73,7 +73,7 @@ def test_bad_input(command, arguments, text):
 
 
 def sized(estimate, log10, external=2.0):
-    """Returns the estimate with other numbers of histories and of histories on a walk of external sampling."""
+    """Returns the estimate with other numbers of histories and of histories on a traversal of external sampling."""
     return replace(
         estimate,
         histories=Interval(log10, log10, log10),
@@ -87,10 +87,10 @@ def sized(estimate, log10, external=2.0):
     [
         (7.0, 2.0, "compiled", "full"),
         (7.6, 2.0, "compiled", "full"),
-        (7.8, 2.0, "grown", "external"),  # over 50 million
-        (12.0, 4.9, "grown", "external"),
-        (12.0, 5.1, "grown", "outcome"),
-        (900.0, 450.0, "grown", "outcome"),
+        (7.8, 2.0, "lazy", "external"),  # over 50 million
+        (12.0, 4.9, "lazy", "external"),
+        (12.0, 5.1, "lazy", "outcome"),
+        (900.0, 450.0, "lazy", "outcome"),
     ],
 )
 def test_what_is_recommended_for_which_size(kuhn, log10, external, tree, estimator):
@@ -110,7 +110,7 @@ def test_full_traversals_are_recommended_up_to_a_second(kuhn):
 
 def test_memory_decides_too(kuhn):
     assert recommend(sized(kuhn, 7.0), None, 1 << 30).tree == "compiled"
-    assert recommend(sized(kuhn, 7.0), None, 100_000_000).tree == "grown"
+    assert recommend(sized(kuhn, 7.0), None, 100_000_000).tree == "lazy"
 
 
 def test_imperfect_recall_leaves_outcome_sampling(kuhn):

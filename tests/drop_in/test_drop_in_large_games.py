@@ -1,4 +1,4 @@
-"""OpenSpiel's names on a game that does not fit memory: the tree grows, and everything answers as OpenSpiel's does."""
+"""OpenSpiel's names on a game that does not fit memory: the tree is_lazy, and everything answers as OpenSpiel's does."""
 
 import pyspiel
 import pytest
@@ -7,7 +7,7 @@ from mccfr_plus import KeyedPolicy, drop_in
 from mccfr_plus.drop_in import pyspiel as our_pyspiel
 
 GAME = pyspiel.load_game("phantom_ttt")
-DICE = pyspiel.load_game("liars_dice(numdice=2)")  # walks of external sampling are short there
+DICE = pyspiel.load_game("liars_dice(numdice=2)")  # traversals of external sampling are short there
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_python_classes(make, game, iterations):
     solver = make(game, seed=1)
     for _ in range(iterations):
         solver.iteration()
-    assert solver.tree.grows
+    assert solver.tree.is_lazy
     policy = solver.average_policy()
     assert isinstance(policy, KeyedPolicy)
     first = game.new_initial_state()

@@ -8,8 +8,8 @@ from mccfr_plus import ConfigError, Escher, GameError, Solver, check_estimator, 
 from mccfr_plus.checks.exact import exact_gradient, own_reach
 from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import balanced_strategy
-from mccfr_plus.estimators.escher import escher_walk, refresh_values
-from mccfr_plus.kernels.scratch import NO_VISITS, VISITED, begin_gradient, begin_walk, new_workspace
+from mccfr_plus.estimators.escher import escher_traversal, refresh_values
+from mccfr_plus.kernels.scratch import NO_VISITS, VISITED, begin_gradient, begin_traversal, new_scratch
 
 GAMES = ("kuhn_poker", "random:2:2", "random:2:6", "random:2:28", "random:3:2", "random:3:12")
 LEARNED = -1
@@ -28,28 +28,28 @@ def regrets_of(tree, strategy, player, gradient):
 
 
 class Walker:
-    """Walks outside of a solver, compiled or by a script."""
+    """Traversals outside of a solver, compiled or by a script."""
 
     def __init__(self, tree, sampling, script=None, state=1):
         self.tree, self.exploration = tree, np.zeros(0) if sampling == "uniform" else balanced_strategy(tree)
-        self.workspace = new_workspace(
+        self.scratch = new_scratch(
             tree.arrays, tree.shape, np.array([state], np.uint64), max_visits=tree.num_nodes, frames=True
         )
         self.values = np.zeros((tree.num_players, tree.num_nodes))
-        self.walk = escher_walk if script is None else plain(escher_walk, scripted_draws(script))
+        self.traversal = escher_traversal if script is None else plain(escher_traversal, scripted_draws(script))
 
     def gradient(self, strategy, player, refresh=1, rate=1.0, mode=NO_VISITS):
-        workspace, tree = self.workspace, self.tree
-        workspace.gradient[:] = 1e12  # rubbish: whoever adds without `touch` is seen
-        workspace.gradient[tree.num_slots :] = 0.0
-        begin_gradient(tree.arrays, workspace, player)
-        begin_walk(workspace)
-        self.walk(tree.arrays, strategy, self.exploration, self.values, workspace, player, refresh, rate, mode)
-        found = np.zeros(len(workspace.gradient))
+        scratch, tree = self.scratch, self.tree
+        scratch.gradient[:] = 1e12  # rubbish: whoever adds without `touch` is seen
+        scratch.gradient[tree.num_slots :] = 0.0
+        begin_gradient(tree.arrays, scratch, player)
+        begin_traversal(scratch)
+        self.traversal(tree.arrays, strategy, self.exploration, self.values, scratch, player, refresh, rate, mode)
+        found = np.zeros(len(scratch.gradient))
         begin = tree.arrays.infoset_range[player]
-        for touched in workspace.touched[begin : begin + workspace.num_touched[player]]:
+        for touched in scratch.touched[begin : begin + scratch.num_touched[player]]:
             slots = slice(touched["first_slot"], touched["first_slot"] + touched["num_actions"])
-            found[slots] = workspace.gradient[slots]
+            found[slots] = scratch.gradient[slots]
         return found
 
 
@@ -65,9 +65,11 @@ def test_regrets_are_counterfactual_regrets_times_what_never_changes(game, sampl
         strategy = naive.random_strategy(tree, seed, zeros=zeros)
         for player in range(tree.num_players):
             script = Script()
-            walker = Walker(tree, sampling, script)
+            traverser = Walker(tree, sampling, script)
             mean, mass = np.zeros(tree.num_slots), 0.0
-            for probability, gradient in all_outcomes(script, lambda w=walker, s=strategy, p=player: w.gradient(s, p)):
+            for probability, gradient in all_outcomes(
+                script, lambda w=traverser, s=strategy, p=player: w.gradient(s, p)
+            ):
                 mean += probability * regrets_of(tree, strategy, player, gradient)
                 mass += probability
             assert mass == pytest.approx(1.0, abs=1e-12)
@@ -83,11 +85,11 @@ def test_regrets_are_counterfactual_regrets_times_what_never_changes(game, sampl
 @pytest.mark.parametrize("game", [*GAMES, "leduc_poker"])
 def test_no_number_is_larger_than_payoffs(game):
     tree = naive.tree_of(game)
-    walker = Walker(tree, "uniform")
+    traverser = Walker(tree, "uniform")
     for seed in range(20):
         strategy = naive.random_strategy(tree, seed, zeros=0.3)
         for player in range(tree.num_players):
-            regrets = regrets_of(tree, strategy, player, walker.gradient(strategy, player))
+            regrets = regrets_of(tree, strategy, player, traverser.gradient(strategy, player))
             assert np.abs(regrets).max() <= tree.payoff_range[player] + 1e-9
 
 
@@ -103,7 +105,7 @@ def test_values_are_what_histories_are_worth(game):
 
 
 def compare_values(tree, root, table, values, most=300):
-    """Compares values with a walk through the game; only of some of a large tree's histories."""
+    """Compares values with a traversal through the game; only of some of a large tree's histories."""
     stack, count = [(root, 0)], 0
     while stack and count < most:
         node, number = stack.pop()
@@ -117,18 +119,18 @@ def compare_values(tree, root, table, values, most=300):
 def test_learned_values_become_the_histories_values(sampling):
     # With strategies held fixed, where every history can be reached: leaves are exact, then what is above them.
     tree, root = naive.tree_of("kuhn_poker"), naive.root_of("kuhn_poker")
-    walker, strategy = Walker(tree, sampling), naive.random_strategy(tree, 1)
+    traverser, strategy = Walker(tree, sampling), naive.random_strategy(tree, 1)
     uniform = tree.uniform_strategy()
     for player in range(2):
-        refresh_values(tree.arrays, uniform, walker.values[player], player)
+        refresh_values(tree.arrays, uniform, traverser.values[player], player)
         for _ in range(5000):
-            walker.gradient(strategy, player, LEARNED)
-    compare_values(tree, root, naive.to_dict(tree, strategy), walker.values)
+            traverser.gradient(strategy, player, LEARNED)
+    compare_values(tree, root, naive.to_dict(tree, strategy), traverser.values)
     # A part of the way: it comes nearer, and does not arrive.
     slow = Walker(tree, sampling)
     before = slow.values[0, 0]
     slow.gradient(strategy, 0, LEARNED, rate=0.25)
-    refresh_values(tree.arrays, strategy, walker.values[0], 0)
+    refresh_values(tree.arrays, strategy, traverser.values[0], 0)
     assert slow.values[0, 0] == before  # nothing is known of the leaves yet
     refresh_values(tree.arrays, uniform, slow.values[0], 0)
     path = slow.values[0].copy()
@@ -143,14 +145,14 @@ def test_opponents_are_visited_by_their_own_reach_times_what_never_changes():
     factors = []
     for seed in (1, 2):
         strategy, script = naive.random_strategy(tree, seed), Script()
-        walker = Walker(tree, "balanced", script)
+        traverser = Walker(tree, "balanced", script)
         sums = np.zeros(tree.num_slots)
 
-        def walk(walker=walker, strategy=strategy):
-            walker.gradient(strategy, 0, mode=VISITED)
-            return walker.workspace.visits[: walker.workspace.counts[1]].copy()
+        def traversal(traverser=traverser, strategy=strategy):
+            traverser.gradient(strategy, 0, mode=VISITED)
+            return traverser.scratch.visits[: traverser.scratch.counts[1]].copy()
 
-        for probability, visits in all_outcomes(script, walk):
+        for probability, visits in all_outcomes(script, traversal):
             for visit in visits:
                 sums[visit["first_slot"]] += probability * visit["weight"]
         reach = np.append(own_reach(tree, strategy), [1.0, 1.0])
@@ -182,13 +184,13 @@ def test_values_are_computed_anew_every_so_many_iterations():
 
 
 def test_a_batch_is_the_mean_of_its_walks():
-    # Player 0's first update: all walks see the values of uniform play.
+    # Player 0's first update: all traversals see the values of uniform play.
     tree = naive.tree_of("leduc_poker")
-    walker, strategy = Walker(tree, "uniform", state=3), tree.uniform_strategy()
-    singles = [walker.gradient(strategy, 0) for _ in range(7)]
+    traverser, strategy = Walker(tree, "uniform", state=3), tree.uniform_strategy()
+    singles = [traverser.gradient(strategy, 0) for _ in range(7)]
     mean = np.mean([regrets_of(tree, strategy, 0, gradient) for gradient in singles], axis=0)
     solver = Solver(tree, "escher(refresh=1)", "rm", batch=7, alternating=False, seed=1)
-    solver._engine.workspaces[0].rng[0] = 3
+    solver._engine.scratches[0].rng[0] = 3
     solver.run(1)
     own = slice(*tree.arrays.slot_range[:2])
     np.testing.assert_allclose(solver._engine.tables[0][own], mean[own], atol=1e-12)
@@ -222,7 +224,7 @@ def test_refuses_what_does_not_go_together():
     with pytest.raises(GameError, match="imperfect recall"):
         Solver("liars_dice_ir", "escher")
     with pytest.raises(ConfigError, match="escher"):
-        Solver("kuhn_poker", "escher", tree="grown")
+        Solver("kuhn_poker", "escher", tree="lazy")
     with pytest.raises(ConfigError, match="no gradient"):
         check_estimator("escher")
     assert regret_bound(naive.tree_of("kuhn_poker"), 0, 100, "escher", "rm") is None

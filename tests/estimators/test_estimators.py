@@ -56,13 +56,15 @@ def test_kernel_equals_naive_twin_with_the_same_draws(scheme, game):
         sampler.use(naive.random_strategy(tree, seed=repeat, zeros=0.0 if 2 * repeat < repeats else 0.4))
         table = naive.to_dict(tree, sampler.strategy)
         if scheme == "average_strategy":  # as an average has them after some thousand and after many iterations
-            sampler.guide = naive.random_strategy(tree, seed=repeat + 50, zeros=0.3) * 10.0 ** (repeat % 6 + 3)
-        sums = naive.to_dict(tree, sampler.guide) if scheme == "average_strategy" else None
+            sampler.sampling_weights = naive.random_strategy(tree, seed=repeat + 50, zeros=0.3) * 10.0 ** (
+                repeat % 6 + 3
+            )
+        sums = naive.to_dict(tree, sampler.sampling_weights) if scheme == "average_strategy" else None
         for player in range(tree.num_players):
             nodes_before = sampler.nodes_touched
             gradient, _, _ = sampler.sum(player)
             twin = naive.sample_gradient(root, player, table, scheme, draws, sums=sums)
-            assert int(sampler.workspace.rng[0]) == draws.state
+            assert int(sampler.scratch.rng[0]) == draws.state
             assert sampler.nodes_touched - nodes_before == twin.nodes
             np.testing.assert_allclose(
                 gradient, naive.sequences_to_array(tree, twin.gradient, player), rtol=1e-12, atol=1e-12
@@ -120,7 +122,7 @@ def test_mean_of_samples_on_leduc(scheme, zeros):
     exact.use(strategy)
     sampler.use(strategy)
     if scheme == "average_strategy":
-        sampler.guide = naive.random_strategy(tree, seed=4, zeros=0.3) * 1e7
+        sampler.sampling_weights = naive.random_strategy(tree, seed=4, zeros=0.3) * 1e7
     count = {"chance": 30_000, "opponent": 4_000, "external": 100_000, "average_strategy": 100_000}.get(scheme, 300_000)
     enough = 200  # a normal limit says something where there were so many non-zero samples
     for player in range(2):
@@ -159,8 +161,8 @@ def test_same_seed_same_bits_other_seed_other_bits(scheme):
 def test_stamps_start_again_when_they_run_out():
     tree = naive.tree_of("kuhn_poker")
     worn, fresh = Sampler(tree, "external", state=5), Sampler(tree, "external", state=5)
-    worn.workspace.counts[0] = 2**31 - 5
-    worn.workspace.mark["stamp"] = np.arange(tree.num_slots) % 4 + 1  # left by walks of long ago
+    worn.scratch.counts[0] = 2**31 - 5
+    worn.scratch.mark["stamp"] = np.arange(tree.num_slots) % 4 + 1  # left by traversals of long ago
     for _ in range(12):
         for player in range(2):
             np.testing.assert_array_equal(worn.sum(player)[0], fresh.sum(player)[0])

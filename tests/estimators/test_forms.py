@@ -22,9 +22,9 @@ from mccfr_plus import (
     Solver,
     TreePolicy,
     evaluate,
-    parts,
 )
 from mccfr_plus.estimators import balanced_strategy
+from mccfr_plus.solver import registry as parts
 
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:2:5", "random:3:3")
@@ -35,7 +35,7 @@ GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:2:5", "ran
 
 @pytest.mark.parametrize("zeros", [0.0, 0.6])
 @pytest.mark.parametrize("game", [*GAMES, "leduc_poker"])
-@pytest.mark.parametrize("estimator", [Full(walk=True), Full(pruning=True)], ids=repr)
+@pytest.mark.parametrize("estimator", [Full(traversal=True), Full(pruning=True)], ids=repr)
 def test_a_traversal_gives_the_exact_gradient(estimator, game, zeros):
     tree, root = naive.tree_of(game), naive.root_of(game)
     sampler = Sampler(tree, estimator)
@@ -68,7 +68,7 @@ def test_pruning_changes_no_bit(game, alternating, minimizer):
     tree, root = naive.tree_of(game), naive.root_of(game)
     whole, pruned = (
         Solver(tree, estimator, minimizer, alternating=alternating)
-        for estimator in (Full(walk=True), Full(pruning=True))
+        for estimator in (Full(traversal=True), Full(pruning=True))
     )
     for _ in range(40):
         before = pruned.nodes_touched
@@ -88,7 +88,7 @@ def test_pruning_changes_no_bit(game, alternating, minimizer):
 
 def test_pruning_saves_nodes_on_leduc():
     tree = naive.tree_of("leduc_poker")
-    whole, pruned = (Solver(tree, e, "rm").run(100) for e in ("full(walk=True)", "full(pruning=True)"))
+    whole, pruned = (Solver(tree, e, "rm").run(100) for e in ("full(traversal=True)", "full(pruning=True)"))
     np.testing.assert_array_equal(whole.average_strategy(), pruned.average_strategy())
     assert pruned.nodes_touched < 0.8 * whole.nodes_touched
 
@@ -103,7 +103,7 @@ def test_draws_once_per_infoset_and_anew_for_each_walk(scheme):
     game = pyspiel.create_matrix_game("m", "m", list("abcdefgh"), ["x", "y"], payoffs, payoffs)
     solver = Solver(game, "full")
     tree = solver.tree
-    once, anew = Sampler(tree, f"{scheme}(once=True)", state=3), Sampler(tree, scheme, state=3)
+    once, anew = Sampler(tree, f"{scheme}(sample_per_infoset=True)", state=3), Sampler(tree, scheme, state=3)
     seen = {True: set(), False: set()}
     for is_once, sampler in ((True, once), (False, anew)):
         for _ in range(64):
@@ -116,15 +116,15 @@ def test_draws_once_per_infoset_and_anew_for_each_walk(scheme):
 @pytest.mark.parametrize("scheme", ["external", "opponent", "average_strategy"])
 @pytest.mark.parametrize("game", ["leduc_poker", "random:2:0", "random:3:1"])
 def test_one_draw_per_infoset_is_unbiased(game, scheme):
-    assert_unbiased(game, f"{scheme}(once=True)", samples=3000 if scheme == "opponent" else 30_000)
+    assert_unbiased(game, f"{scheme}(sample_per_infoset=True)", samples=3000 if scheme == "opponent" else 30_000)
 
 
-def assert_unbiased(game, estimator, samples=30_000, baseline=None, batch=1, guide=None, fill=None):
+def assert_unbiased(game, estimator, samples=30_000, baseline=None, batch=1, sampling_weights=None, fill=None):
     """z-test of random projections of the gradient: 12 of them per player, Bonferroni at one in a million."""
     tree = naive.tree_of(game)
     exact, sampler = Sampler(tree, "full"), Sampler(tree, estimator, state=17, baseline=baseline, batch=batch)
-    if guide is not None:
-        sampler.guide = guide
+    if sampling_weights is not None:
+        sampler.sampling_weights = sampling_weights
     if fill is not None:
         sampler.baselines[:] = fill(sampler.baselines.shape)
     strategy = naive.random_strategy(tree, seed=8, zeros=0.2)
@@ -147,14 +147,14 @@ def assert_unbiased(game, estimator, samples=30_000, baseline=None, batch=1, gui
 @pytest.mark.parametrize("game", GAMES)
 def test_one_history_for_all_by_its_draws(game):
     tree, root = naive.tree_of(game), naive.root_of(game)
-    estimator = OutcomeSampling(0.4, shared=True)
+    estimator = OutcomeSampling(0.4, update_all_players=True)
     sampler, draws = Sampler(tree, estimator, state=21), naive.SplitMix(21)
     for repeat in range(20):
         sampler.use(naive.random_strategy(tree, seed=repeat, zeros=0.3 * (repeat % 2)))
         strategy = naive.to_dict(tree, sampler.strategy)
         state = draws.state
         for player in range(tree.num_players):
-            sampler.workspace.rng[0] = draws.state = state  # the kernel is run again for every player's sum
+            sampler.scratch.rng[0] = draws.state = state  # the kernel is run again for every player's sum
             gradient = sampler.sum(player)[0]
             node, weight, others, last = root, 1.0, 1.0, None
             while node.player != naive.TERMINAL:
@@ -171,16 +171,16 @@ def test_one_history_for_all_by_its_draws(game):
                 node = node.children[index]
             found = {last: weight * others * node.returns[player]}
             np.testing.assert_allclose(gradient, naive.sequences_to_array(tree, found, player), rtol=1e-12, atol=1e-12)
-        assert int(sampler.workspace.rng[0]) == draws.state
+        assert int(sampler.scratch.rng[0]) == draws.state
 
 
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "random:3:3"])
 def test_one_history_for_all_is_unbiased(game):
-    assert_unbiased(game, OutcomeSampling(0.6, shared=True), samples=200_000)
+    assert_unbiased(game, OutcomeSampling(0.6, update_all_players=True), samples=200_000)
 
 
 def test_one_history_for_all_touches_as_many_nodes_as_it_is_long():
-    solver = Solver(naive.tree_of("leduc_poker"), "outcome(shared=True)", "rm", seed=1)
+    solver = Solver(naive.tree_of("leduc_poker"), "outcome(update_all_players=True)", "rm", seed=1)
     assert not solver.alternating
     solver.run(1000)
     per_player = Solver(solver.tree, "outcome", "rm", seed=1).run(1000)
@@ -192,7 +192,8 @@ def test_stochastic_average_of_one_history_for_all(game):
     # Against the exact average of the same run: the same draws make the same strategies.
     tree = naive.tree_of(game)
     exact, visits = (
-        Solver(tree, "outcome(shared=True)", "rm", method, seed=3).run(300_000) for method in ("exact", "stochastic")
+        Solver(tree, "outcome(update_all_players=True)", "rm", method, seed=3).run(300_000)
+        for method in ("exact", "stochastic")
     )
     np.testing.assert_array_equal(exact.current_strategy(), visits.current_strategy())
     reach = np.ones(tree.num_slots + tree.num_players)
@@ -271,7 +272,7 @@ def test_what_average_strategy_sampling_leaves_out():
     game = pyspiel.create_matrix_game("m", "m", list("abcdefghij"), ["x"], payoffs, payoffs)
     tree = Solver(game, "full").tree
     sampler = Sampler(tree, AverageStrategySampling(epsilon=0.2, tau=1.0, beta=0.0), state=4)
-    sampler.guide[0] = 1e9
+    sampler.sampling_weights[0] = 1e9
     total, _, hits = sampler.sum(0, 20_000)
     assert hits[0] == 20_000
     np.testing.assert_allclose(hits[1:10] / 20_000, 0.2, atol=6 * math.sqrt(0.16 / 20_000))
@@ -289,8 +290,8 @@ def test_everything_is_visited_where_the_denominator_is_zero():
 def test_regret_based_pruning_visits_less_and_is_unbiased(minimizer):
     tree = naive.tree_of("leduc_poker")
     estimator = ExternalSampling(prune_below=-300.0, prune_probability=0.1)
-    guide = np.where(np.random.default_rng(2).random(tree.num_slots) < 0.3, -1000.0, 5.0)
-    assert_unbiased("leduc_poker", estimator, guide=guide)
+    sampling_weights = np.where(np.random.default_rng(2).random(tree.num_slots) < 0.3, -1000.0, 5.0)
+    assert_unbiased("leduc_poker", estimator, sampling_weights=sampling_weights)
     plain = Solver(tree, "external", minimizer, seed=1).run(40_000)
     pruned = Solver(tree, estimator, minimizer, seed=1).run(40_000)
     assert pruned.exploitability() < 2 * plain.exploitability() + 0.05
@@ -316,7 +317,7 @@ def test_a_batch_is_the_mean_of_its_walks(scheme):
         for first, count, parent in zip(
             batch.touched(player)["first_slot"], batch.touched(player)["num_actions"], parents, strict=True
         ):
-            assert parent in known  # parents come first, over all walks together
+            assert parent in known  # parents come first, over all traversals together
             known |= set(range(first, first + count))
 
 
@@ -346,22 +347,29 @@ BASELINES = (Baseline(), Baseline(0.3, "sampled"))
 
 @pytest.mark.parametrize("baseline", BASELINES, ids=repr)
 @pytest.mark.parametrize(
-    "scheme", [*SAMPLED, "external(once=True)", "external(prune_below=-1.0)", "outcome(epsilon=1)"]
+    "scheme", [*SAMPLED, "external(sample_per_infoset=True)", "external(prune_below=-1.0)", "outcome(epsilon=1)"]
 )
 @pytest.mark.parametrize("game", ["leduc_poker", "random:3:3"])
 def test_whatever_the_baselines_are_gradients_are_unbiased(game, scheme, baseline):
     tree, rng = naive.tree_of(game), np.random.default_rng(5)
-    guide = None
+    sampling_weights = None
     if scheme == "average_strategy":
-        guide = rng.random(tree.num_slots) * 1e8
+        sampling_weights = rng.random(tree.num_slots) * 1e8
     elif "prune" in scheme:
-        guide = rng.normal(size=tree.num_slots)
+        sampling_weights = rng.normal(size=tree.num_slots)
     samples = 2000 if scheme == "opponent" else 20_000
-    assert_unbiased(game, scheme, samples, baseline, guide=guide, fill=lambda shape: 5 * rng.normal(size=shape))
+    assert_unbiased(
+        game,
+        scheme,
+        samples,
+        baseline,
+        sampling_weights=sampling_weights,
+        fill=lambda shape: 5 * rng.normal(size=shape),
+    )
 
 
 def test_baselines_of_zero_change_nothing():
-    # Until they are moved: the first walk, which makes the same draws in the same order.
+    # Until they are moved: the first traversal, which makes the same draws in the same order.
     tree = naive.tree_of("leduc_poker")
     for scheme in ("outcome", "balanced"):
         for state in range(20):
@@ -370,7 +378,7 @@ def test_baselines_of_zero_change_nothing():
                 sampler = Sampler(tree, scheme, state=state, baseline=baseline)
                 sampler.use(naive.random_strategy(tree, seed=3))
                 gradient = sampler.sum(0)[0].tolist()
-                found.append((gradient, sampler.nodes_touched, int(sampler.workspace.rng[0])))
+                found.append((gradient, sampler.nodes_touched, int(sampler.scratch.rng[0])))
             assert found[0] == found[1]
 
 
@@ -418,9 +426,9 @@ def test_baselines_run_with_three_players_and_batches():
     [
         ({"estimator": "full", "batch": 2}, "samples nothing"),
         ({"estimator": "full", "baseline": True}, "samples nothing"),
-        ({"estimator": "outcome(shared=True)", "baseline": True}, "shared=True"),
-        ({"estimator": "outcome(shared=True)", "alternating": True}, "updated together"),
-        ({"estimator": "outcome(shared=True)", "averaging": "sampled"}, "exploring"),
+        ({"estimator": "outcome(update_all_players=True)", "baseline": True}, "update_all_players=True"),
+        ({"estimator": "outcome(update_all_players=True)", "alternating": True}, "updated together"),
+        ({"estimator": "outcome(update_all_players=True)", "averaging": "sampled"}, "exploring"),
         ({"estimator": "external(prune_below=-1.0)", "minimizer": "rm+"}, "keeps none"),
         ({"estimator": "external(prune_below=-1.0)", "minimizer": "ftrl"}, "keeps none"),
         ({"estimator": "average_strategy", "averaging": "last"}, "'last' keeps none"),
@@ -439,8 +447,8 @@ def test_baselines_run_with_three_players_and_batches():
         ({"estimator": "balanced(epsilon=0)"}, "epsilon=0"),
         ({"estimator": "external(prune_below=1.0)"}, "prune_below=1.0"),
         ({"estimator": "external(prune_below=-1.0,prune_probability=0)"}, "prune_probability=0"),
-        ({"estimator": "external(once=1)"}, "True or False"),
-        ({"estimator": "outcome(shared='yes')"}, "True or False"),
+        ({"estimator": "external(sample_per_infoset=1)"}, "True or False"),
+        ({"estimator": "outcome(update_all_players='yes')"}, "True or False"),
         ({"estimator": "full(pruning=1)"}, "True or False"),
     ],
     ids=str,

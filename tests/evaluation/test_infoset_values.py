@@ -11,15 +11,15 @@ GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"]
 
 
 def by_hand(tree, strategy):
-    """Returns {(infoset): (reach, weight, {slot: weighted value})} by a walk over all histories."""
+    """Returns {(infoset): (reach, weight, {slot: weighted value})} by a traversal over all histories."""
     found = {}
 
-    def walk(node, reaches):
+    def traversal(node, reaches):
         if node.player == naive.TERMINAL:
             return np.array(node.returns)
         if node.player == naive.CHANCE:
             return sum(
-                p * walk(child, [r * p for r in reaches])
+                p * traversal(child, [r * p for r in reaches])
                 for p, child in zip(node.probabilities, node.children, strict=True)
             )
         infoset = tree.infoset(node.key[1], node.player)
@@ -27,13 +27,13 @@ def by_hand(tree, strategy):
         probabilities = strategy[slots]
         values = []
         for p, child in zip(probabilities, node.children, strict=True):
-            values.append(walk(child, [r if q == node.player else r * p for q, r in enumerate(reaches)]))
+            values.append(traversal(child, [r if q == node.player else r * p for q, r in enumerate(reaches)]))
         entry = found.setdefault(infoset, [0.0, np.zeros(len(node.children))])
         entry[0] += reaches[node.player]
         entry[1] += [reaches[node.player] * value[node.player] for value in values]
         return sum(p * value for p, value in zip(probabilities, values, strict=True))
 
-    walk(naive.build(tree.game.new_initial_state()), [1.0] * tree.num_players)
+    traversal(naive.build(tree.game.new_initial_state()), [1.0] * tree.num_players)
     return found
 
 

@@ -11,8 +11,8 @@ from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.experiments import page
 from mccfr_plus.experiments.comparison import Comparison, Directory
-from mccfr_plus.experiments.plot import COLOURS
 from mccfr_plus.experiments.evaluation_points import Limit
+from mccfr_plus.experiments.plot import COLOURS
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.experiments.strategy_table import strategy_view

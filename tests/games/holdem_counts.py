@@ -1,12 +1,12 @@
-"""Sizes of two-round no-limit hold'em with buckets, also where its tree is too large: only the betting is walked."""
+"""Sizes of two-round no-limit hold'em with buckets, also where its tree is too large: only the betting is traversed."""
 
 import functools
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL
+from mccfr_plus.kernels.compile import kernel
 
 
 @kernel

@@ -174,20 +174,20 @@ def value(game):
     parents = [{}, {}]  # infoset -> column of the sequence that leads there
     payoff = {}
 
-    def walk(state, reach, at):
+    def traversal(state, reach, at):
         if state.is_terminal():
             payoff[at] = payoff.get(at, 0.0) + reach * state.returns()[0]
         elif state.is_chance_node():
             for outcome, probability in state.chance_outcomes():
-                walk(state.child(outcome), reach * probability, at)
+                traversal(state.child(outcome), reach * probability, at)
         else:
             player, infoset = state.current_player(), state.information_state_string()
             assert parents[player].setdefault(infoset, at[player]) == at[player]  # perfect recall
             for action in state.legal_actions():
                 column = sequences[player].setdefault((infoset, action), len(sequences[player]))
-                walk(state.child(action), reach, (column, at[1]) if player == 0 else (at[0], column))
+                traversal(state.child(action), reach, (column, at[1]) if player == 0 else (at[0], column))
 
-    walk(game.new_initial_state(), 1.0, (0, 0))
+    traversal(game.new_initial_state(), 1.0, (0, 0))
     utility = np.zeros([len(each) for each in sequences])
     utility[tuple(np.transpose(list(payoff)))] = list(payoff.values())
     flow = []

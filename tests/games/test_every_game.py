@@ -12,7 +12,7 @@ from open_spiel.python.observation import make_observation
 import mccfr_plus
 from mccfr_plus.games import GAMES
 
-# Small enough to be walked by OpenSpiel's own Python.
+# Small enough to be traversed by OpenSpiel's own Python.
 SMALL = [
     "one_card_poker(deck_size=4)",
     "bluff(dice1=1,dice2=1,faces=3)",

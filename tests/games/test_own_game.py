@@ -1,4 +1,4 @@
-"""A game of one's own, that of the guide: as a program, as a module, and what is kept of it on disk."""
+"""A game of one's own, that of the sampling_weights: as a program, as a module, and what is kept of it on disk."""
 
 import os
 import re
@@ -22,7 +22,7 @@ print(mccfr_plus.compile_game("cup_game(cups=2)").num_nodes)
 
 @pytest.fixture
 def program(tmp_path):
-    """The guide's file; what Numba keeps of it goes with the test's folder."""
+    """The sampling_weights's file; what Numba keeps of it goes with the test's folder."""
     path = tmp_path / "my_game.py"
     path.write_text(re.search(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.M | re.S).group(1))
     return path

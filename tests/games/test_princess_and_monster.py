@@ -17,7 +17,7 @@ def _play(text, *actions):
 
 
 def _walks(rows, columns, horizon, stay, same_start, first):
-    """Returns how many histories, and the payoffs of all ends of the princess's, by a walk over coordinates."""
+    """Returns how many histories, and the payoffs of all ends of the princess's, by a traversal over coordinates."""
     cells = [(row, column) for row in range(rows) for column in range(columns)]
     steps = [(-1, 0), (0, 1), (1, 0), (0, -1)] + [(0, 0)] * stay
     histories, payoffs = 1, []

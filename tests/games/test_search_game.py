@@ -19,7 +19,7 @@ def _play(text, *actions):
 
 
 def _histories(moves, wait, crossing, text):
-    """Returns the number of histories by a walk over names, and what the attacker gets at the ends."""
+    """Returns the number of histories by a traversal over names, and what the attacker gets at the ends."""
     graph = read_graph(text)
     histories, payoffs = 1, []
     level = [(graph.start, tuple(path[len(path) // 2] for path in graph.patrols))]

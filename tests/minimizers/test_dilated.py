@@ -10,8 +10,8 @@ from naive_sequences import Polytope, SequenceSolver
 from open_spiel.python.algorithms import mmd_dilated
 
 from mccfr_plus import FTRL, OMD, ConfigError, PowerAverage, Solver, bounds
-from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.minimizers.dilated_weights import dilated_weights
 
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:1", "random:3:2")
 FORMS = [
@@ -154,7 +154,7 @@ def test_the_average_is_that_of_sequences(minimizer, scheme):
 @pytest.mark.parametrize("scheme", ["full", "external"])
 @pytest.mark.parametrize("kind", ["ftrl", "omd", "hedge"])
 def test_exploitability_falls_at_the_rate_of_theory_on_leduc(kind, scheme):
-    # With the step size that the bound asks for at each T, eta = c / sqrt(T), regret grows like sqrt(T): 64 times the
+    # With the step size that the bound asks for at each T, eta = c / sqrt(T), regret is_lazy like sqrt(T): 64 times the
     # iterations must bring the exploitability down by a factor of 8. Half of that is demanded; one c serves all T.
     tree = naive.tree_of("leduc_poker")
     seeds = range(5) if scheme == "external" else range(1)  # full traversals draw nothing

@@ -8,10 +8,10 @@ import pyspiel
 import pytest
 
 from mccfr_plus import ConfigError, Discounted, PowerAverage, Solver
-from mccfr_plus.solver import registry as parts
 from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.minimizers.backward_pass import prepare, update_infoset
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.minimizers.backward_pass import prepare, update_infoset
+from mccfr_plus.solver import registry as parts
 
 MINIMIZERS = tuple(naive.RULES)  # FTRL and OMD work on whole sequences: test_dilated
 SCHEMES = naive.UNBIASED  # ESCHER has a twin of its own: test_escher
@@ -33,12 +33,12 @@ class OneInfoset:
         solver = Solver(
             naive.tree_of("kuhn_poker"), "external"
         )  # `prepare` wants a tree; these rules do not look at it
-        self.tree, self.workspace = solver.tree.arrays, solver._engine.workspaces[0]
+        self.tree, self.scratch = solver.tree.arrays, solver._engine.scratches[0]
 
     def update(self, *values):
         self.iteration += 1
         row = np.array([7.0, 7.0, *values, 7.0, 7.0])
-        prepare(self.tree, self.tables, self.workspace, 0, self.iteration, self.parameters)
+        prepare(self.tree, self.tables, self.scratch, 0, self.iteration, self.parameters)
         value = update_infoset(row, self.strategy, self.tables, 2, 5, self.iteration, self.parameters)
         assert self.strategy[[0, 1, 5, 6]].tolist() == [9.0] * 4
         assert not self.tables[:, [0, 1, 5, 6]].any()

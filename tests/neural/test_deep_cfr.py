@@ -114,7 +114,7 @@ def test_converges(memory):
     """Uniform play is exploitable by 0.458 in Kuhn poker; a solver whose networks learn nothing stays above 0.1."""
     config = DeepCFRConfig(traversals=300, hidden_layers=(32, 32), memory=memory, train_steps=40, batch_size=256)
     solver = DeepCFR("kuhn_poker", config, seed=1)
-    solver.run(until=0.03, seconds=30)
+    solver.run(target_exploitability=0.03, seconds=30)
     assert solver.exploitability() <= 0.03
     assert pyspiel.exploitability(solver.tree.game, solver.average_policy()) == pytest.approx(solver.exploitability())
 

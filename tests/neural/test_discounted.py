@@ -87,7 +87,7 @@ def test_converges_and_weighs_by_a_power(minimizer, gamma):
     for infoset in np.flatnonzero((infosets["parent_slot"] >= solver.tree.num_slots) & (infosets["player"] == 0)):
         found = solver.average_strategy()[solver.tree.slots(infoset)]
         np.testing.assert_allclose(found, expected[solver.tree.slots(infoset)] / sum(t**gamma for t in (1, 2, 3)))
-    solver.run(until=0.03, seconds=30)
+    solver.run(target_exploitability=0.03, seconds=30)
     assert solver.exploitability() <= 0.03
 
 

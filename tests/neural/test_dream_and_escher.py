@@ -78,7 +78,7 @@ def without_ties(game):
     ("game", "iterations"), [("kuhn_poker", 12), ("kuhn_poker(players=3)", 12), ("leduc_poker", 3)]
 )
 def test_tabular_limit_of_escher(game, iterations, sampling, weighting, minimizer, gamma):
-    """With exact values and tables it is the tabular one, walk for walk: matching ignores the scale of regrets."""
+    """With exact values and tables it is the tabular one, traversal for traversal: matching ignores the scale of regrets."""
     tree = without_ties(game)
     config = ESCHERConfig(traversals=30, values="exact", sampling=sampling, weighting=weighting, fallback="uniform")
     neural = with_tables(ESCHER)(tree, config, seed=7)
@@ -110,7 +110,7 @@ def test_tabular_limit_of_dream_converges_like_outcome_sampling():
 def test_converges(kind, config):
     """Uniform play is exploitable by 0.458 in Kuhn poker; a solver whose networks learn nothing stays above 0.1."""
     solver = kind("kuhn_poker", config, seed=1)
-    solver.run(until=0.03, seconds=30)
+    solver.run(target_exploitability=0.03, seconds=30)
     assert solver.exploitability() <= 0.03
 
 

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural.features import Features
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Ring
 from mccfr_plus.neural.sampling import Samples
-from mccfr_plus.kernels.random_numbers import new_state
 
 NUM_ACTIONS = 4
 KINDS = ["aggregated", "reservoir", "ring"]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural.episodes import DECISION, TRANSITION
 from mccfr_plus.neural.records import RecordReservoir, RecordRing
-from mccfr_plus.kernels.random_numbers import new_state
 
 Z = 4.753  # of the normal distribution at 1 - 1e-6
 

@@ -87,7 +87,7 @@ def test_what_is_read_within_a_run_is_whole(kind, config, path):
             files.append((iteration_of(path), path.read_bytes()))
 
     solver = kind("kuhn_poker", config, seed=1)
-    solver.run(5, checkpoint=path, checkpoint_every=1e-9, callback=keep)
+    solver.run(5, checkpoint=path, checkpoint_interval=1e-9, callback=keep)
     assert [number for number, _ in files] == sorted(number for number, _ in files)
     assert 1 <= files[0][0] <= files[-1][0] < 5
     for number, content in (files[0], files[-1]):
@@ -102,14 +102,14 @@ def test_it_is_written_as_often_as_asked(path, monkeypatch):
     clock, written = itertools.count(), []
     monkeypatch.setattr(checkpoint_keeper.time, "perf_counter", lambda: float(next(clock)))
     monkeypatch.setattr(checkpoint_file, "write", lambda _, header, __: written.append(header["iterations"]))
-    DeepCFR("kuhn_poker", SMALL, seed=1).run(40, checkpoint=path, checkpoint_every=50.0)
+    DeepCFR("kuhn_poker", SMALL, seed=1).run(40, checkpoint=path, checkpoint_interval=50.0)
     assert 3 <= len(written) < 30
     assert max(np.diff([0, *written])) < 15
     written.clear()
-    DeepCFR("kuhn_poker", SMALL, seed=1).run(40, checkpoint=path, checkpoint_every=1e9)
+    DeepCFR("kuhn_poker", SMALL, seed=1).run(40, checkpoint=path, checkpoint_interval=1e9)
     assert written == [40]  # at the end
-    with pytest.raises(ConfigError, match="checkpoint_every=0"):
-        DeepCFR("kuhn_poker", SMALL, seed=1).run(1, checkpoint=path, checkpoint_every=0)
+    with pytest.raises(ConfigError, match="checkpoint_interval=0"):
+        DeepCFR("kuhn_poker", SMALL, seed=1).run(1, checkpoint=path, checkpoint_interval=0)
 
 
 @every_solver
@@ -202,7 +202,7 @@ def test_a_failing_write_does_not_end_the_run(path, monkeypatch, caplog):
     before = path.read_bytes()
     monkeypatch.setattr(os, "fsync", fail)
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"), pytest.raises(CheckpointError, match="No space left"):
-        solver.run(seconds=0.3, checkpoint=path, checkpoint_every=0.01)
+        solver.run(seconds=0.3, checkpoint=path, checkpoint_interval=0.01)
     assert len(failures) >= 2
     assert "The run goes on; the last good one is of iteration 2." in caplog.text
     assert solver.iterations > 3
@@ -257,10 +257,10 @@ def test_how_it_is_written_and_read_has_what_a_keeper_asks_for():
 @pytest.mark.parametrize(
     ("kind", "config", "expected"),
     [
-        (*SOLVERS[0], ["walks 0", "training 0", "walks 1", "training 1"]),
-        (*SOLVERS[2], ["walks 0", "training 0", "walks 1", "training 1", "values"]),
-        (*SOLVERS[3], ["walks 0", "training 0", "walks 1", "training 1"]),
-        (*SOLVERS[4], ["values 0", "walks 0", "training 0", "values 1", "walks 1", "training 1"]),
+        (*SOLVERS[0], ["traversals 0", "training 0", "traversals 1", "training 1"]),
+        (*SOLVERS[2], ["traversals 0", "training 0", "traversals 1", "training 1", "values"]),
+        (*SOLVERS[3], ["traversals 0", "training 0", "traversals 1", "training 1"]),
+        (*SOLVERS[4], ["values 0", "traversals 0", "training 0", "values 1", "traversals 1", "training 1"]),
     ],
 )
 def test_phases_are_told_in_order(kind, config, expected):
@@ -280,7 +280,9 @@ def test_phases_are_told_in_order(kind, config, expected):
 
 
 def test_watching_changes_no_bit(capsys):
-    watched = DeepCFR("kuhn_poker", SMALL, seed=1).run(3, on_phase=lambda _: None, progress=True, until=1e-9)
+    watched = DeepCFR("kuhn_poker", SMALL, seed=1).run(
+        3, on_phase=lambda _: None, progress=True, target_exploitability=1e-9
+    )
     assert_same(watched, copy_of(DeepCFR("kuhn_poker", SMALL, seed=1).run(3)))
     err = capsys.readouterr().err
     assert "3/3" in err or "2/3" in err

@@ -49,7 +49,7 @@ def test_kuhn_poker_is_learned():
     """Uniform play is exploitable by 0.458; a solver that does not learn one of its networks stays there."""
     config = NFSPConfig(episodes=500, hidden_layers=(32,), learn_every=32, min_samples=100, value_learning_rate=5e-3)
     solver = NFSP("kuhn_poker", config, seed=1)
-    solver.run(until=0.2, seconds=30)
+    solver.run(target_exploitability=0.2, seconds=30)
     assert solver.exploitability() <= 0.2
     assert pyspiel.exploitability(solver.tree.game, solver.average_policy()) == pytest.approx(solver.exploitability())
 

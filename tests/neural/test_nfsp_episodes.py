@@ -7,8 +7,8 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.estimators.draws import draw_action, draw_coin, draw_outcome, draw_uniform
-from mccfr_plus.neural.episodes import TERMINAL_ROW, Episodes, Tables
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.neural.episodes import TERMINAL_ROW, Episodes, Tables
 from mccfr_plus.tree.order import representative_states
 
 FAR = 1 << 60

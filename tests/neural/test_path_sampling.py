@@ -1,4 +1,4 @@
-"""Walks of ESCHER and DREAM: their means over all outcomes, by exact enumeration, and the samples' order."""
+"""Traversals of ESCHER and DREAM: their means over all outcomes, by exact enumeration, and the samples' order."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.evaluation.infoset_values import infoset_values
-from mccfr_plus.neural.path_sampling import PathSampler, record_paths
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.neural.path_sampling import PathSampler, record_paths
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -46,7 +46,7 @@ def means(tree, strategy, exploration, epsilon, values, player, corrected):
     depth, width = tree.shape.max_depth, sampler._path_buffer[1].shape[1]
     rows, regrets, weights = np.zeros(depth + 1, np.int32), np.zeros((depth + 1, width)), np.ones(depth + 1)
 
-    def walk():
+    def traversal():
         done, count = run(
             tree.arrays, strategy, exploration, epsilon, values, sampler._workspace, player, 1, corrected,
             tree.infoset_of_slot, sampler._path, sampler._chances, sampler.visited, rows, regrets, weights,
@@ -58,7 +58,7 @@ def means(tree, strategy, exploration, epsilon, values, player, corrected):
 
     begin = int(tree.arrays.infoset_range[player])
     regret_sums, weight_sums, total, square = np.zeros(tree.num_slots), np.zeros(tree.num_infosets), 0.0, 0.0
-    for probability, samples in all_outcomes(script, walk):
+    for probability, samples in all_outcomes(script, traversal):
         total += probability
         for row, regret, weight in samples:
             slots = tree.slots(begin + row)
@@ -128,23 +128,23 @@ def test_true_values_as_baselines_take_the_variance_away():
 
 def test_compiled_walks_sample_what_enumeration_says():
     tree = mccfr_plus.compile_game("kuhn_poker")
-    strategy, walks = strategy_of(tree, 4), 40_000
+    strategy, traversals = strategy_of(tree, 4), 40_000
     values = np.random.default_rng(1).normal(size=(2, tree.num_nodes))
     sampler = PathSampler(tree, new_state(7), np.zeros(0), 0.5)
     for player in range(2):
-        samples, left = [], walks
-        sampler.forget()
+        samples, left = [], traversals
+        sampler.evict()
         while left:
             done, found = sampler.sample_paths(strategy, values, player, left, corrected=True)
             samples += zip(found.rows.tolist(), found.regrets.copy(), found.weights.tolist(), strict=True)
             left -= done
-        assert sampler.visited[0] == walks
+        assert sampler.visited[0] == traversals
         expected = counterfactual_regrets(tree, strategy)
         begin = int(tree.arrays.infoset_range[player])
         for row in range(int(tree.arrays.infoset_range[player + 1]) - begin):
             found = np.array([weight * regret[:2] for r, regret, weight in samples if r == row])
-            mean = found.sum(0) / walks
-            deviation = np.sqrt(np.square(found).sum(0) / walks - mean**2) / np.sqrt(walks)
+            mean = found.sum(0) / traversals
+            deviation = np.sqrt(np.square(found).sum(0) / traversals - mean**2) / np.sqrt(traversals)
             assert (np.abs(mean - expected[tree.slots(begin + row)]) < 6 * deviation).all(), (player, row)
 
 

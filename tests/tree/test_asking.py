@@ -1,4 +1,4 @@
-"""The short way from a kernel to pyspiel: the same answers as the frontier's, and nothing leaks."""
+"""The short way from a kernel to pyspiel: the same answers as the expander's, and nothing leaks."""
 
 import ctypes
 import gc
@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import pyspiel
 import pytest
-from growing import grown
 from hypothesis import given
 from hypothesis import strategies as st
+from lazy_trees import lazy_solver
 
 from mccfr_plus.tree import asking
 from mccfr_plus.tree import short_cut as short_cut_module
 from mccfr_plus.tree.blake2 import NUM_WORDS, blake2b
-from mccfr_plus.tree.expander import Frontier
+from mccfr_plus.tree.expander import Expander
 from mccfr_plus.tree.short_cut import ShortCut
 
 GAMES = ["leduc_poker", "phantom_ttt", "liars_dice(numdice=2)", "kuhn_poker(players=3)"]
@@ -38,12 +38,12 @@ def test_blake2b_at_the_borders_of_blocks(size):
 
 @pytest.mark.parametrize("game", GAMES)
 def test_both_ways_grow_the_same_tree(game, monkeypatch):
-    short = grown(game, "outcome", seed=1).run(300)
-    frontier = short.tree.frontier
-    assert frontier.short_cut is not None
+    short = lazy_solver(game, "outcome", seed=1).run(300)
+    expander = short.tree.expander
+    assert expander.short_cut is not None
     monkeypatch.setattr(ShortCut, "can_ask", lambda game: False)
-    long = grown(game, "outcome", seed=1).run(300)
-    assert long.tree.frontier.short_cut is None
+    long = lazy_solver(game, "outcome", seed=1).run(300)
+    assert long.tree.expander.short_cut is None
     assert short.tree.num_asked == long.tree.num_asked > 300
     assert short.tree.num_nodes == long.tree.num_nodes
     for name, array in short.tree.state(short.tree.sizes()).items():
@@ -55,12 +55,12 @@ def test_both_ways_grow_the_same_tree(game, monkeypatch):
 @pytest.mark.parametrize("places", [1, 16])
 @pytest.mark.parametrize(("game", "estimator"), [*((game, "outcome") for game in GAMES), ("leduc_poker", "external")])
 def test_states_that_are_not_kept_are_played_again(game, estimator, places, monkeypatch):
-    plain = grown(game, estimator, seed=1).run(30)
+    plain = lazy_solver(game, estimator, seed=1).run(30)
     monkeypatch.setattr(short_cut_module, "_MOST_PLACES", places)
-    look, looks = Frontier._older_state, []
-    monkeypatch.setattr(Frontier, "_older_state", lambda self, node: looks.append(node) or look(self, node))
-    replaying = grown(game, estimator, seed=1)
-    assert replaying.tree.frontier.short_cut.array[asking.NUM_PLACES] == places
+    look, looks = Expander._older_state, []
+    monkeypatch.setattr(Expander, "_older_state", lambda self, node: looks.append(node) or look(self, node))
+    replaying = lazy_solver(game, estimator, seed=1)
+    assert replaying.tree.expander.short_cut.array[asking.NUM_PLACES] == places
     replaying.run(30)
     if game == "phantom_ttt":  # the others' chance nodes are asked for in Python; here, only new payoffs are
         assert len(looks) <= 3
@@ -71,10 +71,10 @@ def test_states_that_are_not_kept_are_played_again(game, estimator, places, monk
 
 def test_the_frontier_is_seldom_asked(monkeypatch):
     """Or the tests above would compare it with itself."""
-    solver = grown("leduc_poker", "outcome", seed=1)
+    solver = lazy_solver("leduc_poker", "outcome", seed=1)
     calls = []
-    look = solver.tree.frontier._older_state
-    monkeypatch.setattr(solver.tree.frontier, "_older_state", lambda node: calls.append(node) or look(node))
+    look = solver.tree.expander._older_state
+    monkeypatch.setattr(solver.tree.expander, "_older_state", lambda node: calls.append(node) or look(node))
     solver.run(2000)
     assert solver.tree.num_asked > 3000
     assert len(calls) < solver.tree.num_asked / 5
@@ -91,22 +91,22 @@ def test_states_go_with_their_tree(game, estimator):
     kind = type(pyspiel.load_game(game).new_initial_state())
     gc.collect()
     before = sys.getrefcount(kind)
-    solver = grown(game, estimator, seed=1).run(20)
+    solver = lazy_solver(game, estimator, seed=1).run(20)
     assert sys.getrefcount(kind) > before + 5
-    solver.tree.forget()
+    solver.tree.evict()
     del solver
     gc.collect()
     assert sys.getrefcount(kind) == before
 
 
 def test_a_state_that_a_broken_off_walk_has_left_is_given_back():
-    """A walk that ends plays its last state on to a leaf; only one that an error has broken off leaves it there."""
-    short_cut = grown("phantom_ttt", "outcome", seed=1).run(5).tree.frontier.short_cut
+    """A traversal that ends plays its last state on to a leaf; only one that an error has broken off leaves it there."""
+    short_cut = lazy_solver("phantom_ttt", "outcome", seed=1).run(5).tree.expander.short_cut
     state = pyspiel.load_game("phantom_ttt").new_initial_state()
     before = sys.getrefcount(state)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(state))
     short_cut.scratch[0, [asking.LAST_NODE, asking.LAST_STATE]] = 1, id(state)
-    short_cut.forget_states(-1)
+    short_cut.evict_states(-1)
     assert sys.getrefcount(state) == before
     assert not short_cut.scratch[0, [asking.LAST_NODE, asking.LAST_STATE]].any()
 
@@ -116,7 +116,7 @@ def test_references_are_given_back():
     function = pyspiel.State.__dict__["child"].__func__
     before = sys.getrefcount(function), sys.getrefcount(3)
     for seed in range(5):
-        solver = grown("leduc_poker", "outcome", seed=seed).run(500)
+        solver = lazy_solver("leduc_poker", "outcome", seed=seed).run(500)
         del solver
     gc.collect()
     after = sys.getrefcount(function), sys.getrefcount(3)

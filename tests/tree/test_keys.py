@@ -6,8 +6,8 @@ import struct
 import naive
 import numpy as np
 import pytest
-from growing import PLENTY, assert_same_bits, grown, pair
-from growing_games import FaultyState
+from lazy_games import FaultyState
+from lazy_trees import PLENTY, assert_same_bits, lazy_solver, pair
 
 from mccfr_plus import ConfigError, GameError
 from mccfr_plus.tree import keys as keys_module
@@ -44,8 +44,8 @@ def test_the_digest_is_blake2b():
 def test_both_words_tell_infosets_apart(digest, bits, keys):
     """Half the key is enough here, whichever half, so that neither is left out."""
     digest(weak(*bits))
-    whole, growing = pair("leduc_poker", "external", keys=keys, seed=3)
-    assert_same_bits(whole.run(100), growing.run(100))
+    whole, lazy = pair("leduc_poker", "external", keys=keys, seed=3)
+    assert_same_bits(whole.run(100), lazy.run(100))
 
 
 @pytest.mark.parametrize("bits", [(0, 0), (2, 2)])
@@ -53,7 +53,7 @@ def test_a_collision_is_found_by_checked_keys_alone(digest, bits):
     """In a game in which all infosets have the same actions."""
     digest(weak(*bits))
     for keys in KINDS:
-        solver = grown("python_faulty(length=4)", "outcome", averaging="stochastic", keys=keys, seed=1)
+        solver = lazy_solver("python_faulty(length=4)", "outcome", averaging="stochastic", keys=keys, seed=1)
         if keys == "checked":
             with pytest.raises(GameError, match=r"same 128-bit key.*keys='text'"):
                 solver.run(1000)
@@ -69,19 +69,19 @@ def test_a_collision_with_another_number_of_actions(digest):
     """The second look compares that too: the texts' 64 bits are the same here."""
     digest(weak(0, 0, 0))
     with pytest.raises(GameError, match="one has two sets of legal actions"):
-        grown("leduc_poker", "external", keys="checked", seed=1).run(100)
+        lazy_solver("leduc_poker", "external", keys="checked", seed=1).run(100)
 
 
 @pytest.mark.parametrize("keys", KINDS)
 def test_players_with_the_same_texts_have_infosets_of_their_own(monkeypatch, keys):
     monkeypatch.setattr(FaultyState, "information_state_string", lambda state, player=None: str(len(state._moves) // 2))
-    solver = grown("python_faulty(length=4)", "outcome", averaging="stochastic", keys=keys, seed=1).run(50)
+    solver = lazy_solver("python_faulty(length=4)", "outcome", averaging="stochastic", keys=keys, seed=1).run(50)
     assert solver.tree.num_infosets == 4
     assert solver.tree.infoset("0", 0) != solver.tree.infoset("0", 1)
 
 
 def test_texts_are_kept_and_restored():
-    solver = grown("leduc_poker", "external", keys="text", seed=1).run(50)
+    solver = lazy_solver("leduc_poker", "external", keys="text", seed=1).run(50)
     tree, whole = solver.tree, naive.tree_of("leduc_poker")
     texts = tree.info_states
     assert len(texts) == len(set(texts)) == tree.num_infosets
@@ -117,8 +117,8 @@ def test_texts_are_counted():
 
 def test_texts_take_room_from_infosets():
     plan = PLENTY._replace(infosets_bytes=100_000)
-    with_hashes = grown("leduc_poker", "external", plan=plan, keys="hash", seed=1).run(1000)
-    with_texts = grown("leduc_poker", "external", plan=plan, keys="text", seed=1).run(1000)
+    with_hashes = lazy_solver("leduc_poker", "external", plan=plan, keys="hash", seed=1).run(1000)
+    with_texts = lazy_solver("leduc_poker", "external", plan=plan, keys="text", seed=1).run(1000)
     assert with_texts.stopped is not None
     assert with_hashes.tree.num_infosets > 1.5 * with_texts.tree.num_infosets > 100
 

@@ -68,14 +68,14 @@ COSTS = {"node_cost": 20, "infoset_cost": 60, "slot_cost": 72}
 def test_all_parts_together_are_the_limit(monkeypatch, room):
     monkeypatch.setattr(memory, "resident_bytes", lambda: 10**8)
     plan = plan_memory(room + 1e8, **COSTS)
-    spent = (plan.max_nodes + plan.max_passing) * 20 + plan.infosets_bytes + plan.state_bytes
+    spent = (plan.max_nodes + plan.max_transient) * 20 + plan.infosets_bytes + plan.state_bytes
     assert room - 1 <= spent <= room
     assert plan.limit == room + 1e8
     assert plan.max_infosets * (60 + 72) <= plan.infosets_bytes
     assert plan.max_slots * 72 <= plan.infosets_bytes
     most = np.iinfo(np.int32).max
-    assert max(plan.max_nodes + plan.max_passing, plan.max_infosets, plan.max_slots) < most
-    assert min(plan.max_nodes, plan.max_passing, plan.max_infosets, plan.max_slots) > 10_000
+    assert max(plan.max_nodes + plan.max_transient, plan.max_infosets, plan.max_slots) < most
+    assert min(plan.max_nodes, plan.max_transient, plan.max_infosets, plan.max_slots) > 10_000
 
 
 def test_what_is_reserved_is_not_divided(monkeypatch):
@@ -92,22 +92,22 @@ def test_without_a_limit_it_is_half_of_what_is_free(monkeypatch):
 @pytest.mark.parametrize("limit", ["1MB", 1])
 def test_limits_below_what_is_taken_already(limit):
     with pytest.raises(ConfigError, match=r"memory=.*take .* MB, and.*give at least [0-9,]+MB"):
-        Solver("kuhn_poker", tree="grown", memory=limit)
+        Solver("kuhn_poker", tree="lazy", memory=limit)
 
 
 def test_the_least_that_the_message_tells_is_enough():
     with pytest.raises(ConfigError) as caught:
-        Solver("kuhn_poker", tree="grown", memory="1MB")
+        Solver("kuhn_poker", tree="lazy", memory="1MB")
     least = str(caught.value).rsplit("at least ", 1)[1].rstrip(".").replace(",", "")
     room = f"{bytes_of(least) + (32 << 20)}"  # what other tests do meanwhile does not count
-    assert Solver("kuhn_poker", tree="grown", memory=room, seed=1).run(10).iterations == 10
+    assert Solver("kuhn_poker", tree="lazy", memory=room, seed=1).run(10).iterations == 10
 
 
 PEAK = """
 import json, resource, sys
 import mccfr_plus
 game, estimator, keys, limit, seconds = sys.argv[1:]
-solver = mccfr_plus.Solver(game, estimator, tree="grown", memory=limit, keys=keys, seed=1)
+solver = mccfr_plus.Solver(game, estimator, tree="lazy", memory=limit, keys=keys, seed=1)
 solver.run(seconds=float(seconds))
 policy = solver.average_policy()
 peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -122,7 +122,7 @@ print(json.dumps([peak, solver.stopped, solver.tree.num_infosets, policy.num_inf
     [("outcome", "hash", "400MB"), ("outcome", "text", "400MB"), ("external", "checked", "500MB")],
 )
 def test_a_run_keeps_within_its_limit(estimator, keys, limit):
-    Solver("kuhn_poker", estimator, tree="grown").run(1)  # so that kernels are loaded there, not compiled
+    Solver("kuhn_poker", estimator, tree="lazy").run(1)  # so that kernels are loaded there, not compiled
     arguments = ("phantom_ttt", estimator, keys, limit, "60")
     result = subprocess.run([sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, env=os.environ)
     assert result.returncode == 0, result.stderr

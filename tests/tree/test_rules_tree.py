@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from tqdm import tqdm
 
 from mccfr_plus import BudgetError, GameError, compile_game
-from mccfr_plus.kernels.compile import rebind
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
-from mccfr_plus.tree import rules_tree
+from mccfr_plus.kernels.compile import rebind
 from mccfr_plus.tree import rules_traversal as rules_walk
+from mccfr_plus.tree import rules_tree
 from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.game_tree import build_tree
 from mccfr_plus.tree.interning import EMPTY, hash_of_row, num_places, place_of_row, table_of_rows
@@ -187,7 +187,7 @@ def random_tree(seed, players=2, depth=8):
     rng = random.Random(seed)
     known = {}
 
-    def grow(remaining, memories):
+    def expand(remaining, memories):
         if remaining == 0 or rng.random() < 0.08:
             return End(tuple(rng.choice([rng.randrange(-9, 9), -0.0, rng.random()]) for _ in range(players)))
         if rng.random() < 0.25:
@@ -196,7 +196,9 @@ def random_tree(seed, players=2, depth=8):
             weights[rng.randrange(count)] += 0.5
             actions = rng.sample(range(4), count)
             probabilities = [weight / math.fsum(weights) for weight in weights]
-            return Chance([(a, p, grow(remaining - 1, memories)) for a, p in zip(actions, probabilities, strict=True)])
+            return Chance(
+                [(a, p, expand(remaining - 1, memories)) for a, p in zip(actions, probabilities, strict=True)]
+            )
         player = rng.randrange(players)
         signal_ = rng.randrange(6)
         key = player, memories[player], signal_
@@ -207,17 +209,17 @@ def random_tree(seed, players=2, depth=8):
         for action in actions:
             after = list(memories)
             after[player] += ((number, action),)
-            children[action] = grow(remaining - 1, tuple(after))
+            children[action] = expand(remaining - 1, tuple(after))
         return Move(player, (number % 11, 0, 0, number // 11, rng.randrange(5)), children)
 
-    return Chance([(2, 0.5, grow(depth, ((),) * players)), (0, 0.5, grow(depth, ((),) * players))])
+    return Chance([(2, 0.5, expand(depth, ((),) * players)), (0, 0.5, expand(depth, ((),) * players))])
 
 
 RANDOM_FIELDS = (
     Field("low", 11, 2),
     Field("wide", 2**59),  # so that a key has two words
     Field("high", 1000, private=True),
-    Field("passing", 5, when="now"),
+    Field("transient", 5, when="now"),
 )
 
 
@@ -248,20 +250,20 @@ def assert_same(tree, other):
 
 @pytest.fixture
 def statuses(monkeypatch):
-    """Counts why the walk returned, and keeps how long its arrays were at most."""
+    """Counts why the traversal returned, and keeps how long its arrays were at most."""
     seen, walk_of = Counter(), rules_tree._walk_of
 
     def counting_walk_of(rules):
-        walk = walk_of(rules)
+        traversal = walk_of(rules)
 
-        def counting(parameters, table, places, walk_state, grown, *rest):
-            status = walk(parameters, table, places, walk_state, grown, *rest)
+        def counting(parameters, table, places, walk_state, lazy, *rest):
+            status = traversal(parameters, table, places, walk_state, lazy, *rest)
             seen[status] += 1
-            seen["nodes"] = max(seen["nodes"], len(grown.nodes))
+            seen["nodes"] = max(seen["nodes"], len(lazy.nodes))
             for rows, index in (
-                (grown.infosets, grown.infoset_table),
-                (grown.payoffs, grown.payoff_table),
-                (grown.distribution, grown.distribution_table),
+                (lazy.infosets, lazy.infoset_table),
+                (lazy.payoffs, lazy.payoff_table),
+                (lazy.distribution, lazy.distribution_table),
             ):
                 assert 2 * len(rows) <= len(index)
             return status
@@ -285,14 +287,14 @@ def test_equals_a_walk_through_pyspiel(seed, players):
     assert_same(tree, through_pyspiel(name))
 
 
-@pytest.mark.parametrize("growth", [1.0, 1.25, 4.0])
+@pytest.mark.parametrize("expansion", [1.0, 1.25, 4.0])
 @pytest.mark.parametrize("visits", [1, 7, 10**6])
-def test_the_same_bits_however_often_the_walk_stops(monkeypatch, statuses, growth, visits):
+def test_the_same_bits_however_often_the_walk_stops(monkeypatch, statuses, expansion, visits):
     name = random_game(5)
     tree = compile_game(name)
     statuses.clear()
     monkeypatch.setattr(rules_tree, "_FIRST_CAPACITY", 1)
-    monkeypatch.setattr(rules_tree, "_GROWTH", growth)
+    monkeypatch.setattr(rules_tree, "_GROWTH", expansion)
     monkeypatch.setattr(rules_tree, "_VISITS", visits)
     assert_same(compile_game(name), tree)
     assert statuses[rules_walk.DONE] == 1

@@ -11,17 +11,17 @@ import pytest
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, estimate_size
 from mccfr_plus.averages.averaging import uniform
-from mccfr_plus.solver.config import Combination
+from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import estimator_of, minimizer_of
 from mccfr_plus.solver.solver import bytes_on_top
+from mccfr_plus.solver.tree_choice import costs_of
 from mccfr_plus.tree import costs, size_estimate
-from mccfr_plus.tree.stratified_beam import draw, run_beam
-from mccfr_plus.tree.pilot_estimate import Foresight
 from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.infoset_counts import Sightings
 from mccfr_plus.tree.interval import as_text, interval_of, student_t
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.infoset_counts import Sightings
-from mccfr_plus.solver.tree_choice import costs_of
+from mccfr_plus.tree.pilot_estimate import Foresight
+from mccfr_plus.tree.stratified_beam import draw, run_beam
 
 SMALL = (
     "kuhn_poker",
@@ -357,23 +357,23 @@ def test_fits_is_exact_for_a_counted_game():
 def test_costs_per_slot_are_the_solvers(game):
     tree = naive.tree_of(game) if game != "liars_dice" else mccfr_plus.compile_game(game)
     counted = tree.num_slots * costs.SOLVER_BYTES_PER_SLOT + tree.num_infosets * costs.SOLVER_BYTES_PER_INFOSET
-    # What is left does not grow with the tree: a few numbers per player, and the stack of a walk.
+    # What is left does not expand with the tree: a few numbers per player, and the stack of a traversal.
     left = bytes_on_top(tree) - counted
     assert 0 <= left <= 16 * tree.shape.max_stack + 64 * tree.num_players + 100
 
 
 def test_costs_of_trees_that_grow_are_those_that_limits_are_planned_with():
-    combination = Combination(estimator_of("external"), minimizer_of("rm"), uniform(), None, 1, True)
-    found = costs_of(combination, 2, True, Keys("hash"))
+    config = SolverConfig(estimator_of("external"), minimizer_of("rm"), uniform(), None, 1, True)
+    found = costs_of(config, 2, True, Keys("hash"))
     assert found == (costs.GROWN_BYTES_PER_CHILD, costs.GROWN_BYTES_PER_INFOSET, costs.GROWN_BYTES_PER_SLOT)
 
 
 def test_costs_of_threads_by_hand():
     """Each has a gradient (8), marks (16) and a list (12) of its own; together they keep two lists and owners (4)."""
     parts = estimator_of("external"), minimizer_of("rm"), uniform(), None, 1, True
-    one = costs_of(Combination(*parts), 2, True, Keys("hash"))
-    fast = costs_of(Combination(*parts, threads=3, together=False), 2, True, Keys("hash"))
-    together = costs_of(Combination(*parts, threads=3, together=True), 2, True, Keys("hash"))
+    one = costs_of(SolverConfig(*parts), 2, True, Keys("hash"))
+    fast = costs_of(SolverConfig(*parts, threads=3, together=False), 2, True, Keys("hash"))
+    together = costs_of(SolverConfig(*parts, threads=3, together=True), 2, True, Keys("hash"))
     assert (fast.node, fast.infoset - one.infoset, fast.slot - one.slot) == (one.node, 2 * 12, 2 * 24)
     assert (together.node, together.infoset - one.infoset, together.slot - one.slot) == (one.node, 4 * 12, 2 * 24 + 4)
 

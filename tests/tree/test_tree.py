@@ -1,4 +1,4 @@
-"""The compiled tree against a walk through pyspiel, published counts, budgets and bad games."""
+"""The compiled tree against a traversal through pyspiel, published counts, budgets and bad games."""
 
 import logging
 import math

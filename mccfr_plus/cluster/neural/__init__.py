@@ -1,6 +1,6 @@
 """Neural solvers whose samples come from workers on a Ray cluster. They need the extras ``ray`` and ``neural``.
 
-    driver: strategy table --one put per phase--> workers: chunks of walks, each with a random stream of its own
+    driver: strategy table --one put per phase--> workers: chunks of traversals, each with a random stream of its own
       ^                                              |
       '-- training <-- memories <--- samples, in the order of chunks
 

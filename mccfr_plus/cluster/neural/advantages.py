@@ -1,4 +1,4 @@
-"""What distributed Deep CFR, DREAM and ESCHER share: a player's walks, made in chunks."""
+"""What distributed Deep CFR, DREAM and ESCHER share: a player's traversals, made in chunks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mccfr_plus.neural.training import Learner
 
 
 class DistributedAdvantages(Distributed, AdvantageSolver):
-    """A solver with a network of advantages per player, whose walks are made by workers. See `Distributed`.
+    """A solver with a network of advantages per player, whose traversals are made by workers. See `Distributed`.
 
-    Chunk c of the walks for player p in iteration t has the random stream of (seed, t, p, c).
+    Chunk c of the traversals for player p in iteration t has the random stream of (seed, t, p, c).
     """
 
     def _counts(self, config: AdvantageConfig) -> dict[str, int]:
@@ -29,7 +29,7 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
 
     @abc.abstractmethod
     def _shared(self, player: int) -> Any:
-        """Returns what a worker reads for a player's walks."""
+        """Returns what a worker reads for a player's traversals."""
 
     wants_visits = False  # whether it is asked how often histories were visited
 
@@ -40,10 +40,10 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
     # --- sampling ---
 
     def _sample(self, player: int, iteration: int) -> None:
-        self._begin_phase(f"walks {player}")
+        self._begin_phase(f"traversals {player}")
         tasks = [
-            Task((player,), walks, stream, wants_visits=self.wants_visits)
-            for walks, stream in self._streams(self.config.traversals, iteration, player)
+            Task((player,), traversals, stream, wants_visits=self.wants_visits)
+            for traversals, stream in self._streams(self.config.traversals, iteration, player)
         ]
         for chunk in self._work(self._shared(player), tasks):
             rows, regrets, weights = chunk.samples

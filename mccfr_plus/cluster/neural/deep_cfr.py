@@ -1,4 +1,4 @@
-"""Deep CFR whose walks are made on a cluster."""
+"""Deep CFR whose traversals are made on a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DistributedDeepCFR(DistributedAdvantages, DeepCFR):
         BudgetError: If it is too large to be compiled.
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
-    Differs from `DeepCFR` in the random numbers alone: with ``chunks=1`` walks are its walks, given the same ones.
+    Differs from `DeepCFR` in the random numbers alone: with ``chunks=1`` traversals are its traversals, given the same ones.
 
     Example:
         >>> from mccfr_plus.cluster.neural import DistributedDeepCFR

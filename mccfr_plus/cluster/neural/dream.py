@@ -1,4 +1,4 @@
-"""DREAM whose walks are made on a cluster."""
+"""DREAM whose traversals are made on a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mccfr_plus.neural.training import Learner
 
 
 class DistributedDREAM(DistributedAdvantages, DREAM):
-    """`DREAM` with walks by workers on a Ray cluster, and networks in the driver.
+    """`DREAM` with traversals by workers on a Ray cluster, and networks in the driver.
 
     A worker gets the strategy and the player's baselines, and gives weighted regrets and how often each history was
     visited, from which the driver learns what actions are worth.
@@ -31,7 +31,7 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
         BudgetError: If it is too large to be compiled, or its histories' tensors are.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4. Differs from `DREAM` in the random numbers alone: with ``chunks=1`` walks are its walks, given
+    learning", section 4. Differs from `DREAM` in the random numbers alone: with ``chunks=1`` traversals are its traversals, given
     the same ones.
 
     Example:

@@ -1,4 +1,4 @@
-"""ESCHER whose walks are made on a cluster."""
+"""ESCHER whose traversals are made on a cluster."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mccfr_plus.neural.escher_config import ESCHERConfig
 from mccfr_plus.neural.history_values import ExactValues
 from mccfr_plus.neural.training import Learner
 
-_VALUES = 1  # behind the chunk's number in the key of a stream: walks whose histories are learned from
+_VALUES = 1  # behind the chunk's number in the key of a stream: traversals whose histories are learned from
 
 
 class DistributedESCHER(DistributedAdvantages, ESCHER):
-    """`ESCHER` with walks by workers on a Ray cluster, and networks in the driver.
+    """`ESCHER` with traversals by workers on a Ray cluster, and networks in the driver.
 
-    A turn has two phases: walks for the network of values give how often each history was visited; walks for regrets
+    A turn has two phases: traversals for the network of values give how often each history was visited; traversals for regrets
     get what that network, or the pass over the tree, holds histories to be worth. Chunk c of the first has the random
     stream of (seed, iteration, player, c, 1).
 
@@ -38,7 +38,7 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4. Differs from `ESCHER` in the random numbers alone: with
-    ``chunks=1`` walks are its walks, given the same ones.
+    ``chunks=1`` traversals are its traversals, given the same ones.
 
     Example:
         >>> from mccfr_plus.cluster.neural import DistributedESCHER
@@ -69,8 +69,8 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
     def _visit(self, player: int, iteration: int) -> None:
         everybody = tuple(range(self.tree.num_players))
         tasks = [
-            Task(everybody, walks, stream, wants_samples=False, wants_visits=True)
-            for walks, stream in self._streams(self.config.value_traversals, iteration, player, behind=(_VALUES,))
+            Task(everybody, traversals, stream, wants_samples=False, wants_visits=True)
+            for traversals, stream in self._streams(self.config.value_traversals, iteration, player, behind=(_VALUES,))
         ]
         for chunk in self._work((self._strategy, None), tasks):
             self._note(chunk)

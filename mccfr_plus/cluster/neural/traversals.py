@@ -1,4 +1,4 @@
-"""What workers do: chunks of walks on a compiled tree. The same arguments give the same bits, in any process."""
+"""What workers do: chunks of traversals on a compiled tree. The same arguments give the same bits, in any process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mccfr_plus.tree.game_tree import GameTree
 class Task(NamedTuple):
     """A chunk that is wanted."""
 
-    players: tuple[int, ...]  # whom walks are for, one after the other
-    walks: int  # for each of them
+    players: tuple[int, ...]  # whom traversals are for, one after the other
+    traversals: int  # for each of them
     stream: np.ndarray  # [1] uint64, the state of the random generator at its beginning
     wants_samples: bool = True
     wants_visits: bool = False
@@ -32,7 +32,7 @@ class Visits(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What a chunk of walks gives."""
+    """What a chunk of traversals gives."""
 
     samples: Samples | None  # in the order in which they came up
     visits: Visits | None
@@ -40,7 +40,7 @@ class Chunk(NamedTuple):
 
 
 def without_game(tree: GameTree) -> GameTree:
-    """Returns a tree that has its arrays alone: neither the game nor texts, which walks do not look at."""
+    """Returns a tree that has its arrays alone: neither the game nor texts, which traversals do not look at."""
     return dataclasses.replace(tree, game=None, info_states=())
 
 
@@ -75,12 +75,12 @@ class ExternalWalks:
         (player,) = task.players
         before = self._sampler.nodes_touched
         counts = counts_of(self._tree, player)
-        parts = all_walks(task.walks, counts, lambda left: self._sampler.sample(self._strategy, player, left))
+        parts = all_walks(task.traversals, counts, lambda left: self._sampler.sample(self._strategy, player, left))
         return Chunk(joined(parts), None, self._sampler.nodes_touched - before)
 
 
 class PathWalks:
-    """Walks along one history, for DREAM and ESCHER; see `PathSampler`.
+    """Traversals along one history, for DREAM and ESCHER; see `PathSampler`.
 
     Args:
         tree: The game, or its arrays alone. Of perfect recall.
@@ -102,8 +102,8 @@ class PathWalks:
         """Returns a chunk.
 
         Args:
-            shared: ``[num_slots]`` float64, what everybody plays; and ``[num_nodes]`` float64, what histories are worth
-                to the one player whom walks are for, None if no samples are wanted: draws do not depend on it.
+            update_all_players: ``[num_slots]`` float64, what everybody plays; and ``[num_nodes]`` float64, what histories are worth
+                to the one player whom traversals are for, None if no samples are wanted: draws do not depend on it.
             task: Which chunk.
         """
         self._strategy[:], values = shared
@@ -111,20 +111,20 @@ class PathWalks:
         if values is not None:
             (player,) = task.players
             self._values[player] = values
-        self._sampler.forget()
+        self._sampler.evict()
         before = self._sampler.nodes_touched
         parts: list[Samples] = []
         for player in task.players:
-            walk = functools.partial(self._walk, player, task.wants_samples)
-            parts += all_walks(task.walks, counts_of(self._tree, player), walk)
+            traversal = functools.partial(self._walk, player, task.wants_samples)
+            parts += all_walks(task.traversals, counts_of(self._tree, player), traversal)
         return Chunk(
             joined(parts) if task.wants_samples else None,
             self._visits() if task.wants_visits else None,
             self._sampler.nodes_touched - before,
         )
 
-    def _walk(self, player: int, wants_samples: bool, walks: int) -> tuple[int, Samples]:
-        done, samples = self._sampler.sample_paths(self._strategy, self._values, player, walks, self._corrected)
+    def _walk(self, player: int, wants_samples: bool, traversals: int) -> tuple[int, Samples]:
+        done, samples = self._sampler.sample_paths(self._strategy, self._values, player, traversals, self._corrected)
         return done, samples if wants_samples else Samples(samples.rows[:0], samples.regrets[:0])
 
     def _visits(self) -> Visits:
@@ -138,24 +138,24 @@ def counts_of(tree: GameTree, player: int) -> np.ndarray:
     return tree.arrays.infosets["num_actions"][begin:end]
 
 
-def all_walks(walks: int, counts: np.ndarray, make: Callable[[int], tuple[int, Samples]]) -> list[Samples]:
-    """Returns the samples of so many walks, in parts.
+def all_walks(traversals: int, counts: np.ndarray, make: Callable[[int], tuple[int, Samples]]) -> list[Samples]:
+    """Returns the samples of so many traversals, in parts.
 
     Args:
-        walks: How many.
+        traversals: How many.
         counts: See `counts_of`.
-        make: Makes at least one of so many walks that are left, and returns how many, and what they sampled.
+        make: Makes at least one of so many traversals that are left, and returns how many, and what they sampled.
     """
     parts = []
-    while walks > 0:
-        done, samples = make(walks)
+    while traversals > 0:
+        done, samples = make(traversals)
         rows, regrets, weights = samples
         # Copies, as the next call writes there; without what earlier ones have left beyond a row's actions.
         is_action = np.arange(regrets.shape[1]) < counts[rows][:, None]
         parts.append(
             Samples(rows.copy(), np.where(is_action, regrets, 0.0), None if weights is None else weights.copy())
         )
-        walks -= done
+        traversals -= done
     return parts
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster
-from mccfr_plus.cluster.worker_pool import RESTARTED, placed
 from mccfr_plus.cluster.neural.traversals import bytes_of, without_game
+from mccfr_plus.cluster.worker_pool import RESTARTED, placed
 from mccfr_plus.errors import ClusterError, ConfigError
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -107,7 +107,7 @@ class Workers:
         """Yields what comes of tasks, in their order.
 
         Args:
-            shared: What all of them read.
+            update_all_players: What all of them read.
             tasks: One after another.
 
         Raises:

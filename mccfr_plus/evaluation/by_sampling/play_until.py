@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import pyspiel
 from tqdm import tqdm
 
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.by_sampling.controlled_play import ControlledPlay
 from mccfr_plus.evaluation.by_sampling.estimate import MIN_SAMPLES, Running, require_confidence, student_quantile
-from mccfr_plus.errors import ConfigError
 
 _FIRST_LOOK = 100  # rounds before an interval is believed to be narrow
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.by_sampling.behavior import Behavior, JointPolicy
 from mccfr_plus.evaluation.by_sampling.estimate import MIN_SAMPLES, Estimate, require_confidence, sum_of
 from mccfr_plus.evaluation.by_sampling.head_to_head import head_to_head
@@ -17,14 +18,13 @@ from mccfr_plus.evaluation.by_sampling.local_best_response import Exploitability
 from mccfr_plus.evaluation.by_sampling.lookahead import Lookahead, Pace, lookahead_within, pace_of
 from mccfr_plus.evaluation.by_sampling.play_until import sum_of_payoffs
 from mccfr_plus.evaluation.by_sampling.sampled_best_response import SampledBestResponse, sampled_best_response
-from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.size_estimate import estimate_size
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
-# Shares of the time; a local best response gets what is left.
+# WorkPartition of the time; a local best response gets what is left.
 _LOOK_SHARE = 0.1  # whether players forget; within the limits below, in seconds
 _PACE_SHARE = 0.04
 _VALUES_SHARE = 0.13
@@ -228,7 +228,7 @@ def _sampled_responses(
         found = _sampled_response(game, policy, player, pace, seconds / players, confidence, rng, progress)
         if found is None:
             return [], [
-                "no upper bound: the best response in a sampled game, which walks all own actions, takes too long even "
+                "no upper bound: the best response in a sampled game, which traversals all own actions, takes too long even "
                 f"with {_FIRST_SAMPLES} samples."
             ]
         responses.append(found)

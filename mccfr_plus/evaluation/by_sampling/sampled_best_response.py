@@ -10,13 +10,13 @@ import numpy as np
 import pyspiel
 from tqdm import tqdm
 
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.by_sampling.behavior import Behavior, JointPolicy, Row, new_row
 from mccfr_plus.evaluation.by_sampling.controlled_play import ControlledPlay
 from mccfr_plus.evaluation.by_sampling.estimate import MIN_SAMPLES, Estimate, Running, mean_estimate, require_integer
 from mccfr_plus.evaluation.by_sampling.play_until import Stop, play_until, require_player
 from mccfr_plus.evaluation.by_sampling.response import Response
 from mccfr_plus.evaluation.by_sampling.sampled_game import Budget, SampledGame
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 
@@ -27,7 +27,7 @@ class SampledBestResponse(NamedTuple):
     upper: Estimate | None  # of the best response's value; None if own decisions were limited in depth
     lower: Estimate  # of the best response's value: what `policy` wins in fresh games
     policy: Response  # the evaluated policy, with the player's part replaced
-    nodes: int  # histories that were walked
+    nodes: int  # histories that were traversed
 
 
 def sampled_best_response(
@@ -53,11 +53,11 @@ def sampled_best_response(
     as much on average as the best strategy of the game: E max >= max E. That is the upper bound, its interval is
     over `repetitions` independent sampled games. Played in fresh games, a response can win no more than the best one,
     which is the lower bound. It takes at each information state the action that was best over all repetitions, and
-    does what `policy` does where none has been. Both close in on the value as `num_samples` grows.
+    does what `policy` does where none has been. Both close in on the value as `num_samples` is_lazy.
 
     Args:
         game: A game or a game string, of perfect recall; simultaneous moves are made turn-based. All own actions are
-            walked, so that own decisions in a row have to be few, or `depth` small; all else may be of any size.
+            traversed, so that own decisions in a row have to be few, or `depth` small; all else may be of any size.
         policy: The policy to respond to: any of OpenSpiel's, from Python or C++; a mapping from information states to
             {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
             these per player.
@@ -67,7 +67,7 @@ def sampled_best_response(
         num_games: Fresh games for the lower bound, at least 4.
         depth: How many own decisions of a play are free, at least 1; later ones follow `policy`. None for all. With a
             limit there is no upper bound, as better strategies may differ from `policy` later on.
-        max_nodes: Histories that all repetitions together may walk, of some 10 microseconds each.
+        max_nodes: Histories that all repetitions together may traversal, of some 10 microseconds each.
         seconds: Wall-clock time that all repetitions together may take, or None for no limit.
         confidence: Of the intervals, from 0.5 to below 1.
         seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
@@ -77,7 +77,7 @@ def sampled_best_response(
         GameError: If the game is unknown, or has no explicit chance or no information states.
         PolicyError: If the policy is none, or does not answer with a distribution where it is asked.
         ConfigError: If a number, the player or the seed makes no sense.
-        BudgetError: If the walk takes more than `max_nodes` or `seconds`.
+        BudgetError: If the traversal takes more than `max_nodes` or `seconds`.
 
     Example:
         >>> from mccfr_plus.evaluation.by_sampling import sampled_best_response

@@ -2,7 +2,7 @@
 
 In each sample, chance's choice at each history and the opponents' action at each of their information states is a
 function of the sample's random word, by a hash, so that nothing is stored. What is left is a decision problem of one
-player who knows his information states but not which sample he is in. Samples that share a history are walked together.
+player who knows his information states but not which sample he is in. Samples that share a history are traversed together.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from hashlib import blake2b
 import numpy as np
 import pyspiel
 
-from mccfr_plus.evaluation.by_sampling.behavior import Behavior, Row, chance_row
 from mccfr_plus.errors import BudgetError
+from mccfr_plus.evaluation.by_sampling.behavior import Behavior, Row, chance_row
 
 Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there
 
@@ -24,10 +24,10 @@ _TO_UNIT = 1.0 / (1 << 53)
 
 
 class Budget:
-    """Histories and seconds that a walk may take.
+    """Histories and seconds that a traversal may take.
 
     Args:
-        max_nodes: Histories, over all walks that share this budget.
+        max_nodes: Histories, over all traversals that share this budget.
         seconds: Of wall-clock time from now on, or None for no limit.
     """
 
@@ -54,7 +54,7 @@ class SampledGame:
         player: Who decides.
         words: ``[num_samples]`` uint64, a random word per sample.
         depth: How many own decisions of a play are free; None for all.
-        budget: Shared with other walks.
+        budget: Shared with other traversals.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class SampledGame:
                 follow. Added to in place.
 
         Raises:
-            BudgetError: If the walk is larger than the budget.
+            BudgetError: If the traversal is larger than the budget.
         """
         everything = np.arange(len(self._words))
         payoff, groups = self._spread([(self._game.new_initial_state(), everything)], 0)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of
+from mccfr_plus.experiments.papers.item import Setting
 from mccfr_plus.experiments.plot import matplotlib
 from mccfr_plus.experiments.workers import DONE, STOPPED, run_all
-from mccfr_plus.experiments.papers.item import Setting
 
 
 def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparison]) -> list[Curve]:

@@ -9,8 +9,8 @@ import numpy as np
 from mccfr_plus.errors import TrainingError
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch
-from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.batched.reservoir import TensorReservoir
+from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.network import MLP
 
 

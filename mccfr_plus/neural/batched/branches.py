@@ -1,4 +1,4 @@
-"""Walks of external sampling side by side: all own actions, one of everybody else's, level by level."""
+"""Traversals of external sampling side by side: all own actions, one of everybody else's, level by level."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mccfr_plus.neural.batched.paths import Strategies, draw, pass_chance
 
 
 class Branches(NamedTuple):
-    """What walks met, by the points at which somebody is to move, those of a level after those of the one above it."""
+    """What traversals met, by the points at which somebody is to move, those of a level after those of the one above it."""
 
     players: np.ndarray  # [num_points] int64, who is to move
     tensors: np.ndarray  # [num_points, size] float16, of that player's information set
@@ -39,25 +39,25 @@ def sample_branches(
     observer: Observer,
     strategies: Strategies,
     player: int,
-    walks: int,
+    traversals: int,
     rng: np.random.Generator,
     most_points: int,
 ) -> Branches:
-    """Makes walks of external sampling for a player (Brown et al. 2019, algorithm 2).
+    """Makes traversals of external sampling for a player (Brown et al. 2019, algorithm 2).
 
     Args:
         game: Players in turn.
         observer: Of this game.
         strategies: Returns what a player plays, ``[n, num_actions]``, given tensors ``[n, size]`` and legal actions.
         player: Whose regrets are sampled.
-        walks: How many.
+        traversals: How many.
         rng: Draws the others' actions and chance outcomes.
         most_points: The largest number of points of a level.
 
     Raises:
-        BudgetError: If a level has more than that: a walk of this game is too wide.
+        BudgetError: If a level has more than that: a traversal of this game is too wide.
     """
-    live: list[tuple[Any, int, int]] = [(game.new_initial_state(), -1, -1) for _ in range(walks)]
+    live: list[tuple[Any, int, int]] = [(game.new_initial_state(), -1, -1) for _ in range(traversals)]
     levels: list[_Level] = []
     nodes = 0
     while live:
@@ -72,9 +72,9 @@ def sample_branches(
             break
         if len(at_decisions) > most_points:
             raise BudgetError(
-                f"{walks} walks of external sampling on {game} have {len(at_decisions):,} histories at depth "
+                f"{traversals} traversals of external sampling on {game} have {len(at_decisions):,} histories at depth "
                 f"{len(levels) + 1}, and {most_points:,} are the most: give a smaller walks_at_once, or use "
-                "LockstepDREAM or LockstepESCHER, which follow one history at a time."
+                "BatchedDREAM or BatchedESCHER, which follow one history at a time."
             )
         level = _look(at_decisions, observer, strategies, player, rng)
         live = []

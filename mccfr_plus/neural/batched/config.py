@@ -1,4 +1,4 @@
-"""What lockstep solvers are told beyond what those on a compiled tree are."""
+"""What batched solvers are told beyond what those on a compiled tree are."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class _Lockstep(TrainingConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LockstepDeepCFRConfig(_Lockstep, DeepCFRConfig):
-    """Settings of `LockstepDeepCFR`: those of `DeepCFRConfig`, and
+class BatchedDeepCFRConfig(_Lockstep, DeepCFRConfig):
+    """Settings of `BatchedDeepCFR`: those of `DeepCFRConfig`, and
 
     Args:
-        walks_at_once: How many walks are made side by side.
-        most_points: The largest number of histories at one depth of these walks: what bounds memory.
+        walks_at_once: How many traversals are made side by side.
+        most_points: The largest number of histories at one depth of these traversals: what bounds memory.
         policy_training: Shape of the networks of the average policy, and how they are trained, from fresh parameters,
             whenever that policy is asked for.
         policy_capacity: Strategies per player that the reservoir for it keeps.
@@ -65,8 +65,8 @@ class LockstepDeepCFRConfig(_Lockstep, DeepCFRConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LockstepDREAMConfig(_Lockstep, DREAMConfig):
-    """Settings of `LockstepDREAM`: those of `DREAMConfig`, and
+class BatchedDREAMConfig(_Lockstep, DREAMConfig):
+    """Settings of `BatchedDREAM`: those of `DREAMConfig`, and
 
     Args:
         walks_at_once: How many histories are followed side by side.
@@ -83,8 +83,8 @@ class LockstepDREAMConfig(_Lockstep, DREAMConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LockstepESCHERConfig(_Lockstep, ESCHERConfig):
-    """Settings of `LockstepESCHER`: those of `ESCHERConfig`, and
+class BatchedESCHERConfig(_Lockstep, ESCHERConfig):
+    """Settings of `BatchedESCHER`: those of `ESCHERConfig`, and
 
     Args:
         walks_at_once: How many histories are followed side by side.
@@ -110,8 +110,8 @@ class LockstepESCHERConfig(_Lockstep, ESCHERConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LockstepNFSPConfig(NFSPConfig):
-    """Settings of `LockstepNFSP`: those of `NFSPConfig`, and
+class BatchedNFSPConfig(NFSPConfig):
+    """Settings of `BatchedNFSP`: those of `NFSPConfig`, and
 
     Args:
         walks_at_once: How many episodes are played side by side, between which nothing is learned.

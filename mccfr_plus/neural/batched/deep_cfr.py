@@ -1,4 +1,4 @@
-"""Deep CFR without a tree: walks of external sampling side by side."""
+"""Deep CFR without a tree: traversals of external sampling side by side."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.batched.branches import sample_branches
-from mccfr_plus.neural.batched.config import LockstepDeepCFRConfig
-from mccfr_plus.neural.batched.solver import LockstepSolver
+from mccfr_plus.neural.batched.config import BatchedDeepCFRConfig
+from mccfr_plus.neural.batched.solver import BatchedSolver
+from mccfr_plus.neural.config import TrainingConfig
 
 
-class LockstepDeepCFR(LockstepSolver):
+class BatchedDeepCFR(BatchedSolver):
     """`DeepCFR` for games that are not enumerated; its average policy is a network.
 
-    A walk visits all own actions everywhere, so that it grows with their number to the power of the own moves: 285,000
-    histories in phantom tic-tac-toe. For such games take `LockstepDREAM` or `LockstepESCHER`.
+    A traversal visits all own actions everywhere, so that it is_lazy with their number to the power of the own moves: 285,000
+    histories in phantom tic-tac-toe. For such games take `BatchedDREAM` or `BatchedESCHER`.
 
     Args:
         game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
-        config: A `LockstepDeepCFRConfig`; None: its defaults.
+        config: A `BatchedDeepCFRConfig`; None: its defaults.
         seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
 
     Raises:
@@ -30,14 +30,14 @@ class LockstepDeepCFR(LockstepSolver):
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
 
     Example:
-        >>> from mccfr_plus.neural import LockstepDeepCFR, LockstepDeepCFRConfig
-        >>> solver = LockstepDeepCFR("liars_dice", LockstepDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1)
+        >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
+        >>> solver = BatchedDeepCFR("liars_dice", BatchedDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1)
         >>> solver.iterations
         1
     """
 
-    config_class: ClassVar[type] = LockstepDeepCFRConfig
-    config: LockstepDeepCFRConfig
+    config_class: ClassVar[type] = BatchedDeepCFRConfig
+    config: BatchedDeepCFRConfig
 
     @property
     def _value_training(self) -> TrainingConfig | None:
@@ -45,17 +45,17 @@ class LockstepDeepCFR(LockstepSolver):
 
     def _advance(self, iteration: int) -> None:
         for player in range(self.game.num_players()):
-            self._begin_phase(f"walks {player}")
+            self._begin_phase(f"traversals {player}")
             left = self.config.traversals
             while left > 0:
-                walks = min(left, self.config.walks_at_once)
-                self._walk(player, walks, iteration)
-                left -= walks
+                traversals = min(left, self.config.walks_at_once)
+                self._walk(player, traversals, iteration)
+                left -= traversals
             self._learn(player, iteration)
 
-    def _walk(self, player: int, walks: int, iteration: int) -> None:
+    def _walk(self, player: int, traversals: int, iteration: int) -> None:
         found = sample_branches(
-            self.game, self._observer, self._strategy_of, player, walks, self._new_rng(), self.config.most_points
+            self.game, self._observer, self._strategy_of, player, traversals, self._new_rng(), self.config.most_points
         )
         self._nodes[0] += found.nodes
         for other in range(self.game.num_players()):

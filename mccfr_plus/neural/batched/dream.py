@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.batched.config import LockstepDREAMConfig
+from mccfr_plus.neural.batched.config import BatchedDREAMConfig
 from mccfr_plus.neural.batched.estimates import corrected_regrets
 from mccfr_plus.neural.batched.paths import Paths
-from mccfr_plus.neural.batched.solver import LockstepSolver
+from mccfr_plus.neural.batched.solver import BatchedSolver
+from mccfr_plus.neural.config import TrainingConfig
 
 
-class LockstepDREAM(LockstepSolver):
+class BatchedDREAM(BatchedSolver):
     """`DREAM` for games that cannot be enumerated; its average policy is a network.
 
     A sample's weight is the probability of the own draws before it if they were uniform, over what it was: per
@@ -22,7 +22,7 @@ class LockstepDREAM(LockstepSolver):
 
     Args:
         game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
-        config: A `LockstepDREAMConfig`; None: its defaults.
+        config: A `BatchedDREAMConfig`; None: its defaults.
         seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
 
     Raises:
@@ -33,14 +33,14 @@ class LockstepDREAM(LockstepSolver):
     learning", section 4.
 
     Example:
-        >>> from mccfr_plus.neural import LockstepDREAM, LockstepDREAMConfig
-        >>> solver = LockstepDREAM("phantom_ttt", LockstepDREAMConfig(traversals=20, train_steps=2), seed=1).run(1)
+        >>> from mccfr_plus.neural import BatchedDREAM, BatchedDREAMConfig
+        >>> solver = BatchedDREAM("phantom_ttt", BatchedDREAMConfig(traversals=20, train_steps=2), seed=1).run(1)
         >>> solver.iterations
         1
     """
 
-    config_class: ClassVar[type] = LockstepDREAMConfig
-    config: LockstepDREAMConfig
+    config_class: ClassVar[type] = BatchedDREAMConfig
+    config: BatchedDREAMConfig
 
     @property
     def _value_training(self) -> TrainingConfig:

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.batched.config import LockstepESCHERConfig
+from mccfr_plus.neural.batched.config import BatchedESCHERConfig
 from mccfr_plus.neural.batched.estimates import plain_regrets
 from mccfr_plus.neural.batched.paths import Paths
-from mccfr_plus.neural.batched.solver import LockstepSolver, what_values_learn
+from mccfr_plus.neural.batched.solver import BatchedSolver, what_values_learn
+from mccfr_plus.neural.config import TrainingConfig
 
 
-class LockstepESCHER(LockstepSolver):
+class BatchedESCHER(BatchedSolver):
     """`ESCHER` for games that cannot be enumerated; its average policy is a network.
 
     The network of values has an output per action, so that one forward pass at a history takes the place of one at
@@ -21,7 +21,7 @@ class LockstepESCHER(LockstepSolver):
 
     Args:
         game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
-        config: A `LockstepESCHERConfig`; None: its defaults.
+        config: A `BatchedESCHERConfig`; None: its defaults.
         seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
 
     Raises:
@@ -32,14 +32,14 @@ class LockstepESCHER(LockstepSolver):
     history value function to estimate regret", section 4.
 
     Example:
-        >>> from mccfr_plus.neural import LockstepESCHER, LockstepESCHERConfig
-        >>> solver = LockstepESCHER("phantom_ttt", LockstepESCHERConfig(traversals=20, train_steps=2), seed=1).run(1)
+        >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig
+        >>> solver = BatchedESCHER("phantom_ttt", BatchedESCHERConfig(traversals=20, train_steps=2), seed=1).run(1)
         >>> solver.iterations
         1
     """
 
-    config_class: ClassVar[type] = LockstepESCHERConfig
-    config: LockstepESCHERConfig
+    config_class: ClassVar[type] = BatchedESCHERConfig
+    config: BatchedESCHERConfig
 
     @property
     def _value_training(self) -> TrainingConfig:

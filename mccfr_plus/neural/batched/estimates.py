@@ -17,12 +17,12 @@ def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarr
     """
     regrets, along = np.zeros(values.shape), paths.returns[:, player].copy()
     for level in reversed(paths.levels()):
-        walks, actions, strategies = paths.walks[level], paths.actions[level], paths.strategies[level]
-        worth, rows = values[level].astype(np.float64), np.arange(len(walks))
-        worth[rows, actions] += (along[walks] - worth[rows, actions]) / paths.chances[level]
+        traversals, actions, strategies = paths.traversals[level], paths.actions[level], paths.strategies[level]
+        worth, rows = values[level].astype(np.float64), np.arange(len(traversals))
+        worth[rows, actions] += (along[traversals] - worth[rows, actions]) / paths.chances[level]
         mean = (strategies * worth).sum(1)
         regrets[level] = (worth - mean[:, None]) * paths.masks[level]
-        along[walks] = mean
+        along[traversals] = mean
     return regrets
 
 
@@ -50,10 +50,10 @@ def backed_up(paths: Paths, values: np.ndarray) -> np.ndarray:
     """
     targets, along = np.zeros(values.shape[:2]), paths.returns.copy()
     for level in reversed(paths.levels()):
-        walks, actions, strategies = paths.walks[level], paths.actions[level], paths.strategies[level]
-        rows = np.arange(len(walks))
-        targets[level] = along[walks]
+        traversals, actions, strategies = paths.traversals[level], paths.actions[level], paths.strategies[level]
+        rows = np.arange(len(traversals))
+        targets[level] = along[traversals]
         worth = values[level].astype(np.float64)
         worth[rows, :, actions] = targets[level]
-        along[walks] = (strategies[:, None, :] * worth).sum(2)
+        along[traversals] = (strategies[:, None, :] * worth).sum(2)
     return targets

@@ -10,10 +10,11 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import TrainingError
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.batched.average_policy import cross_entropy
-from mccfr_plus.neural.batched.config import LockstepNFSPConfig
+from mccfr_plus.neural.batched.config import BatchedNFSPConfig
 from mccfr_plus.neural.batched.network_policy import (
     GREEDY,
     SOFTMAX,
@@ -26,12 +27,11 @@ from mccfr_plus.neural.batched.paths import Paths, sample_paths
 from mccfr_plus.neural.batched.reservoir import TensorReservoir, TransitionRing
 from mccfr_plus.neural.batched.treeless import TreelessSolver
 from mccfr_plus.neural.network import MLP
-from mccfr_plus.kernels.random_numbers import new_states
 
 _PER_PLAYER = 4  # generators: of the reservoir, of initial parameters, of both kinds of batches
 
 
-class LockstepNFSP(TreelessSolver):
+class BatchedNFSP(TreelessSolver):
     """`NFSP` for games that are not enumerated. An iteration is so many episodes, and the updates that are due then.
 
     Whether a player follows its best response in an episode is drawn for each player and episode; episodes in which the
@@ -40,7 +40,7 @@ class LockstepNFSP(TreelessSolver):
 
     Args:
         game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
-        config: A `LockstepNFSPConfig`; None: its defaults.
+        config: A `BatchedNFSPConfig`; None: its defaults.
         seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
 
     Raises:
@@ -51,19 +51,19 @@ class LockstepNFSP(TreelessSolver):
     algorithm 1.
 
     Example:
-        >>> from mccfr_plus.neural import LockstepNFSP, LockstepNFSPConfig
-        >>> solver = LockstepNFSP("phantom_ttt", LockstepNFSPConfig(episodes=20), seed=1).run(1)
+        >>> from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig
+        >>> solver = BatchedNFSP("phantom_ttt", BatchedNFSPConfig(episodes=20), seed=1).run(1)
         >>> solver.iterations
         1
     """
 
-    config_class: ClassVar[type] = LockstepNFSPConfig
-    config: LockstepNFSPConfig
+    config_class: ClassVar[type] = BatchedNFSPConfig
+    config: BatchedNFSPConfig
 
     def __init__(
         self,
         game: pyspiel.Game | str,
-        config: LockstepNFSPConfig | None = None,
+        config: BatchedNFSPConfig | None = None,
         seed: int | np.random.Generator | None = None,
     ):
         super().__init__(game, config, seed)
@@ -141,7 +141,7 @@ class LockstepNFSP(TreelessSolver):
 class _Mode:
     """What players play in a group of episodes: best responses that explore, or average policies."""
 
-    def __init__(self, solver: LockstepNFSP, modes: tuple[bool, ...]):
+    def __init__(self, solver: BatchedNFSP, modes: tuple[bool, ...]):
         self._agents, self._modes = solver._agents, modes
 
     def __call__(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -156,7 +156,7 @@ class _Mode:
 class _Agent:
     """A player's two networks, a target network, and memories."""
 
-    def __init__(self, solver: LockstepNFSP, player: int, rngs: np.ndarray):
+    def __init__(self, solver: BatchedNFSP, player: int, rngs: np.ndarray):
         self._config, self._player, self._unit = solver.config, player, solver._unit
         self._rngs = rngs
         size, actions, config = solver._observer.size, solver.game.num_distinct_actions(), solver.config
@@ -192,7 +192,7 @@ class _Agent:
         is_last = following < 0
         next_tensors, next_masks = paths.tensors[following], paths.masks[following]
         next_tensors[is_last], next_masks[is_last] = 0, False
-        rewards = np.where(is_last, paths.returns[paths.walks[own], player] / self._unit, 0.0)
+        rewards = np.where(is_last, paths.returns[paths.traversals[own], player] / self._unit, 0.0)
         self.transitions.add(
             tensors=paths.tensors[own],
             actions=paths.actions[own],
@@ -205,7 +205,7 @@ class _Agent:
             chosen[np.arange(len(own)), paths.actions[own]] = 1.0
             self.decisions.add(paths.tensors[own], paths.masks[own], chosen, None, iteration)
         # An episode's end is a step, too, as OpenSpiel's agents count.
-        self._counts[0] += len(own) + len(np.unique(paths.walks[own]))
+        self._counts[0] += len(own) + len(np.unique(paths.traversals[own]))
 
     def learn(self, iteration: int) -> None:
         """Makes the updates that are due."""
@@ -259,8 +259,8 @@ def next_points(paths: Paths, own: np.ndarray) -> np.ndarray:
     """
     following, later = np.full(len(own), -1), np.full(len(paths.returns), -1)
     for position in range(len(own) - 1, -1, -1):
-        walk = paths.walks[own[position]]
-        following[position], later[walk] = later[walk], own[position]
+        traversal = paths.traversals[own[position]]
+        following[position], later[traversal] = later[traversal], own[position]
     return following
 
 

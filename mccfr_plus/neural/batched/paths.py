@@ -19,7 +19,7 @@ class Paths(NamedTuple):
     """
 
     starts: np.ndarray  # [num_levels + 1] int64: points of level k are starts[k] .. starts[k + 1] - 1
-    walks: np.ndarray  # [num_points] int64, which history
+    traversals: np.ndarray  # [num_points] int64, which history
     players: np.ndarray  # [num_points] int64, who is to move
     tensors: np.ndarray  # [num_points, size] float16, of that player's information set
     histories: np.ndarray  # [num_points, history_size] float16
@@ -44,11 +44,11 @@ class Paths(NamedTuple):
 
     def _along(self, factors: np.ndarray) -> np.ndarray:
         """Returns the product of the factors at the points before each point of its history, ``[num_points]``."""
-        result, along = np.ones(len(self.walks)), np.ones(len(self.returns))
+        result, along = np.ones(len(self.traversals)), np.ones(len(self.returns))
         for level in self.levels():
-            walks = self.walks[level]
-            result[level] = along[walks]
-            along[walks] *= factors[level]
+            traversals = self.traversals[level]
+            result[level] = along[traversals]
+            along[traversals] *= factors[level]
         return result
 
 
@@ -58,7 +58,7 @@ def sample_paths(
     strategies: Strategies,
     explorer: int | None,
     epsilon: float,
-    walks: int,
+    traversals: int,
     rng: np.random.Generator,
 ) -> Paths:
     """Follows histories side by side.
@@ -69,25 +69,25 @@ def sample_paths(
         strategies: Returns what a player plays, ``[n, num_actions]``, given tensors ``[n, size]`` and legal actions.
         explorer: The player who plays uniformly at random with probability epsilon; None: nobody.
         epsilon: See `explorer`.
-        walks: How many histories.
+        traversals: How many histories.
         rng: Draws actions and chance outcomes.
     """
-    states = [game.new_initial_state() for _ in range(walks)]
-    past: list[list[int]] = [[] for _ in range(walks)]
+    states = [game.new_initial_state() for _ in range(traversals)]
+    past: list[list[int]] = [[] for _ in range(traversals)]
     parts: list[tuple[np.ndarray, ...]] = []
-    starts, nodes, live = [0], 0, np.arange(walks)
+    starts, nodes, live = [0], 0, np.arange(traversals)
     while True:
-        nodes += sum(pass_chance(states[walk], rng) for walk in live)
-        live = np.array([walk for walk in live if not states[walk].is_terminal()], np.int64)
+        nodes += sum(pass_chance(states[traversal], rng) for traversal in live)
+        live = np.array([traversal for traversal in live if not states[traversal].is_terminal()], np.int64)
         if not len(live):
             break
         tensors = np.zeros((len(live), observer.size), np.float16)
         histories = np.zeros((len(live), observer.history_size), np.float16)
         masks = np.zeros((len(live), observer.num_actions), bool)
-        players = np.array([states[walk].current_player() for walk in live], np.int64)
-        for row, (walk, player) in enumerate(zip(live.tolist(), players.tolist(), strict=True)):
-            state = states[walk]
-            observer.write_history(state, past[walk], histories[row])
+        players = np.array([states[traversal].current_player() for traversal in live], np.int64)
+        for row, (traversal, player) in enumerate(zip(live.tolist(), players.tolist(), strict=True)):
+            state = states[traversal]
+            observer.write_history(state, past[traversal], histories[row])
             tensors[row] = histories[row, player * observer.size : (player + 1) * observer.size]
             masks[row, state.legal_actions()] = True
         table = np.zeros(masks.shape)
@@ -100,9 +100,9 @@ def sample_paths(
             explored = epsilon * uniform + (1.0 - epsilon) * table
             sampling = np.where((players == explorer)[:, None], explored, table)
         actions = draw(sampling, rng)
-        for walk, action in zip(live.tolist(), actions.tolist(), strict=True):
-            states[walk].apply_action(action)
-            past[walk].append(action)
+        for traversal, action in zip(live.tolist(), actions.tolist(), strict=True):
+            states[traversal].apply_action(action)
+            past[traversal].append(action)
         chances = sampling[np.arange(len(live)), actions]
         parts.append((live, players, tensors, histories, masks, table, actions, chances))
         starts.append(starts[-1] + len(live))

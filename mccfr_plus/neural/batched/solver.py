@@ -1,4 +1,4 @@
-"""The frame of lockstep solvers: networks of regrets per player, one of what actions are worth, reservoirs.
+"""The frame of batched solvers: networks of regrets per player, one of what actions are worth, reservoirs.
 
 For t = 1, 2, ... and each player p in turn: histories are sampled in which p explores; p's regrets at p's points go to
 p's memory, and the strategies of the others at theirs to the memories of the average policy, both with weight t; p's
@@ -14,24 +14,24 @@ from typing import Any, ClassVar
 import numpy as np
 import pyspiel
 
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.backend import torch_threads
-from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.history_values import Targets
 from mccfr_plus.neural.batched.average_policy import trained_policy
 from mccfr_plus.neural.batched.estimates import backed_up
 from mccfr_plus.neural.batched.network_policy import MATCHING, SOFTMAX, NetworkPolicy, matched, outputs_of
 from mccfr_plus.neural.batched.paths import Paths, sample_paths
 from mccfr_plus.neural.batched.reservoir import TensorReservoir
 from mccfr_plus.neural.batched.treeless import TreelessSolver
+from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.history_values import Targets
 from mccfr_plus.neural.training import Learner
-from mccfr_plus.kernels.random_numbers import new_states
 
 _PER_PLAYER = 4  # generators: of both memories, of initial parameters, of batches
 _SHARED = 3  # of histories, and two of the network of values
 
 
-class LockstepSolver(TreelessSolver):
+class BatchedSolver(TreelessSolver):
     """A solver for games that are not enumerated. A subclass says how regrets are sampled.
 
     Args:
@@ -111,7 +111,7 @@ class LockstepSolver(TreelessSolver):
     def _advance(self, iteration: int) -> None:
         found: list[tuple[np.ndarray, ...]] = []
         for player in range(self.game.num_players()):
-            self._begin_phase(f"walks {player}")
+            self._begin_phase(f"traversals {player}")
             for paths in self._sampled(player, self.config.traversals):
                 values = self._values_at(paths)
                 self._remember(player, paths, values, iteration)
@@ -127,16 +127,16 @@ class LockstepSolver(TreelessSolver):
         self._learners[player].fit(memory, iteration, memory.tensors)
         self._trained[player] = 1
 
-    def _sampled(self, player: int, walks: int) -> Iterator[Paths]:
+    def _sampled(self, player: int, traversals: int) -> Iterator[Paths]:
         """Yields histories in which a player explores, some at a time."""
-        while walks > 0:
-            now = min(walks, self.config.walks_at_once)
+        while traversals > 0:
+            now = min(traversals, self.config.walks_at_once)
             paths = sample_paths(
                 self.game, self._observer, self._strategy_of, player, self._epsilon, now, self._new_rng()
             )
             self._nodes[0] += paths.nodes
             yield paths
-            walks -= now
+            traversals -= now
 
     def _remember(self, player: int, paths: Paths, values: np.ndarray, iteration: int) -> None:
         """Puts the player's regrets and the others' strategies into their memories."""
@@ -160,7 +160,7 @@ class LockstepSolver(TreelessSolver):
         """Returns what actions are held to be worth, ``[num_points, num_players, num_actions]``; 0 at the beginning."""
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
         if self._values is None or not self._trained[-1]:
-            return np.zeros((len(paths.walks), players, actions))
+            return np.zeros((len(paths.traversals), players, actions))
         outputs = outputs_of(self._values.network, paths.histories) * self._unit
         outputs = outputs.reshape(len(outputs), -1, actions)
         return np.concatenate([outputs, -outputs], axis=1) if self._is_zero_sum else outputs

@@ -9,9 +9,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.batched.observer import Observer
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
-from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.tree.game import load_game
 
 
@@ -54,9 +54,9 @@ class TreelessSolver(NeuralSolver):
             memory.prepare()
 
     def run(self, *arguments: Any, **options: Any) -> Any:
-        if options.get("until") is not None or options.get("evaluate_every") is not None:
+        if options.get("target_exploitability") is not None or options.get("evaluate_every") is not None:
             raise ConfigError(
-                f"{self._name} cannot compute an exploitability: leave until and evaluate_every out, give iterations "
+                f"{self._name} cannot compute an exploitability: leave target_exploitability and evaluate_every out, give iterations "
                 "or seconds, and compare policies by mccfr_plus.evaluation.by_sampling."
             )
         return super().run(*arguments, **options)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.figure import run_figure
 from mccfr_plus.experiments.papers.item import Result, Row, Setting
+from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.tree.game_tree import compile_game
 
 LEDUC = "leduc_ranks"
@@ -78,7 +78,7 @@ def _figure(setting: Setting, name: str) -> Result:
     )
     notes = [
         f"Runs touch as many histories as {TRAVERSALS} traversals of the tree; players are updated at the same time, "
-        "averages are uniform" + (", a gradient is the mean of 100 walks." if name == "figure4" else "."),
+        "averages are uniform" + (", a gradient is the mean of 100 traversals." if name == "figure4" else "."),
         "The paper's curves are pictures without values. Its step sizes were not at hand, nor were the weights of its "
         "regularizer and the scale of its payoffs: those here are in 1 / payoff of the games as `docs/games.md` has "
         "them, with the weights of Kroer et al. 2020. What can be compared is the best of four.",

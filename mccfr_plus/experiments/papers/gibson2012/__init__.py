@@ -1,8 +1,6 @@
 """Gibson, Burch, Lanctot, Szafron 2012, "Efficient Monte Carlo CFR in games with many player actions"."""
 
-from mccfr_plus.experiments.papers.gibson2012 import curves
-from mccfr_plus.experiments.papers.gibson2012 import parameters
-from mccfr_plus.experiments.papers.gibson2012 import stacks
+from mccfr_plus.experiments.papers.gibson2012 import curves, parameters, stacks
 from mccfr_plus.experiments.papers.item import Item, Paper
 
 GIBSON_2012 = Paper(

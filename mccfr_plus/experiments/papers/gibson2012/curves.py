@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mccfr_plus.experiments.comparison import Comparison
-from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.figure import run_figure
 from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, LABELS, NO_VALUES, OTHER_BETA, verdict_rows
 from mccfr_plus.experiments.papers.item import Result, Setting
+from mccfr_plus.experiments.plot import plot_curves
 
 # Game, histories touched per run, seeds.
 HOLDEM = {"small": ("nl_holdem_buckets(stack=10)", 2e8, 3), "paper": ("nl_holdem_buckets(stack=20)", 1e10, 5)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mccfr_plus.experiments.comparison import Comparison
-from mccfr_plus.experiments.parameter_plot import Line, plot_parameter
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.figure import run_figure
 from mccfr_plus.experiments.papers.gibson2012.algorithms import EXPLOITABILITY
 from mccfr_plus.experiments.papers.item import Result, Row, Setting
+from mccfr_plus.experiments.parameter_plot import Line, plot_parameter
 
 EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.05, 0.1, 0.3, 1.0)
 TAUS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)

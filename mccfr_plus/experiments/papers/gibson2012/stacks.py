@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mccfr_plus.experiments.comparison import Comparison
-from mccfr_plus.experiments.parameter_plot import Line, plot_parameter
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.figure import run_figure
 from mccfr_plus.experiments.papers.gibson2012.algorithms import (
@@ -15,6 +14,7 @@ from mccfr_plus.experiments.papers.gibson2012.algorithms import (
     verdict_rows,
 )
 from mccfr_plus.experiments.papers.item import Result, Setting
+from mccfr_plus.experiments.parameter_plot import Line, plot_parameter
 
 # Stacks, histories touched per run, seeds.
 STACKS = {"small": ((4, 6, 8, 10, 12), 5e7, 3), "paper": ((6, 8, 10, 12, 16, 20), 1e10, 5)}

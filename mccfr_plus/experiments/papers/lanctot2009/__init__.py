@@ -1,8 +1,7 @@
 """Lanctot, Waugh, Zinkevich, Bowling 2009, "Monte Carlo sampling for regret minimization in extensive games"."""
 
 from mccfr_plus.experiments.papers.item import Item, Paper
-from mccfr_plus.experiments.papers.lanctot2009 import figure1
-from mccfr_plus.experiments.papers.lanctot2009 import table1
+from mccfr_plus.experiments.papers.lanctot2009 import figure1, table1
 
 LANCTOT_2009 = Paper(
     "lanctot2009",

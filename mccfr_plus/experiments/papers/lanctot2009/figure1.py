@@ -11,10 +11,10 @@ import numpy as np
 
 from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.figure import run_figure
 from mccfr_plus.experiments.papers.item import Result, Row, Setting
+from mccfr_plus.experiments.plot import plot_curves
 
 VANILLA, PRUNED, EXTERNAL, OUTCOME = "full", "full(pruning=True)", "external", "outcome"
 ALGORITHMS = (VANILLA, PRUNED, EXTERNAL, OUTCOME)
@@ -68,7 +68,7 @@ FIGURE = {
         3,
     ),
     # As many points as take less than 5 % of the time. An evaluation of latent tic-tac-toe goes over 58 million
-    # histories for each player, so that walks have to be longer for that.
+    # histories for each player, so that traversals have to be longer for that.
     "paper": Size(
         ("bid_goofspiel", "one_card_poker", "latent_tic_tac_toe", "princess_and_monster"),
         {VANILLA: Length(4e10, 9), PRUNED: Length(5e9, 13), EXTERNAL: Length(2e9, 8), OUTCOME: Length(1e9, 13)},

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.games.catalogue import CATALOGUE, LANCTOT, Size
 from mccfr_plus.experiments.papers.item import Result, Row, Setting
+from mccfr_plus.games.catalogue import CATALOGUE, LANCTOT, Size
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 

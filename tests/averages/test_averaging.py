@@ -1,0 +1,310 @@
+"""Average strategies: what each way adds up is, in expectation, own reach x strategy x a constant of the infoset."""
+
+import math
+
+import naive
+import numba
+import numpy as np
+import pytest
+from scipy import stats
+
+from mccfr_plus import ConfigError, PowerAverage, Solver
+from mccfr_plus.averages import averaging
+from mccfr_plus.averages.averaging import accumulate, add_visits
+from mccfr_plus.estimators import AverageMethod
+from mccfr_plus.estimators.estimate import estimate
+from mccfr_plus.kernels.loop import max_visits
+from mccfr_plus.kernels.scratch import DRAWN_ACTIONS, VISITED, begin_gradient, begin_traversal, new_scratch
+from mccfr_plus.solver import registry as parts
+
+_VISITS = int(AverageMethod.VISITS)
+SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
+
+
+@numba.njit(error_model="numpy")
+def _replay(
+    batches, length, parameters, sampling_weights, tree, strategies, average, scratch, way, mode, all_own, sums
+):
+    """Adds up estimate + accumulate with two strategies in turn; `sums` gets one row per batch."""
+    for batch in range(batches):
+        average[:] = 0.0
+        scratch.mark["seen"][:] = 0.0
+        for step in range(length):
+            strategy = strategies[step % 2]
+            scratch.reach_valid[:] = 0
+            for player in range(len(tree.slot_range) - 1):
+                begin_gradient(tree, scratch, player)
+                begin_traversal(scratch)
+                estimate(parameters, sampling_weights, tree, strategy, scratch, player, mode)
+                if way == _VISITS:
+                    add_visits(strategy, average, scratch, 1.0)
+                accumulate(way, tree, strategy, average, scratch, player, 1.0, all_own)
+        sums[batch] = average[: sums.shape[1]]
+
+
+def batches_of_averages(name, scheme, way, batches=200, length=400, mode=VISITED):
+    """Returns sums of averages per batch, and what they must be proportional to at each infoset."""
+    tree, root = naive.tree_of(name), naive.root_of(name)
+    estimator = parts.estimator_of(scheme)
+    strategies = np.stack([naive.random_strategy(tree, seed) for seed in (1, 2)])
+    nodes = tree.arrays.nodes
+    size = sum(
+        max_visits(nodes, p, own, estimator.visits_all_chance, estimator.visits_all_own)
+        for p in range(tree.num_players)
+        for own in (True, False)
+    )
+    scratch = new_scratch(tree.arrays, tree.shape, np.array([77], np.uint64), max_visits=size)
+    sampling_weights = np.zeros(0)
+    if scheme == "balanced":
+        sampling_weights = estimator.sampling_strategy(tree)
+    elif scheme == "average_strategy":
+        sampling_weights = naive.random_strategy(tree, 3, zeros=0.3) * 1e7
+    sums = np.zeros((batches, tree.num_slots))
+    parameters = estimator.parameters()
+    _replay(
+        batches,
+        length,
+        parameters,
+        sampling_weights,
+        tree.arrays_with_leaves,
+        strategies,
+        np.zeros(tree.num_slots + tree.num_players),
+        scratch,
+        int(way),
+        mode if int(way) == _VISITS else 0,
+        estimator.visits_all_own,
+        sums,
+    )
+    target = np.zeros(tree.num_slots)
+    for strategy in strategies:
+        table = naive.to_dict(tree, strategy)
+        for player in range(tree.num_players):
+            for key, reach in naive.own_reach(root, player, table).items():
+                target[tree.slots(tree.infoset(key[1], player))] += reach * np.array(table[key])
+    return tree, sums, target
+
+
+def largest_z(tree, sums, target):
+    """Returns the largest z-score over slots of (sum of the slot) - (its share of the infoset's sum), and how many."""
+    worst, count = 0.0, 0
+    for infoset in range(tree.num_infosets):
+        slots = tree.slots(infoset)
+        share = target[slots] / target[slots].sum()
+        difference = sums[:, slots] - share * sums[:, slots].sum(axis=1, keepdims=True)
+        error = difference.std(axis=0, ddof=1) / math.sqrt(len(sums))
+        assert sums[:, slots].sum() > 0
+        keep = error > 1e-12 * sums[:, slots].sum(axis=1).mean()
+        np.testing.assert_allclose(difference[:, ~keep], 0, atol=1e-9 * sums[:, slots].sum())
+        if keep.any():
+            worst = max(worst, float(np.abs(difference.mean(axis=0)[keep] / error[keep]).max()))
+            count += int(keep.sum())
+    return worst, max(count, 1)
+
+
+def limit(count, batches=200):
+    return stats.t.isf(1e-6 / (2 * count), batches - 1)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:3:3"])
+@pytest.mark.parametrize("scheme", SAMPLED)
+def test_expectation_is_reach_times_strategy(scheme, game):
+    players = naive.tree_of(game).num_players
+    way = parts.estimator_of(scheme).average(players)
+    length = 40 if scheme == "opponent" else 400
+    tree, sums, target = batches_of_averages(game, scheme, way, length=length)
+    worst, count = largest_z(tree, sums, target)
+    assert worst < limit(count)
+
+
+@pytest.mark.parametrize("scheme", ["external", "opponent", "outcome"])
+def test_a_walk_of_its_own_is_right_for_two_players_too(scheme):
+    length = 40 if scheme == "opponent" else 400
+    tree, sums, target = batches_of_averages("random:2:0", scheme, AverageMethod.OWN_TRAVERSAL, length=length)
+    worst, count = largest_z(tree, sums, target)
+    assert worst < limit(count)
+
+
+@pytest.mark.parametrize("scheme", ["external", "opponent", "outcome", "balanced", "average_strategy"])
+def test_drawn_actions_have_the_expectation_of_strategies(scheme):
+    length = 40 if scheme == "opponent" else 400
+    tree, sums, target = batches_of_averages(
+        "random:2:0", scheme, AverageMethod.VISITS, length=length, mode=DRAWN_ACTIONS
+    )
+    worst, count = largest_z(tree, sums, target)
+    assert worst < limit(count)
+
+
+def test_the_check_sees_the_bias_of_optimistic_averages():
+    tree, sums, target = batches_of_averages("random:2:0", "external", AverageMethod.OPTIMISTIC)
+    worst, count = largest_z(tree, sums, target)
+    assert worst > limit(count)
+
+
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("minimizer", ["rm", "dcfr", "omd"])
+@pytest.mark.parametrize(
+    ("scheme", "game"),
+    [
+        (scheme, game)
+        for scheme in parts.ESTIMATORS
+        for game in ("kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "random:3:1", "matrix_rps")
+        # Average strategy sampling looks at the sums, which the two ways bring up to date at different times.
+        if scheme != "average_strategy" and not (game == "leduc_poker" and scheme in ("full", "opponent"))
+    ],
+)
+def test_lazy_is_the_dense_average(scheme, game, minimizer, alternating):
+    if not naive.go_together(scheme, minimizer):
+        return
+    tree = naive.tree_of(game)
+    lazy, dense = (
+        Solver(tree, scheme, minimizer, PowerAverage(1.5, method), alternating=alternating, seed=6)
+        for method in ("lazy", "exact")
+    )
+    for count in (1, 2, 300):
+        lazy.run(count)
+        dense.run(count)
+        np.testing.assert_array_equal(lazy.current_strategy(), dense.current_strategy())
+        np.testing.assert_allclose(lazy.average_strategy(), dense.average_strategy(), atol=1e-12)
+    before = lazy.average_strategy()
+    np.testing.assert_array_equal(lazy.average_strategy(), before)  # asking changes nothing
+
+
+def test_lazy_is_the_dense_average_after_many_iterations():
+    tree = naive.tree_of("kuhn_poker")
+    lazy, dense = (Solver(tree, "outcome", "rm", method, seed=6).run(1_000_000) for method in ("lazy", "exact"))
+    np.testing.assert_allclose(lazy.average_strategy(), dense.average_strategy(), atol=1e-12)
+
+
+def test_last_is_the_last_iterate():
+    solver = Solver(naive.tree_of("kuhn_poker"), "external", "rm", "last", seed=1).run(50)
+    np.testing.assert_array_equal(solver.average_strategy(), solver.current_strategy())
+
+
+def test_optimistic_average_by_hand():
+    # What an infoset adds when it is touched is its current reach x strategy, for all iterations since last time.
+    tree = naive.tree_of("kuhn_poker")
+    solver = Solver(tree, "external", "rm", "optimistic", alternating=False, seed=3)
+    sums, last = np.zeros(tree.num_slots), np.zeros(tree.num_infosets)
+    for t in range(1, 60):
+        strategy = solver.current_strategy()
+        solver.iteration()
+        for player in range(2):
+            reach = naive.own_reach(naive.root_of("kuhn_poker"), player, naive.to_dict(tree, strategy))
+            begin = tree.arrays.infoset_range[player]
+            touched = solver._engine.scratches[0].touched[
+                begin : begin + solver._engine.scratches[0].num_touched[player]
+            ]
+            for infoset in tree.infoset_of_slot[touched["first_slot"]]:
+                slots = tree.slots(infoset)
+                sums[slots] += (t - last[infoset]) * reach[(player, tree.info_states[infoset])] * strategy[slots]
+                last[infoset] = t
+    np.testing.assert_allclose(solver._engine.average[: tree.num_slots], sums, atol=1e-12)
+
+
+def test_the_check_sees_the_bias_of_visits_with_three_players():
+    # OpenSpiel's SIMPLE: the other opponent's changing strategy weights the visits. The twin does what the kernel
+    # refuses to do for three players; in expectation exactly, so that this does not depend on luck.
+    tree, root = naive.tree_of("kuhn_poker(players=3)"), naive.root_of("kuhn_poker(players=3)")
+    biased, target = np.zeros(tree.num_slots), np.zeros(tree.num_slots)
+    for seed in (1, 2):
+        table = naive.to_dict(tree, naive.random_strategy(tree, seed))
+        for player in range(3):
+            biased += _expected_visits(tree, root, player, table)
+            for key, reach in naive.own_reach(root, player, table).items():
+                target[tree.slots(tree.infoset(key[1], player))] += reach * np.array(table[key])
+    away = []
+    for infoset in range(tree.num_infosets):
+        slots = tree.slots(infoset)
+        away.append(np.abs(biased[slots] / biased[slots].sum() - target[slots] / target[slots].sum()).max())
+    assert max(away) > 0.02
+    # The same numbers through the sampled check: visits of a sampled run of the twin, in batches.
+    draws = naive.SplitMix(5)
+    tables = [naive.to_dict(tree, naive.random_strategy(tree, seed)) for seed in (1, 2)]
+    sums = np.zeros((30, tree.num_slots))
+    for batch in range(len(sums)):
+        for step in range(400):
+            table = tables[step % 2]
+            for player in range(3):
+                for key, weight in naive.sample_gradient(root, player, table, "external", draws).visits:
+                    sums[batch, tree.slots(tree.infoset(key[1], key[0]))] += weight * np.array(table[key])
+    worst, count = largest_z(tree, sums, target)
+    assert worst > limit(count, len(sums))
+
+
+def _expected_visits(tree, root, update_player, table):
+    """Returns what external sampling's visits at opponents add up to in expectation."""
+    expected = np.zeros(tree.num_slots)
+
+    def visit(node, reach):
+        if node.player == naive.TERMINAL:
+            return
+        if node.player == update_player:
+            shares = [1.0] * len(node.children)
+        else:
+            shares = node.probabilities if node.player == naive.CHANCE else table[node.key]
+            if node.player >= 0:
+                expected[tree.slots(tree.infoset(node.key[1], node.player))] += reach * np.array(table[node.key])
+        for share, child in zip(shares, node.children, strict=True):
+            visit(child, reach * share)
+
+    visit(root, 1.0)
+    return expected
+
+
+@pytest.mark.parametrize("players", [2, 3])
+def test_own_walk_of_the_twin_is_right_over_all_outcomes(players):
+    # Exactly: expected weight of an infoset = own reach x what does not depend on any strategy.
+    name = f"random:{players}:2"
+    tree, root = naive.tree_of(name), naive.root_of(name)
+    for all_own in (True, False):
+        factors = []
+        for seed in (1, 2):
+            table = naive.to_dict(tree, naive.random_strategy(tree, seed))
+            for player in range(players):
+                reach = naive.own_reach(root, player, table)
+                weights = dict.fromkeys(reach, 0.0)
+                for probability, (visits, _) in naive.all_outcomes(
+                    lambda draws, p=player, t=table, a=all_own: naive.own_walk(root, p, t, a, draws)
+                ):
+                    for key, weight in visits:
+                        weights[key] += probability * weight
+                factors.append({key: weights[key] / reach[key] for key in reach})
+        for first, second in zip(factors[:players], factors[players:], strict=True):
+            assert first == pytest.approx(second, abs=1e-12)
+            assert min(first.values(), default=1.0) > 0
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "random:3:1"])
+@pytest.mark.parametrize("scheme", list(parts.ESTIMATORS))
+def test_exact_average_of_a_sampled_solver_is_the_average_of_what_it_played(scheme, game):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    solver = Solver(tree, scheme, "rm", averaging.linear("exact"), alternating=False, seed=2)
+    sums = {key: np.zeros(count) for key, count in naive.infosets_of(root).items()}
+    for t in range(1, 31):
+        table = naive.to_dict(tree, solver.current_strategy())
+        for player in range(tree.num_players):
+            for key, reach in naive.own_reach(root, player, table).items():
+                sums[key] += t * reach * np.array(table[key])
+        solver.iteration()
+    expected = {key: row / row.sum() if row.sum() else np.full(len(row), 1 / len(row)) for key, row in sums.items()}
+    np.testing.assert_allclose(solver.average_strategy(), naive.to_array(tree, expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["simple", "", None, 1])
+def test_refuses_a_bad_method(method):
+    with pytest.raises(ConfigError, match="method="):
+        PowerAverage(1.0, method)
+
+
+@pytest.mark.parametrize("gamma", [-1, math.nan, math.inf, "2", True, None])
+def test_power_refuses_a_bad_gamma(gamma):
+    with pytest.raises(ConfigError, match="gamma="):
+        PowerAverage(gamma)
+
+
+def test_short_names():
+    assert parts.average_of("uniform", parts.minimizer_of("rm+")) == PowerAverage(0.0)
+    assert parts.average_of("linear", parts.minimizer_of("rm")) == PowerAverage(1.0)
+    assert parts.average_of("power(gamma=3.0)", parts.minimizer_of("rm")) == PowerAverage(3.0)
+    for minimizer, gamma in naive.DEFAULT_GAMMA.items():
+        assert parts.average_of(None, parts.minimizer_of(minimizer)) == PowerAverage(gamma)

@@ -1,0 +1,27 @@
+"""An estimator whose stochastic average is made by a traversal of its own, although its traversal could list visits."""
+
+import pytest
+
+from mccfr_plus import ExternalSampling, Solver
+from mccfr_plus.estimators import AverageMethod
+from mccfr_plus.kernels.loop import max_visits
+
+
+class WithOwnWalk(ExternalSampling):
+    """External sampling that never averages at opponents' visits."""
+
+    def average(self, num_players):
+        return AverageMethod.OWN_TRAVERSAL
+
+
+@pytest.mark.parametrize("game", ["matrix_rps", "kuhn_poker", "leduc_poker"])
+def test_there_is_room_for_its_visits_alone(game):
+    solver = Solver(game, WithOwnWalk(), "rm", "stochastic", seed=1).run(100)
+    most = max(max_visits(solver.tree.arrays.nodes, p, True, False, True) for p in range(2))
+    assert len(solver._engine.scratches[0].visits) == most > 0
+
+
+def test_its_average_converges():
+    solver = Solver("kuhn_poker", WithOwnWalk(), "rm", "stochastic", seed=1)
+    begin = solver.exploitability()
+    assert solver.run(100_000).exploitability() < begin / 10

@@ -1,0 +1,126 @@
+"""Every part of the package passes the checks that parts of others have to pass: one table."""
+
+import dataclasses
+
+import naive
+import pytest
+
+from mccfr_plus import CheckError, ConfigError, check_average, check_estimator, check_minimizer
+from mccfr_plus.checks.games import SPANS, THREE, tree_of_text
+from mccfr_plus.estimators import Baseline
+from mccfr_plus.minimizers import FTRL, OMD, Hedge
+from mccfr_plus.solver import registry as parts
+
+SAMPLES = 3_000
+
+ESTIMATORS = (
+    *((name, {}) for name in naive.UNBIASED),
+    ("full(traversal=True)", {}),
+    ("full(pruning=True)", {}),
+    ("opponent(sample_per_infoset=True)", {}),
+    ("external(sample_per_infoset=True)", {}),
+    ("external(prune_below=-1.0, prune_probability=0.3)", {}),
+    ("average_strategy(sample_per_infoset=True, tau=10.0, beta=1.0)", {}),
+    ("outcome(epsilon=1.0)", {}),
+    ("outcome(update_all_players=True)", {}),
+    ("balanced(epsilon=0.5)", {}),
+    ("external", {"batch": 2}),
+    ("outcome(update_all_players=True)", {"batch": 2}),
+    *((name, {"baseline": Baseline(0.5)}) for name in naive.UNBIASED if name != "full"),
+    ("external(prune_below=-1.0, prune_probability=0.3)", {"baseline": True}),
+    ("outcome", {"baseline": True, "batch": 2}),
+)
+
+MINIMIZERS = (
+    *parts.MINIMIZERS,
+    Hedge(optimistic=True),
+    Hedge(eta=0.03, decay=0.0),
+    FTRL(eta=0.1),
+    FTRL(optimistic=True),
+    FTRL(weights="constant"),
+    FTRL(weights="least"),
+    OMD(eta=0.1),
+    OMD(optimistic=True),
+    OMD(decay=0.5),
+)
+
+AVERAGES = (
+    *(("exact", name) for name in parts.ESTIMATORS),
+    *(("lazy(gamma=1.0)", name) for name in parts.ESTIMATORS if name != "full"),
+    *(("stochastic", name) for name in parts.ESTIMATORS),
+    ("stochastic", "external(sample_per_infoset=True)"),
+    ("stochastic", "outcome(update_all_players=True)"),
+    ("stochastic", "average_strategy(epsilon=0.3, tau=1.0, beta=0.0)"),
+    *(("sampled", name) for name in ("opponent", "external", "average_strategy", "outcome", "balanced")),
+    ("uniform", "external"),
+    ("linear", "full"),
+    ("power", "chance"),
+    ("last", "external"),
+)
+
+# Batches and control variates multiply the outcomes.
+FEW_OUTCOMES = (tree_of_text(SPANS), tree_of_text(THREE))
+
+
+@pytest.mark.parametrize(("name", "options"), ESTIMATORS, ids=str)
+def test_estimators(name, options):
+    games = FEW_OUTCOMES if options else None
+    report = check_estimator(name, samples=SAMPLES, games=games, **options)
+    enumerated = [line for line in report.lines if line.check == "exact mean" and "outcomes, largest" in line.result]
+    assert enumerated
+    assert any(line.check == "exact mean, relabelled" for line in report.lines)
+    assert any(line.check == "z-test" for line in report.lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options"), ESTIMATORS, ids=str)
+def test_estimators_by_many_samples(name, options):
+    check_estimator(name, exact=False, seed=3, **options)
+
+
+@pytest.mark.parametrize("minimizer", MINIMIZERS, ids=str)
+def test_minimizers(minimizer):
+    report = check_minimizer(minimizer)
+    assert {line.check for line in report.lines} >= {"distribution", "permuted actions", "regret", "whole game"}
+
+
+@pytest.mark.parametrize(("averaging", "estimator"), AVERAGES, ids=str)
+def test_averages(averaging, estimator):
+    report = check_average(averaging, estimator)
+    assert report.lines
+
+
+def test_the_optimistic_average_is_biased_and_the_report_says_how_much():
+    report = check_average("optimistic")
+    assert report.figures["bias"] > 0.02
+    assert "off by up to" in str(report)
+    with pytest.raises(CheckError, match="is biased"):
+        check_average("optimistic", unbiased=True)
+
+
+def test_reports_are_frozen_and_readable():
+    report = check_average("exact")
+    assert "3 checks passed" in str(report)
+    assert "kuhn_poker()" in str(report)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        report.part = "another"
+
+
+def test_games_may_be_given():
+    report = check_estimator("external", games=["kuhn_poker"], samples=100)
+    assert all("kuhn_poker" in line.compared for line in report.lines)
+    assert all("tiny_hanabi" in line.compared for line in check_average("exact", games=["tiny_hanabi"]).lines)
+    with pytest.raises(ConfigError, match="games="):
+        check_estimator("external", games=[])
+
+
+@pytest.mark.parametrize("seed", [-1, "1", 0.5, True])
+def test_bad_seeds(seed):
+    for check, part in ((check_estimator, "external"), (check_minimizer, "rm"), (check_average, "exact")):
+        with pytest.raises(ConfigError, match="seed="):
+            check(part, seed=seed)
+
+
+def test_a_bound_is_a_function():
+    with pytest.raises(ConfigError, match="bound="):
+        check_minimizer("rm", bound=3.0)

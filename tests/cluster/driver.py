@@ -1,0 +1,33 @@
+"""A driver: ``python driver.py ADDRESS CHECKPOINT ITERATIONS [SECONDS]`` goes on until so many, and prints JSON.
+
+With SECONDS it writes its checkpoint that often, and says so after every iteration; it may be killed then.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from mccfr_plus.cluster import Cluster, DistributedSolver
+
+PLAN = {"chunks": 4, "traversals": 2000, "seed": 7}
+
+
+def main(address, file, iterations, every="60"):
+    with Cluster(address) as cluster:
+        if Path(file).exists():
+            solver = DistributedSolver.from_checkpoint(file, workers=2, cluster=cluster)
+        else:
+            solver = DistributedSolver("leduc_poker", workers=2, cluster=cluster, **PLAN)
+        with solver:
+            solver.run(
+                iterations - solver.iterations,
+                checkpoint=file,
+                checkpoint_interval=float(every),
+                callback=lambda told: print("at", told.iterations, flush=True),
+            )
+            nodes = {cluster.ray.get(actor.where.remote())[0] for actor in solver._engine._worker_pool.actors}
+            print(json.dumps({"policy": solver.average_strategy().tobytes().hex(), "nodes": len(nodes)}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

@@ -1,0 +1,463 @@
+"""Neural solvers whose samples come from workers: bits depend on seed and chunks, and on nothing else."""
+
+import dataclasses
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import chunk_workers
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus import CheckpointError, ConfigError, Solver  # noqa: E402
+from mccfr_plus.cli.main import main  # noqa: E402
+from mccfr_plus.cluster.neural import (  # noqa: E402
+    DistributedDeepCFR,
+    DistributedDREAM,
+    DistributedESCHER,
+    DistributedNFSP,
+)
+from mccfr_plus.cluster.neural.episodes import EpisodeChunks, EpisodeTask, Policies  # noqa: E402
+from mccfr_plus.cluster.neural.plan import shares_of  # noqa: E402
+from mccfr_plus.cluster.neural.traversals import ExternalWalks, PathWalks, Task, without_game  # noqa: E402
+from mccfr_plus.cluster.streams import stream_of  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    DREAM,
+    ESCHER,
+    NFSP,
+    DeepCFR,
+    DeepCFRConfig,
+    DREAMConfig,
+    ESCHERConfig,
+    NFSPConfig,
+    TrainingConfig,
+)
+from mccfr_plus.neural.episodes import Tables  # noqa: E402
+
+NETWORK = {"hidden_layers": (8,), "train_steps": 3, "batch_size": 16}
+VALUES = TrainingConfig(**NETWORK)
+DEEP = DeepCFRConfig(traversals=41, memory="reservoir", memory_capacity=300, **NETWORK)
+ESCHER_NETWORK = ESCHERConfig(traversals=41, value_traversals=20, value_training=VALUES, **NETWORK)
+PLAY = NFSPConfig(
+    episodes=203, hidden_layers=(8,), batch_size=32, min_samples=40, learn_every=20, refresh_every=2, target_every=5
+)
+CASES = {
+    "deep_cfr": (DistributedDeepCFR, DEEP),
+    "deep_cfr, pdcfr+": (DistributedDeepCFR, DeepCFRConfig(traversals=41, minimizer="pdcfr+", **NETWORK)),
+    "escher": (DistributedESCHER, ESCHER_NETWORK),
+    "escher, exact": (DistributedESCHER, dataclasses.replace(ESCHER_NETWORK, values="exact", sampling="balanced")),
+    "dream": (DistributedDREAM, DREAMConfig(traversals=41, baseline_training=VALUES, weight_clip=1.5, **NETWORK)),
+    "dream, no baseline": (DistributedDREAM, DREAMConfig(traversals=41, baseline=False, **NETWORK)),
+    "nfsp": (DistributedNFSP, PLAY),
+}
+every_case = pytest.mark.parametrize(("kind", "config"), CASES.values(), ids=CASES)
+every_solver = pytest.mark.parametrize(
+    ("kind", "config"), [CASES[name] for name in ("deep_cfr", "escher", "dream", "nfsp")]
+)
+
+
+def local(kind, config, seed=1, chunks=5):
+    return kind("kuhn_poker", config, seed=seed, chunks=chunks, cluster="local")
+
+
+def copy_of(solver):
+    return {name: array.copy() for name, array in solver.state().items()}
+
+
+def assert_same(solver, state):
+    own = solver.state()
+    assert own.keys() == state.keys()
+    for name, array in own.items():
+        np.testing.assert_array_equal(array, state[name], err_msg=name)
+
+
+# --- the same bits, whoever samples ---
+
+
+@pytest.mark.usefixtures("cluster")
+@every_case
+def test_workers_give_the_bits_of_one_process(kind, config):
+    alone = local(kind, config).run(3)
+    for workers in (1, 2, 4) if config is DEEP else (2,):
+        with kind("kuhn_poker", config, seed=1, chunks=5, workers=workers) as solver:
+            solver.run(2).run(1)
+            assert_same(solver, alone.state())
+            assert solver.nodes_touched == alone.nodes_touched
+
+
+def test_the_command(cluster, capsys):
+    flags = [
+        "--set",
+        "traversals=41",
+        "--set",
+        "hidden_layers=(8,)",
+        "--set",
+        "train_steps=3",
+        "--set",
+        "batch_size=16",
+    ]
+    run = ["solve", "kuhn_poker", "--algorithm=deep_cfr", *flags, "--iterations=2", "--seed=1", "--quiet", "--json"]
+    found = []
+    for where in ("--cluster=local", "--cluster=ray"):
+        assert main([*run, where]) == 0
+        found.append(json.loads(capsys.readouterr().out.splitlines()[-1]))
+    assert found[0]["exploitability"] == found[1]["exploitability"]
+    assert cluster.ray.is_initialized()
+
+
+def test_a_connected_cluster_is_taken_as_it_is_and_left_open(cluster):
+    before = local(DistributedDeepCFR, DEEP).run(1)
+    with DistributedDeepCFR("kuhn_poker", DEEP, seed=1, chunks=5, workers=1, cluster=cluster) as solver:
+        assert_same(solver.run(1), before.state())
+    assert cluster.ray.is_initialized()
+    assert_same(solver.run(1), before.run(1).state())  # begins anew after its end
+    solver.close()
+
+
+def test_a_killed_worker_changes_nothing(cluster, tmp_path):
+    mortal = stream_of(1, 2, 1, 3)[0]  # of iteration 2, player 1, chunk 3
+
+    class Mortal(DistributedDeepCFR):
+        worker = chunk_workers.MortalWalks
+
+        def _workers_arguments(self):
+            return str(tmp_path), int(mortal)
+
+    killed = []
+
+    def kill():
+        file, end = tmp_path / "pid", time.monotonic() + 60
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        killed.append(int(file.read_text()))
+        os.kill(killed[0], signal.SIGKILL)
+
+    hunter = threading.Thread(target=kill)
+    hunter.start()
+    # A game whose tree goes to shared memory: small things go along with calls.
+    with Mortal("leduc_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster) as solver:
+        begin = time.monotonic()
+        solver.run(3)
+        hunter.join()
+        assert time.monotonic() - begin < 50  # nobody has waited out the sleep
+    assert len(killed) == 1
+    alone = DistributedDeepCFR(solver.tree, DEEP, seed=1, chunks=5, cluster="local")
+    assert_same(solver, alone.run(3).state())
+
+
+def test_chunks_are_taken_in_their_order(cluster):
+    class Slow(DistributedDeepCFR):
+        worker = chunk_workers.SlowWalks
+
+        def _workers_arguments(self):
+            return (int(stream_of(1, 1, 0, 0)[0]),)
+
+    with Slow("kuhn_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster) as solver:
+        assert_same(solver.run(1), local(DistributedDeepCFR, DEEP).run(1).state())
+
+
+def test_workers_get_no_game_and_no_torch(cluster):
+    import ray
+
+    with DistributedDeepCFR("kuhn_poker", DEEP, seed=1, chunks=5, workers=1, cluster=cluster) as solver:
+        solver.run(1)
+
+        def look(self):
+            import sys
+
+            from mccfr_plus.neural.sampling import record_traversals
+
+            tree = self._worker._sampler._tree
+            return tree.game, "torch" in sys.modules, tree.arrays.nodes.flags.owndata, len(record_traversals.signatures)
+
+        (actor,) = solver._workers._actors
+        game, has_torch, owns, compiled = ray.get(actor.__ray_call__.remote(look))
+    assert game is None
+    assert not has_torch
+    assert not owns  # it is the object store's memory
+    assert compiled == 1  # arrays that came from elsewhere have not made Numba compile again
+
+
+def test_what_a_worker_did_before_does_not_matter():
+    tree = without_game(mccfr_plus.compile_game("leduc_poker"))  # with two actions here and three there
+    strategy, rng = tree.uniform_strategy(), np.random.default_rng(3)
+    values = rng.normal(size=tree.num_nodes)
+    policies = Policies(Tables(strategy, np.zeros(tree.num_infosets, np.int32)), np.array([0.1, 0.2]))
+    for make, shared, tasks in (
+        (ExternalWalks, strategy, [Task((p,), 30, stream_of(1, p)) for p in (0, 1)]),
+        (
+            lambda tree: PathWalks(tree, np.zeros(0), 0.5, True),
+            (strategy, values),
+            [Task((p,), 300, stream_of(1, p), wants_visits=True) for p in (0, 1)],
+        ),
+        (lambda tree: EpisodeChunks(tree, 0.3), policies, [EpisodeTask(n, stream_of(1, n)) for n in (300, 200)]),
+    ):
+        used = make(tree)
+        used.work(shared, tasks[0])
+        same = pickle.dumps(used.work(shared, tasks[1])) == pickle.dumps(make(tree).work(shared, tasks[1]))
+        assert same, make
+
+
+# --- what is drawn ---
+
+
+class Streams:
+    """Makes the in-process solvers draw what a distributed one draws in one chunk."""
+
+    def _draw_from(self, *key):
+        self._sampler.state()["rng"][:] = stream_of(self.seed, *key)
+
+    def _sample(self, player, iteration):
+        self._draw_from(iteration, player, 0)
+        super()._sample(player, iteration)
+
+    def _visit(self, player, iteration):
+        self._draw_from(iteration, player, 0, 1)
+        super()._visit(player, iteration)
+
+
+class StreamsOfEpisodes:
+    def _play_and_learn(self, iteration):
+        self._episodes.state()["rng"][:] = stream_of(self.seed, iteration, 0, 0)
+        super()._play_and_learn(iteration)
+
+
+TWINS = {DistributedDeepCFR: DeepCFR, DistributedESCHER: ESCHER, DistributedDREAM: DREAM, DistributedNFSP: NFSP}
+
+
+@every_case
+def test_one_chunk_is_the_solver_of_one_process(kind, config):
+    if kind is DistributedNFSP:  # whose tables are not renewed within an iteration, but at its end
+        config = dataclasses.replace(config, epsilon_end=config.epsilon_start)
+    mixin, own = (StreamsOfEpisodes, "episodes/rng") if kind is DistributedNFSP else (Streams, "sampler/rng")
+    twin = type("Twin", (mixin, TWINS[kind]), {})("kuhn_poker", config, seed=1)
+    solver = local(kind, config, chunks=1)
+    if kind is DistributedNFSP:
+        twin._play = lambda episodes, play=twin._play: all_episodes(twin, episodes)
+    twin.run(3)
+    solver.run(3)
+    expected = copy_of(twin)
+    expected[own] = solver.state()[own]  # which a distributed one does not use
+    assert_same(solver, expected)
+    assert solver.nodes_touched == twin.nodes_touched > 0
+
+
+def all_episodes(solver, episodes):
+    """Plays without a stop where updates are due."""
+    due = np.full(2, np.iinfo(np.int64).max)
+    done = solver._episodes.play(solver._tables, np.full(2, solver.config.epsilon(0)), due, episodes)
+    for player, part in enumerate(solver._players):
+        part.transitions.add(solver._episodes.transitions(player))
+        part.decisions.add(solver._episodes.decisions(player))
+    return done
+
+
+@every_solver
+def test_seed_and_chunks_decide(kind, config):
+    first = copy_of(local(kind, config).run(2))
+    assert_same(local(kind, config).run(2), first)
+    for other in (local(kind, config, seed=2), local(kind, config, chunks=4)):
+        assert not np.array_equal(other.run(2).state()["strategy"], first["strategy"])
+
+
+def test_streams():
+    assert stream_of(7, 3, 1, 2) == np.random.SeedSequence(entropy=7, spawn_key=(3, 1, 2)).generate_state(1, np.uint64)
+    assert stream_of(7, 3, 1, 2).dtype == np.uint64
+    keys = [(i, p, c) for i in range(5) for p in range(3) for c in range(5)]
+    keys += [(*key, 1) for key in keys]
+    assert len({int(stream_of(seed, *key)[0]) for seed in (1, 2) for key in keys}) == 2 * len(keys)
+
+
+def test_shares():
+    assert shares_of(41, 5) == [9, 8, 8, 8, 8]
+    assert shares_of(8, 8) == [1] * 8
+
+
+def test_chunks_have_streams_of_their_own_and_all_walks_are_made():
+    seen = []
+
+    class Watched(DistributedDeepCFR):
+        def _work(self, shared, tasks):
+            seen.extend((self.iterations + 1, task.players[0], task.traversals, int(task.stream[0])) for task in tasks)
+            return super()._work(shared, tasks)
+
+    local(Watched, DEEP).run(2)
+    expected = [
+        (iteration, player, traversals, int(stream_of(1, iteration, player, chunk)[0]))
+        for iteration in (1, 2)
+        for player in (0, 1)
+        for chunk, traversals in enumerate((9, 8, 8, 8, 8))
+    ]
+    assert seen == expected
+
+
+def test_a_seed_is_drawn_where_there_is_none():
+    one, other = (local(DistributedDeepCFR, DEEP, seed=None) for _ in range(2))
+    assert one.seed != other.seed
+    assert_same(local(DistributedDeepCFR, DEEP, seed=one.seed).run(1), one.run(1).state())
+    drawn = [local(DistributedDeepCFR, DEEP, seed=np.random.default_rng(5)).seed for _ in range(2)]
+    assert drawn[0] == drawn[1] != 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "limit"),
+    [
+        (DistributedDeepCFR, DeepCFRConfig(traversals=200, hidden_layers=(32,)), 0.03),
+        (DistributedESCHER, ESCHERConfig(traversals=400, hidden_layers=(32,), values="exact"), 0.05),
+        (DistributedDREAM, DREAMConfig(traversals=400, hidden_layers=(32,)), 0.08),
+        (DistributedNFSP, NFSPConfig(episodes=1000, hidden_layers=(32,), learn_every=64, min_samples=200), 0.2),
+    ],
+)
+def test_it_comes_near_an_equilibrium(kind, config, limit):
+    solver = local(kind, config, chunks=8)
+    uniform = solver.exploitability()
+    assert solver.run(30).exploitability() < limit < uniform
+
+
+# --- checkpoints and interruptions ---
+
+
+@pytest.mark.usefixtures("cluster")
+@every_solver
+def test_goes_on_bit_for_bit_with_other_workers(kind, config, tmp_path):
+    whole = local(kind, config).run(4)
+    local(kind, config).run(2, checkpoint=tmp_path / "run")
+    workers = 2 if kind is DistributedDeepCFR else 0
+    with kind.load(tmp_path / "run", workers=workers) as solver:
+        assert (solver.chunks, solver.seed, solver.iterations) == (5, 1, 2)
+        assert_same(solver.run(2, checkpoint=tmp_path / "run"), whole.state())
+    restored = local(kind, config, seed=9).run(1).restore(tmp_path / "run")
+    assert restored.seed == 1
+    assert_same(restored.run(1), whole.run(1).state())
+
+
+DRIVER = """
+import sys
+from mccfr_plus.cluster import Cluster
+from mccfr_plus.cluster.neural import DistributedDeepCFR
+from test_distributed_neural import DEEP
+with Cluster(sys.argv[1]) as cluster:
+    solver = DistributedDeepCFR("kuhn_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster)
+    solver.run(10_000, checkpoint=sys.argv[2], checkpoint_interval=0.01)
+"""
+
+
+def test_a_killed_driver_goes_on_from_its_checkpoint(cluster, tmp_path):
+    path = tmp_path / "run"
+    address = cluster.ray.get_runtime_context().gcs_address
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, address, str(path)],
+        env=os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},  # the cluster listens on localhost only
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        end = time.monotonic() + 60
+        while not path.exists() and driver.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.2)
+    finally:
+        driver.kill()
+        _, errors = driver.communicate()
+    assert path.exists(), errors
+    solver = DistributedDeepCFR.load(path, cluster="local")
+    assert 0 < solver.iterations < 10_000
+    assert_same(local(DistributedDeepCFR, DEEP).run(solver.iterations + 2), solver.run(2).state())
+
+
+def test_another_plan_is_refused(tmp_path):
+    path = tmp_path / "run"
+    solver = local(DistributedDeepCFR, DEEP).run(1)
+    solver.save(path)
+    other = local(DistributedDeepCFR, DEEP, chunks=4).run(1)
+    before = copy_of(other)
+    message = r"samples in chunks=5, and the solver in chunks=4.*Use DistributedDeepCFR.load"
+    with pytest.raises(CheckpointError, match=message):
+        other.restore(path)
+    with pytest.raises(CheckpointError, match=message):
+        other.run(1, checkpoint=path)
+    assert_same(other, before)
+    with pytest.raises(CheckpointError, match=r"a run of DistributedDeepCFR, not of DeepCFR: load it with Distributed"):
+        DeepCFR.load(path)
+    with pytest.raises(CheckpointError, match=r"load it with mccfr_plus.cluster.neural.DistributedDeepCFR.load"):
+        Solver.from_checkpoint(path)
+    DeepCFR("kuhn_poker", DEEP, seed=1).run(1).save(path)
+    with pytest.raises(CheckpointError, match="a run of DeepCFR, not of DistributedDeepCFR"):
+        DistributedDeepCFR.load(path, cluster="local")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@every_solver
+def test_an_iteration_that_is_cut_short_is_undone(kind, config, workers, cluster):
+    expected = local(kind, config).run(3)
+
+    class Cut(kind):
+        is_cut = False
+
+        def _note(self, chunk):
+            super()._note(chunk)
+            if self.iterations == 1 and not type(self).is_cut:
+                type(self).is_cut = True
+                raise KeyboardInterrupt
+
+    with Cut("kuhn_poker", config, seed=1, chunks=5, workers=workers, cluster=cluster) as solver:
+        solver.run(1)
+        before = copy_of(solver)
+        with pytest.raises(KeyboardInterrupt):
+            solver.run(1)
+        assert_same(solver, before)
+        assert_same(solver.run(2), expected.state())
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"workers": -1}, "workers=-1: give a number of processes"),
+        ({"workers": 1.5}, "workers=1.5: give"),
+        ({"workers": True}, "workers=True: give"),
+        ({"chunks": 0}, "chunks=0: must be a whole number, at least 1"),
+        ({"chunks": 42}, "chunks=42 is more than traversals=41: some chunks would be empty"),
+        ({"cluster": "nowhere"}, "cluster='nowhere': give 'ray'"),
+        ({"cluster": 5}, "cluster=5: give an address"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": "a"}, "seed='a'"),
+        ({"config": PLAY}, "give a DeepCFRConfig"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        DistributedDeepCFR("kuhn_poker", **({"config": DEEP, "seed": 1} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "message"),
+    [
+        (DistributedESCHER, ESCHER_NETWORK, "chunks=30 is more than value_traversals=20"),
+        (DistributedNFSP, dataclasses.replace(PLAY, episodes=29), "chunks=30 is more than episodes=29"),
+    ],
+)
+def test_empty_chunks_of_others(kind, config, message):
+    with pytest.raises(ConfigError, match=message):
+        local(kind, config, chunks=30)
+    if kind is DistributedESCHER:
+        local(kind, dataclasses.replace(config, values="exact"), chunks=30)
+
+
+def test_a_tree_that_no_node_has_room_for(cluster, monkeypatch):
+    from mccfr_plus.cluster.neural import workers
+
+    monkeypatch.setattr(workers, "bytes_of", lambda tree: 1 << 40)
+    solver = DistributedDeepCFR("kuhn_poker", DEEP, workers=1, chunks=5, cluster=cluster)
+    with pytest.raises(Exception, match=r"the compiled tree of kuhn_poker\(\) takes 1,048,576 MiB"):
+        solver.run(1)
+    assert not solver._workers.has_begun

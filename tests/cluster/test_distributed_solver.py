@@ -1,0 +1,280 @@
+"""Results depend on the seed and the plan of chunks alone; chunks are batches; what cannot work is said at once."""
+
+import os
+import signal
+import threading
+import time
+
+import lazy_games  # noqa: F401  (registers a game, here and not in workers)
+import numpy as np
+import pytest
+from solver_bits import bits
+
+from mccfr_plus import (
+    CheckpointError,
+    ConfigError,
+    ExternalSampling,
+    GameError,
+    OutcomeSampling,
+    Solver,
+    compile_game,
+)
+from mccfr_plus.cluster import DistributedEvaluator, DistributedSolver
+from mccfr_plus.cluster.engine import DistributedEngine
+from mccfr_plus.cluster.streams import stream_of
+from mccfr_plus.cluster.worker_pool import Actors
+from mccfr_plus.estimators import AverageMethod
+
+# Estimator, minimizer, average, alternating: every way of averaging, every sampling_weights, shared traversals, own parts.
+KINDS = {
+    "lazy": ("external", "rm", None, None),
+    "simultaneous": ("external", "rm", None, False),
+    "visits": ("external", "dcfr", "stochastic", None),
+    "drawn": ("external(sample_per_infoset=True)", "rm", "sampled", None),
+    "outcome": ("outcome", "rm", "stochastic", None),
+    "update_all_players": ("outcome(update_all_players=True)", "rm", None, None),
+    "average sampling_weights_of": ("average_strategy", "rm", None, None),
+    "regrets sampling_weights": ("external", "dcfr_pruning", None, None),
+    "whole sequences": ("balanced", "ftrl", None, None),
+    "chance": ("chance", "prm+", None, None),
+}
+
+
+def solver_of(kind="lazy", game="kuhn_poker", **changes):
+    estimator, minimizer, averaging, alternating = KINDS[kind]
+    arguments = {"alternating": alternating, "chunks": 5, "traversals": 7, "seed": 3, "cluster": "local"}
+    return DistributedSolver(game, estimator, minimizer, averaging, **arguments | changes)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_the_same_bits_with_any_number_of_workers(cluster, workers):
+    with solver_of() as alone, solver_of(workers=workers, cluster=cluster) as together:
+        assert bits(together.run(6)) == bits(alone.run(6))
+        assert len(together._engine._worker_pool.actors) == workers
+
+
+@pytest.mark.parametrize("kind", list(KINDS)[1:])
+def test_the_same_bits_with_other_parts(cluster, kind):
+    with solver_of(kind) as alone, solver_of(kind, cluster=cluster) as together:
+        assert bits(together.run(4)) == bits(alone.run(4))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_converges_as_batches_do(kind):
+    """The mean over chunks is the mean over a batch: not the same draws, but about the same exploitability."""
+    estimator, minimizer, averaging, alternating = KINDS[kind]
+    whole = Solver("kuhn_poker", estimator, minimizer, averaging, alternating=alternating, batch=200, seed=1)
+    with solver_of(kind, chunks=4, traversals=50, seed=1) as chunks:
+        found, expected = chunks.run(300).exploitability(), whole.run(300).exploitability()
+    assert found < 3 * expected + 0.01
+    assert chunks.nodes_touched == pytest.approx(whole.nodes_touched, rel=0.05)
+
+
+@pytest.mark.parametrize("averaging", ["lazy", "stochastic", "optimistic"])
+@pytest.mark.parametrize("estimator", [OutcomeSampling(update_all_players=True), ExternalSampling()])
+def test_one_chunk_is_a_batch_bit_for_bit(estimator, averaging):
+    """With one chunk and the stream's state in its generator, the solver in this process makes the same traversals.
+
+    A traversal for one player does so in player 0's turn; what serves all players, in the whole iteration.
+    """
+    shared = estimator.updates_all_players
+    inside = Solver("leduc_poker", estimator, "rm", averaging, batch=11, seed=5)
+    plan = {"chunks": 1, "traversals": 11, "seed": 5, "cluster": "local"}
+    with DistributedSolver("leduc_poker", estimator, "rm", averaging, **plan) as outside:
+        seed = int(outside._engine._seed[0])
+        slots = outside.tree.num_slots if shared else int(outside.tree.arrays.slot_range[1])
+        for iteration in range(1, 6 if shared else 2):
+            inside._engine.scratches[0].rng[:] = stream_of(seed, iteration, 0, 0)
+            inside.iteration()
+            outside.iteration()
+            assert (inside.current_strategy()[:slots] == outside.current_strategy()[:slots]).all()
+            assert (inside._engine.tables[:, :slots] == outside._engine.tables[:, :slots]).all()
+            if shared:
+                assert np.allclose(inside.average_strategy(), outside.average_strategy(), rtol=1e-12, atol=0)
+                assert inside.nodes_touched == outside.nodes_touched
+
+
+def test_averages_with_a_walk_of_their_own(cluster):
+    """With three players, visits do not tell reach: the driver traversals, with a stream of its own."""
+    three = {"kind": "visits", "game": "kuhn_poker(players=3)"}
+    with solver_of(**three) as alone, solver_of(**three, cluster=cluster) as together:
+        assert alone.way == AverageMethod.OWN_TRAVERSAL
+        assert bits(together.run(4)) == bits(alone.run(4))
+
+
+def test_every_chunk_has_a_stream_of_its_own():
+    """Chunks that drew the same would have the variance of one: their mean must have less."""
+
+    def spread(chunks, traversals):
+        tables = []
+        for seed in range(200):
+            with solver_of(chunks=chunks, traversals=traversals, seed=seed) as solver:
+                solver.iteration()
+                tables.append(solver._engine.tables[0].copy())
+        return np.var(tables, axis=0).sum()
+
+    one, eight, together = spread(1, 1), spread(8, 1), spread(1, 8)
+    assert eight == pytest.approx(one / 8, rel=0.4)
+    assert together == pytest.approx(one / 8, rel=0.4)
+
+
+def test_the_mean_of_chunks_is_the_exact_gradient():
+    """Regrets of the first iteration, over many seeds, against those of full traversals (6 standard errors)."""
+    exact = Solver("kuhn_poker", "full", "rm", alternating=False)
+    exact.iteration()
+    found = [_first_regrets(seed) for seed in range(300)]
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
+    assert (np.abs(mean - exact._engine.tables[0]) <= 6 * error + 1e-12).all()
+
+
+def _first_regrets(seed):
+    with solver_of("simultaneous", chunks=3, traversals=2, seed=seed) as solver:
+        solver.iteration()
+        return solver._engine.tables[0].copy()
+
+
+def test_workers_leave_processors_to_others(cluster):
+    """More of them than there are processors, a second solver and an evaluation: nobody waits for ever."""
+    tree = compile_game("kuhn_poker")
+    with (
+        solver_of() as alone,
+        solver_of(workers=5, cluster=cluster) as first,
+        solver_of(workers=2, owners=1, cluster=cluster) as second,
+        DistributedEvaluator(tree, cluster) as evaluator,
+    ):
+        expected = bits(alone.run(3))
+        for together in (first, second):
+            assert bits(together.run(3)) == expected
+            assert evaluator.evaluate(together.average_policy()).nash_conv == alone.nash_conv()
+
+
+def test_a_worker_killed_within_a_round(cluster):
+    plan = {"game": "leduc_poker", "chunks": 8, "traversals": 150_000}
+    with solver_of(**plan) as alone, solver_of(**plan, workers=2, cluster=cluster) as together:
+        expected = bits(alone.run(2))
+        together.iteration()
+        worker_pool = together._engine._worker_pool
+        assert isinstance(worker_pool, Actors)
+        _, victim = cluster.ray.get(worker_pool.actors[1].where.remote())
+        killer = threading.Timer(0.15, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        together.iteration()
+        killer.join()
+        assert cluster.ray.get(worker_pool.actors[1].where.remote())[1] != victim
+        assert bits(together) == expected
+
+
+def test_a_driver_that_goes_on_from_its_checkpoint(cluster, tmp_path):
+    file = tmp_path / "kuhn.checkpoint"
+    with solver_of() as alone:
+        expected = bits(alone.run(9))
+    with solver_of(workers=2, cluster=cluster) as first:
+        first.run(4, checkpoint=file)
+    with DistributedSolver.from_checkpoint(file, workers=1, cluster=cluster) as second:
+        assert second.iterations == 4
+        assert (second.chunks, second.traversals, second.seed) == (5, 7, 3)
+        assert bits(second.run(5)) == expected
+
+
+def test_an_iteration_cut_short_goes_on_at_its_turn(tmp_path):
+    class Stop(Exception):
+        pass
+
+    with solver_of() as whole, solver_of() as cut:
+        expected = bits(whole.run(3))
+        cut.run(1)
+        worker_pool, calls = cut._engine._worker_pool, []
+        sample = worker_pool.sample
+
+        def failing(strategy, sampling_weights, players, iteration, chunks):
+            for chunk in sample(strategy, sampling_weights, players, iteration, chunks):
+                calls.append(players)
+                if len(calls) == 8:  # within the second player's turn
+                    raise Stop
+                yield chunk
+
+        worker_pool.sample = failing
+        with pytest.raises(Stop):
+            cut.run(2)
+        cut.save_checkpoint(tmp_path / "cut.checkpoint")
+        assert bits(cut.run(2)) == expected
+        with DistributedSolver.from_checkpoint(tmp_path / "cut.checkpoint", cluster="local") as loaded:
+            assert bits(loaded.run(2)) == expected
+
+
+def test_workers_need_not_know_the_game(cluster):
+    """They get the tree: a game that only this program knows is sampled all the same."""
+    game = "python_faulty(length=3)"
+    with solver_of(game=game, cluster=cluster) as together, solver_of(game=game) as alone:
+        assert bits(together.run(2)) == bits(alone.run(2))
+
+
+def test_what_is_sent_is_sparse():
+    """A chunk of one traversal sends what that traversal has touched, and not a table."""
+    with solver_of(game="leduc_poker", chunks=1, traversals=1) as solver:
+        solver.iteration()
+        assert 0 < solver._engine.bytes_received < 8 * solver.tree.num_slots / 10
+
+
+def test_limits_and_progress_are_those_of_a_solver():
+    told = []
+    with solver_of() as solver:
+        solver.run(seconds=0.3, callback=told.append)
+        assert told[-1].iterations == solver.iterations > 1
+        assert solver.run(target_exploitability=0.2).exploitability() <= 0.2
+
+
+@pytest.mark.parametrize("name", ["chunks", "traversals", "workers"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True])
+def test_counts_that_make_no_sense(name, value):
+    with pytest.raises(ConfigError, match=f"{name}={value!r}: must be a whole number, at least 1"):
+        solver_of(**{name: value})
+
+
+@pytest.mark.parametrize("estimator", ["full", "escher"])
+def test_estimators_that_cannot_be_shared_out(estimator):
+    with pytest.raises(ConfigError, match=f"estimator='{estimator}'"):
+        DistributedSolver("kuhn_poker", estimator, cluster="local")
+
+
+def test_a_cluster_that_makes_no_sense():
+    with pytest.raises(ConfigError, match="cluster='nowhere': give 'ray'"):
+        solver_of(cluster="nowhere")
+
+
+def test_a_game_that_cannot_be_compiled():
+    with pytest.raises(GameError):
+        solver_of(game="dark_hex")
+
+
+def test_checkpoints_of_other_plans(tmp_path):
+    file, other = tmp_path / "five.checkpoint", tmp_path / "none.checkpoint"
+    with solver_of() as solver:
+        solver.run(2, checkpoint=file)
+    Solver("kuhn_poker", seed=3, batch=35).run(2, checkpoint=other)
+    with (
+        solver_of(chunks=7, traversals=5) as solver,
+        pytest.raises(CheckpointError, match=r"number of chunks .* is 5, .* 7"),
+    ):
+        solver.restore(file)
+    with pytest.raises(CheckpointError, match="is not distributed: load it with Solver"):
+        DistributedSolver.from_checkpoint(other)
+    with pytest.raises(CheckpointError, match=r"number of chunks .* is 5"):
+        Solver("kuhn_poker", seed=3, batch=35).restore(file)
+
+
+def test_a_solver_cannot_be_copied():
+    with solver_of() as solver, pytest.raises(TypeError, match="write a checkpoint"):
+        DistributedEngine.__getstate__(solver._engine)
+
+
+def test_it_may_be_closed_and_run_on(cluster):
+    with solver_of() as alone:
+        expected = bits(alone.run(4))
+    solver = solver_of(cluster=cluster)
+    solver.run(2)
+    solver.close()
+    begin = time.perf_counter()
+    assert bits(solver.run(2)) == expected
+    solver.close()
+    assert time.perf_counter() - begin < 60

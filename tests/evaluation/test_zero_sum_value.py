@@ -1,0 +1,65 @@
+"""The value of a game between two proven bounds."""
+
+import numpy as np
+import pytest
+
+from mccfr_plus import ConfigError, GameError, Solver, compile_game, expected_values, game_value
+
+# Kuhn 1950 for the standard game; with a deck of three, one-card poker is the same game.
+VALUES = {"kuhn_poker": -1 / 18, "one_card_poker(deck_size=3)": -1 / 18, "matrix_rps": 0.0, "matrix_mp": 0.0}
+
+
+@pytest.mark.parametrize("game", VALUES)
+@pytest.mark.parametrize("precision", [1e-2, 1e-4])
+def test_the_bounds_enclose_the_value(game, precision):
+    value = game_value(game, precision)
+    assert value.lower - 1e-12 <= VALUES[game] <= value.upper + 1e-12
+    assert value.upper - value.lower + 1e-12 >= 0.0
+    assert value.upper - value.lower <= 2 * precision + 1e-12
+    assert value.middle == (value.lower + value.upper) / 2
+    assert abs(value.middle - VALUES[game]) <= precision + 1e-12
+    assert value.iterations >= 1
+
+
+def test_the_precision_is_kept_by_a_run_that_ends_as_soon_as_it_may(monkeypatch):
+    run = Solver.run
+    monkeypatch.setattr(Solver, "run", lambda self, **limits: run(self, evaluate_every=0.0, **limits))
+    value = game_value("kuhn_poker", 1e-2)
+    assert 1e-3 < value.upper - value.lower <= 2e-2  # not much better, or the test would say nothing
+
+
+def test_the_default_precision():
+    value = game_value("kuhn_poker")
+    assert value.upper - value.lower <= 2e-5
+    assert value.middle == pytest.approx(-1 / 18, abs=1e-5)
+
+
+def test_bounds_of_a_larger_game_enclose_what_a_solution_is_worth():
+    tree = compile_game("leduc_poker")
+    value = game_value(tree, 1e-2)
+    solver = Solver(tree, "full", "dcfr").run(target_exploitability=1e-3)
+    worth = expected_values(tree, solver.average_policy())
+    assert value.lower - 2e-3 <= worth[0] <= value.upper + 2e-3
+    assert np.sum(worth) == pytest.approx(0.0)
+    assert value.upper - value.lower <= 2e-2
+
+
+def test_a_players_value_is_that_of_player_zero():
+    # The winner of a round of liar's dice with one die each; the game is not symmetric.
+    value = game_value("bluff(dice1=1,dice2=1,faces=2)", 1e-3)
+    tree = compile_game("bluff(dice1=1,dice2=1,faces=2)")
+    first, second = Solver(tree, "full", "rm+").run(target_exploitability=1e-3).evaluate().best_response_values
+    assert -second - 1e-12 <= value.upper
+    assert value.lower <= first + 1e-12
+
+
+@pytest.mark.parametrize("game", ["matrix_bos", "tiny_hanabi", "kuhn_poker(players=3)"])
+def test_other_games_have_no_value(game):
+    with pytest.raises(GameError, match="is no two-player zero-sum game: it has no value"):
+        game_value(game)
+
+
+@pytest.mark.parametrize("precision", [0, -1e-3, float("nan"), float("inf")])
+def test_the_precision_must_be_positive(precision):
+    with pytest.raises(ConfigError, match=r"precision=.*: must be a positive number"):
+        game_value("kuhn_poker", precision)

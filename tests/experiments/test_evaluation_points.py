@@ -1,0 +1,107 @@
+"""Limits and measuring points."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mccfr_plus import ConfigError, compile_game
+from mccfr_plus.experiments.comparison import Comparison
+from mccfr_plus.experiments.evaluation_points import (
+    EXACT_COST,
+    LEAST,
+    MOST,
+    WALK_COST,
+    Limit,
+    affordable_points,
+    limit_of,
+    measuring_points,
+)
+
+
+def test_points_are_evenly_spaced_on_a_logarithmic_axis():
+    points = measuring_points(Limit("nodes", 1e8), 41)
+    assert points[0] == 1e4
+    assert points[-1] == 1e8
+    steps = [b / a for a, b in itertools.pairwise(points)]
+    assert all(math.isclose(step, 10 ** (4 / 40), rel_tol=1e-3) for step in steps)
+    assert all(point == int(point) for point in points)
+
+
+def test_points_of_short_runs():
+    assert measuring_points(Limit("iterations", 10.0), 25) == tuple(map(float, range(1, 11)))
+    assert measuring_points(Limit("iterations", 1.0), 25) == (1.0,)
+    assert measuring_points(Limit("nodes", 500.0), 1) == (500.0,)
+    seconds = measuring_points(Limit("seconds", 0.5), 5)
+    assert seconds[-1] == 0.5
+    assert len(seconds) == 5
+    assert math.isclose(seconds[0], 5e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "one limit, none given"),
+        ({"nodes": 1e6, "seconds": 3.0}, "nodes and seconds given"),
+        ({"nodes": 0.5}, "at least 1"),
+        ({"seconds": -1.0}, "above 0"),
+        ({"iterations": math.nan}, "must be a number"),
+    ],
+)
+def test_what_is_no_limit(given, message):
+    with pytest.raises(ConfigError, match=message):
+        limit_of(**{"nodes": None, "iterations": None, "seconds": None, **given})
+
+
+def test_no_points():
+    with pytest.raises(ConfigError, match="at least one"):
+        measuring_points(Limit("nodes", 100.0), 0)
+
+
+def test_how_many_points_are_affordable():
+    tree = compile_game("leduc_poker")
+    assert affordable_points(tree, Limit("nodes", 1e4), 0.3) == LEAST
+    assert affordable_points(tree, Limit("nodes", 1e12), 0.3) == MOST
+    assert affordable_points(tree, Limit("seconds", 1e12), 0.3) == 25
+    # Ten evaluations at 2 visits for each of two players' 9,457 histories, in 4 % of the run.
+    assert affordable_points(tree, Limit("nodes", 10 * 2 * 2 * 9457 / 0.04 + 1), 2.0) == 10
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "is_exact"),
+    [
+        (("full",), True),
+        (("external", "cfr+"), True),
+        (("full(pruning=True)",), False),
+        (("external", "outcome(epsilon=0.3)"), False),
+        (("openspiel:cfr",), False),  # which traversals the tree
+    ],
+)
+def test_a_comparison_has_the_points_that_its_cheapest_iterations_afford(algorithms, is_exact):
+    tree, limit = compile_game("leduc_poker"), Limit("nodes", 1e7)
+    points = Comparison(("leduc_poker",), algorithms, (1,), limit).points_of(tree)
+    assert len(points) == affordable_points(tree, limit, EXACT_COST if is_exact else WALK_COST)
+    assert affordable_points(tree, limit, EXACT_COST) < affordable_points(tree, limit, WALK_COST)
+
+
+@pytest.mark.parametrize("per_iteration", [lambda rng: 1, lambda rng: 3000, lambda rng: rng.integers(2, 30)])
+def test_steps_lead_to_the_first_iteration_at_a_target(per_iteration):
+    """Wherever a run was interrupted before: here every step may break off in its middle."""
+    limit, targets, found = Limit("nodes", 1e6), (1e3, 1e4, 1e5, 1e6), []
+    touched = np.cumsum([per_iteration(rng) for rng in [np.random.default_rng(1)] for _ in range(1_000_001)])
+    for seed in range(20):
+        rng, runner = np.random.default_rng(seed), SimpleNamespace(iterations=0, nodes=0)
+        found.append([])
+        for target in targets:
+            steps = 0
+            while limit.done(runner) < target:
+                count = limit.iterations_to(runner, target)
+                runner.iterations += count if seed == 0 else int(rng.integers(1, count + 1))
+                runner.nodes = int(touched[runner.iterations - 1])
+                steps += 1
+            found[-1].append(runner.iterations)
+            assert seed > 0 or steps < 60
+    assert all(row == found[0] for row in found)
+    assert found[0] == [int(np.searchsorted(touched, target)) + 1 for target in targets]

@@ -1,0 +1,206 @@
+"""One run: where it measures, and that killed and resumed it records what an uninterrupted one does."""
+
+import itertools
+import json
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mccfr_plus import Solver, compile_game, load_policy
+from mccfr_plus.errors import RecordError
+from mccfr_plus.experiments import run_loop as races
+from mccfr_plus.experiments.evaluation_points import Limit, measuring_points
+from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.run_loop import Run, race
+from mccfr_plus.experiments.run_records import FileLedger
+
+TREE = compile_game("kuhn_poker")
+
+
+def run_in(folder, algorithm="external", seed=3, limit=None, count=12):
+    limit = limit or Limit("nodes", 200_000.0)
+    return Run(
+        "kuhn_poker",
+        algorithm,
+        seed,
+        limit,
+        measuring_points(limit, count),
+        folder / "run.jsonl",
+        folder / "run.checkpoint",
+        folder / "run.policy.npz",
+    )
+
+
+def whole(run, tree=TREE, stop=lambda: False):
+    return race(run, tree, {"command": "test"}, lambda progress: None, stop)
+
+
+def numbers(path):
+    """Returns what does not depend on the clock."""
+    return [
+        (point.target, point.iterations, point.nodes, point.nash_conv, point.values) for point in read_record(path)[1]
+    ]
+
+
+class SlowLedger(FileLedger):
+    """One whose checkpoints take a while."""
+
+    seconds, count = 0.1, 0
+
+    def save(self, runner):
+        type(self).count += 1
+        time.sleep(self.seconds)
+
+
+def test_slow_checkpoints_are_few(tmp_path, monkeypatch):
+    monkeypatch.setattr(races, "CHECKPOINT_SECONDS", -1.0)
+    run, begin = run_in(tmp_path, count=60), time.monotonic()
+    assert race(run, TREE, {"command": "test"}, lambda progress: None, lambda: False, SlowLedger)
+    points, ended = read_record(run.record)[1:]
+    assert len(points) > 50  # after each of which there might have been one
+    assert 1 <= SlowLedger.count <= 1 + (time.monotonic() - begin) / (SlowLedger.seconds / races.SAVING_SHARE)
+    assert ended["saving_seconds"] >= SlowLedger.count * SlowLedger.seconds
+
+
+@pytest.mark.parametrize("algorithm", ["external", "outcome/rm+", "cfr+", "openspiel:external", "openspiel_python:cfr"])
+def test_points_lie_where_they_should(tmp_path, algorithm):
+    limit = Limit("nodes", 20_000.0)
+    run = run_in(tmp_path, algorithm, limit=limit)
+    assert whole(run)
+    points, ended = read_record(run.record)[1:]
+    each = points[-1].nodes / points[-1].iterations
+    for target in run.points:
+        first = next(point for point in points if point.nodes >= target)
+        assert first.nodes - target < 6 * each + 60
+    assert ended["seconds"] == pytest.approx(points[-1].seconds)
+    assert all(a.nodes < b.nodes and a.seconds <= b.seconds for a, b in itertools.pairwise(points))
+    assert points[-1].nash_conv < 0.5 * points[0].nash_conv or points[0].nash_conv < 0.1
+    assert not run.checkpoint.exists()
+    policy = load_policy(run.policy)
+    assert TREE.num_infosets == len(policy)
+
+
+def test_far_points_are_not_passed(tmp_path):
+    """What an iteration costs drifts: a long way to the next point must not be gone by what it has cost so far."""
+    tree, limit = compile_game("leduc_poker"), Limit("nodes", 1.3e7)
+    run = replace(run_in(tmp_path, seed=1, limit=limit), game="leduc_poker", points=(1e3, 5.6e6, 1.3e7))
+    assert whole(run, tree)
+    for point in read_record(run.record)[1]:
+        assert point.nodes - point.target < 6 * point.nodes / point.iterations + 60
+
+
+def test_a_run_measures_what_a_solver_has_then(tmp_path):
+    run = run_in(tmp_path, "outcome/rm+/linear", seed=7)
+    whole(run)
+    for point in read_record(run.record)[1]:
+        solver = Solver(TREE, "outcome", "rm+", "linear", seed=7).run(point.iterations)
+        assert solver.nodes_touched == point.nodes
+        assert solver.nash_conv() == point.nash_conv
+        assert tuple(solver.evaluate().values.tolist()) == point.values
+    assert np.array_equal(load_policy(run.policy, TREE).strategy(), solver.average_strategy())
+
+
+@pytest.mark.parametrize("unit", ["iterations", "seconds"])
+def test_other_limits(tmp_path, unit):
+    limit = Limit(unit, 500.0 if unit == "iterations" else 0.2)
+    run = run_in(tmp_path, limit=limit, count=5)
+    whole(run)
+    points = read_record(run.record)[1]
+    if unit == "iterations":
+        assert [point.iterations for point in points] == list(run.points)
+    else:
+        assert 0.2 <= points[-1].seconds < 5.0
+        assert len(points) <= 5
+
+
+@pytest.mark.parametrize("algorithm", ["external", "outcome/rm+", "openspiel:outcome"])
+@pytest.mark.parametrize("stops", [(1,), (2, 5), (3, 3, 3, 3)])
+def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch):
+    """Stopped as by Ctrl-C after some looks: same record in the end as if it had never been stopped."""
+    monkeypatch.setattr("mccfr_plus.solver.schedule.CHUNK_SECONDS", 1e-4)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    uninterrupted, run = run_in(tmp_path / "a", algorithm), run_in(tmp_path / "b", algorithm)
+    whole(uninterrupted)
+    lengths = []
+    for looks in stops:
+        count = itertools.count(1)
+        assert not whole(run, stop=lambda count=count, looks=looks: next(count) > 4 * looks)
+        lengths.append(len(read_record(run.record)[1]))
+        assert read_record(run.record)[2] is None
+    assert whole(run)
+    assert lengths == sorted(lengths)
+    assert numbers(run.record) == numbers(uninterrupted.record)
+    assert load_policy(run.policy).strategy().tobytes() == load_policy(uninterrupted.policy).strategy().tobytes()
+    assert sum("run" in json.loads(line) for line in run.record.read_text().splitlines()) == 1
+
+
+def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
+    """Killed between a checkpoint and the points after it: nothing is recorded twice."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    uninterrupted, run = run_in(tmp_path / "a"), run_in(tmp_path / "b")
+    whole(uninterrupted)
+    monkeypatch.setattr(races, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
+    monkeypatch.setattr(races, "SAVING_SHARE", math.inf)
+    saves, real = itertools.count(), races._measure
+
+    def measure(runner, run):
+        if next(saves) == 6:
+            raise KeyboardInterrupt
+        return real(runner, run)
+
+    monkeypatch.setattr(races, "_measure", measure)
+    with pytest.raises(KeyboardInterrupt):
+        whole(run)
+    assert run.checkpoint.exists()
+    before = len(read_record(run.record)[1])
+    assert before == 6
+    run.record.write_bytes(run.record.read_bytes() + b'{"point": {"itera')  # and in the middle of a line
+    assert whole(run)
+    assert numbers(run.record) == numbers(uninterrupted.record)
+
+
+@pytest.mark.parametrize("algorithm", ["external", "openspiel:external"])
+def test_a_run_that_was_killed_after_its_last_point_goes_to_its_end(tmp_path, algorithm):
+    """The policy and the seconds are those of the end, although nothing is left to measure."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    uninterrupted, run = run_in(tmp_path / "a", algorithm), run_in(tmp_path / "b", algorithm)
+    whole(uninterrupted)
+    run.record.write_text("".join(uninterrupted.record.read_text().splitlines(keepends=True)[:-1]))
+    count = itertools.count()
+    assert not whole(run, stop=lambda: next(count) > 6)
+    assert not run.policy.exists()
+    assert run.checkpoint.exists() == (algorithm == "external")
+    assert whole(run)
+    assert numbers(run.record) == numbers(uninterrupted.record)
+    assert read_record(run.record)[2]["seconds"] > 0.0
+    assert load_policy(run.policy).strategy().tobytes() == load_policy(uninterrupted.policy).strategy().tobytes()
+
+
+def test_a_run_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
+    run = run_in(tmp_path)
+    whole(run)
+    monkeypatch.setattr(races, "runner_of", None)
+    assert whole(run)
+
+
+def test_a_damaged_checkpoint_only_costs_time(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    uninterrupted, run = run_in(tmp_path / "a"), run_in(tmp_path / "b")
+    whole(uninterrupted)
+    run.checkpoint.write_bytes(b"damaged")
+    assert whole(run)
+    assert numbers(run.record) == numbers(uninterrupted.record)
+
+
+def test_the_record_of_another_run_is_refused(tmp_path):
+    run = run_in(tmp_path)
+    whole(run)
+    with pytest.raises(RecordError, match=r"record of another run: its seed is 3, not 4"):
+        whole(run_in(tmp_path, seed=4))

@@ -1,0 +1,293 @@
+"""Batched solvers: memories of tensors, network policies, runs, checkpoints, bad input."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pyspiel
+import pytest
+from scipy import stats
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus.errors import CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    BatchedDeepCFR,
+    BatchedDeepCFRConfig,
+    BatchedDREAM,
+    BatchedDREAMConfig,
+    BatchedESCHER,
+    BatchedESCHERConfig,
+    NetworkPolicy,
+    TrainingConfig,
+)
+from mccfr_plus.neural.batched.average_policy import cross_entropy  # noqa: E402
+from mccfr_plus.neural.batched.network_policy import masked_softmax, matched  # noqa: E402
+from mccfr_plus.neural.batched.reservoir import TensorReservoir  # noqa: E402
+from mccfr_plus.neural.network import MLP  # noqa: E402
+
+NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
+POLICY = TrainingConfig(**NETWORK)
+COMMON = {**NETWORK, "traversals": 25, "walks_at_once": 10, "policy_training": POLICY}
+# External sampling would visit 285,000 histories of phantom tic-tac-toe in a traversal.
+GAME = {BatchedDeepCFR: "liars_dice", BatchedDREAM: "phantom_ttt", BatchedESCHER: "phantom_ttt"}
+SOLVERS = [
+    (BatchedDeepCFR, BatchedDeepCFRConfig(**(COMMON | {"traversals": 4, "walks_at_once": 3}))),
+    (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY)),
+    (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline=False, memory_capacity=60, policy_capacity=60)),
+    (BatchedESCHER, BatchedESCHERConfig(**COMMON, value_training=POLICY, value_traversals=15)),
+]
+
+
+def rng():
+    return np.array([5], np.uint64)
+
+
+# --- memories ---
+
+
+def rows_of(numbers, width=2):
+    numbers = np.asarray(numbers, np.float32)
+    return (
+        numbers[:, None] * np.ones((1, 3), np.float32),
+        np.ones((len(numbers), width), bool),
+        numbers[:, None] * [1, 2],
+    )
+
+
+def test_rows_stay_together_and_are_a_uniform_sample():
+    counts = np.zeros(200)
+    for seed in range(300):
+        memory = TensorReservoir(3, 2, 20, np.array([seed], np.uint64))
+        for begin in range(0, 200, 7):
+            tensors, masks, values = rows_of(np.arange(begin, min(begin + 7, 200)))
+            memory.add(tensors, masks, values, tensors[:, 0] + 1, 1 + begin // 7)
+        state = memory.state()
+        assert len(memory) == 20
+        numbers = state["tensors"][:, 0].astype(int)
+        np.testing.assert_array_equal(state["values"], numbers[:, None] * [1, 2])
+        np.testing.assert_array_equal(state["weights"], numbers + 1)
+        np.testing.assert_array_equal(state["iterations"], 1 + numbers // 7)
+        counts[numbers] += 1
+    # Each of 200 is kept with probability 1 / 10, without replacement: the variance is that of 199 degrees of freedom.
+    statistic = np.sum((counts - 30.0) ** 2) / (30.0 * 0.9) * 199 / 200
+    assert stats.chi2.cdf(statistic, 199) < 1 - 1e-6
+    assert stats.chi2.cdf(statistic, 199) > 1e-6
+
+
+def test_batches_of_tensors():
+    memory = TensorReservoir(3, 2, 50, rng(), power=1.0, unit=2.0)
+    tensors, masks, values = rows_of(np.arange(30))
+    masks[:, 1] = np.arange(30) % 2 == 0
+    memory.add(tensors[:15], masks[:15], values[:15], None, 1)
+    memory.add(tensors[15:], masks[15:], values[15:], None, 3)
+    whole = next(memory.batches(100, 3, rng()))
+    assert whole.rows.tolist() == list(range(30))
+    np.testing.assert_allclose(whole.targets, values / 2)
+    np.testing.assert_allclose(whole.weights, np.where(np.arange(30) < 15, 0.5, 1.5)[:, None] * masks)
+    seen = set()
+    for _, batch in zip(range(100), memory.batches(8, 3, rng()), strict=False):
+        np.testing.assert_allclose(batch.targets, values[batch.rows] / 2)
+        assert ((batch.weights > 0) == masks[batch.rows]).all()
+        seen |= set(batch.rows.tolist())
+    assert seen == set(range(30))
+    assert list(zip(range(3), TensorReservoir(3, 2, 5, rng()).batches(8, 1, rng()), strict=False)) == []
+
+
+@pytest.mark.parametrize("first", [3, 12])
+def test_rollback(first):
+    memory = TensorReservoir(3, 2, 10, rng())
+    memory.add(*rows_of(np.arange(first)), None, 1)
+    before = {name: array.copy() for name, array in memory.state().items()}
+    memory.begin()
+    for begin in (100, 200):
+        memory.add(*rows_of(np.arange(begin, begin + 9)), None, 2)
+    assert len(memory) == 10
+    memory.rollback()
+    for name, array in memory.state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+# --- policies ---
+
+
+def test_gradient_of_the_cross_entropy_is_that_of_autograd():
+    network = MLP((4, 8, 5), rng=np.random.default_rng(1), dtype=torch.float64)
+    draws = np.random.default_rng(2)
+    inputs = torch.from_numpy(draws.normal(size=(6, 4)))
+    masks = draws.random((6, 5)) < 0.7
+    masks[:, 0] = True
+    targets = np.where(masks, draws.exponential(size=(6, 5)), 0)
+    targets = torch.from_numpy(targets / targets.sum(1, keepdims=True))
+    row_weights = torch.from_numpy(draws.exponential(size=(6, 1)))
+    legal = torch.from_numpy(masks)
+    loss = network.differentiate(inputs, cross_entropy(targets, row_weights * legal))
+    parameters = network.parameters.clone().requires_grad_()
+    first, second = parameters[:32].view(8, 4), parameters[40:80].view(5, 8)
+    hidden = torch.relu(inputs @ first.t() + parameters[32:40])
+    logits = (hidden @ second.t() + parameters[80:]).masked_fill(~legal, -1e30)
+    expected = -(row_weights * targets * torch.log_softmax(logits, 1)).sum() / 6
+    expected.backward()
+    assert loss == pytest.approx(expected.item(), rel=1e-10)
+    np.testing.assert_allclose(network.gradient, parameters.grad, atol=1e-12)
+
+
+def test_outputs_become_distributions():
+    outputs = np.array([[1.0, 3.0, 50.0], [-1.0, -2.0, -0.5], [0.0, 0.0, 1.0], [1e30, 1e30, 0.0]])
+    masks = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 1]], bool)
+    np.testing.assert_allclose(matched(outputs, masks, True)[:3], [[0.25, 0.75, 0], [1, 0, 0], [1, 0, 0]])
+    np.testing.assert_allclose(matched(outputs, masks, False)[1], [0.5, 0.5, 0])
+    soft = masked_softmax(outputs, masks)
+    np.testing.assert_allclose(soft[0], [1 / (1 + math.e**2), math.e**2 / (1 + math.e**2), 0])
+    np.testing.assert_allclose(soft.sum(1), 1)
+    assert (soft[~masks] == 0).all()
+
+
+@pytest.mark.parametrize(("kind", "config"), SOLVERS)
+def test_policies_are_openspiels(kind, config, tmp_path):
+    solver = kind(GAME[kind], config, seed=1).run(2)
+    for number, policy in enumerate((solver.average_policy(), solver.current_policy())):
+        policy.save(tmp_path / f"{number}")
+        copy = NetworkPolicy.load(tmp_path / f"{number}")
+        state = solver.game.new_initial_state()
+        while not state.is_terminal():
+            if state.is_chance_node():
+                state.apply_action(state.legal_actions()[0])
+                continue
+            row = policy.action_probabilities(state)
+            assert list(row) == state.legal_actions()
+            assert sum(row.values()) == pytest.approx(1, abs=1e-9)
+            assert min(row.values()) >= 0
+            assert copy.action_probabilities(state) == row
+            state.apply_action(max(row, key=row.get))
+    solver.save(tmp_path / "solver")
+    with pytest.raises(CheckpointError, match="holds no network policy"):
+        NetworkPolicy.load(tmp_path / "solver")
+
+
+def test_the_average_policy_is_the_mean_of_what_was_played():
+    """A policy network with a unit per information set finds the weighted mean of the strategies in its memory."""
+    config = dataclasses.replace(
+        SOLVERS[1][1],
+        traversals=200,
+        policy_training=TrainingConfig(hidden_layers=(64, 64), train_steps=1500, learning_rate=3e-3),
+    )
+    solver = BatchedDREAM("kuhn_poker", config, seed=1).run(4)
+    policy = solver.average_policy()
+    found = solver._strategies[0].state()
+    assert np.unique(found["iterations"]).tolist() == [1, 2, 3, 4]
+    # Of player 0 in the histories in which player 1 explored, as many in each iteration.
+    assert np.bincount(found["iterations"])[1:].min() >= 200
+    tensors, place = np.unique(found["tensors"], axis=0, return_inverse=True)
+    means = np.zeros((len(tensors), 2))
+    weights = found["iterations"][:, None] * found["weights"][:, None]
+    np.add.at(means, place, weights * found["values"])
+    means /= means.sum(1, keepdims=True)
+    np.testing.assert_allclose(policy.probabilities(0, tensors, np.ones((len(tensors), 2), bool)), means, atol=0.02)
+    assert np.abs(means - 0.5).max() > 0.2
+    again = solver.average_policy()
+    np.testing.assert_array_equal(policy.probabilities(0, tensors, np.ones((len(tensors), 2), bool)),
+                                  again.probabilities(0, tensors, np.ones((len(tensors), 2), bool)))  # fmt: skip
+
+
+# --- runs ---
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        (BatchedDREAM, BatchedDREAMConfig(traversals=500, hidden_layers=(32, 32), train_steps=60, batch_size=256)),
+        (BatchedESCHER, BatchedESCHERConfig(traversals=500, hidden_layers=(32, 32), train_steps=60, batch_size=256)),
+    ],
+)
+def test_converges(kind, config):
+    """Uniform play is exploitable by 0.458 in Kuhn poker; a solver whose networks learn nothing stays above 0.2."""
+    small = TrainingConfig(hidden_layers=(32, 32), train_steps=60, batch_size=256)
+    training = {"baseline_training": small} if kind is BatchedDREAM else {"value_training": small}
+    policy = TrainingConfig(hidden_layers=(32, 32), train_steps=600)
+    solver = kind("kuhn_poker", dataclasses.replace(config, policy_training=policy, **training), seed=1)
+    for _ in range(6):
+        if mccfr_plus.exploitability("kuhn_poker", solver.run(5).average_policy()) < 0.12:
+            break
+    assert mccfr_plus.exploitability("kuhn_poker", solver.average_policy()) < 0.12
+
+
+@pytest.mark.parametrize(("kind", "config"), SOLVERS)
+def test_goes_on_bit_for_bit(kind, config, tmp_path):
+    solver = kind(GAME[kind], config, seed=1).run(2)
+    solver.save(tmp_path / "file")
+    copy = kind.load(tmp_path / "file")
+    assert (copy.config, copy.iterations, copy.nodes_touched) == (config, 2, solver.nodes_touched)
+    solver.run(2)
+    copy.run(2)
+    state = copy.state()
+    assert state.keys() == solver.state().keys()
+    for name, array in solver.state().items():
+        np.testing.assert_array_equal(array, state[name], err_msg=name)
+
+
+@pytest.mark.parametrize(("kind", "config"), SOLVERS)
+def test_an_iteration_that_fails_has_not_been(kind, config, monkeypatch):
+    solver, twin = (kind(GAME[kind], config, seed=1).run(2) for _ in range(2))
+    before = {name: array.copy() for name, array in solver.state().items()}
+    with monkeypatch.context() as patch:
+        patch.setattr(solver._learners[1].network, "loss_gradient", lambda *_: math.nan)
+        with pytest.raises(TrainingError, match="iteration 3: the advantage loss of player 1 is nan"):
+            solver.run(3)
+    assert solver.iterations == 2
+    assert solver.state().keys() == before.keys()
+    for name, array in solver.state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    expected = twin.run(2).state()
+    for name, array in solver.run(2).state().items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name)
+
+
+def test_a_diverging_average_policy_says_so():
+    config = dataclasses.replace(SOLVERS[1][1], policy_training=TrainingConfig(learning_rate=1e30, train_steps=30))
+    solver = BatchedDREAM("kuhn_poker", config, seed=1).run(1)
+    with pytest.raises(TrainingError, match=r"loss of the average policy of player 0.*policy_training's learning_rate"):
+        solver.average_policy()
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "matrix_pd", "goofspiel(num_cards=4,imp_info=True)"])
+@pytest.mark.parametrize(("kind", "config"), SOLVERS)
+def test_other_games(kind, config, game):
+    """More players, payoffs that do not sum to 0, actions at once."""
+    solver = kind(game, config, seed=1).run(2)
+    heads = 1 if game.startswith("goofspiel") else solver.game.num_players()
+    assert solver._values is None or solver._values.network.sizes[-1] == heads * solver.game.num_distinct_actions()
+    assert solver.nodes_touched > 50
+
+
+def test_bad_input():
+    with pytest.raises(GameError, match=r"nim provides no information_state_tensor, which is what BatchedDREAM sees"):
+        BatchedDREAM("nim")
+    with pytest.raises(ConfigError, match="give a BatchedDREAMConfig"):
+        BatchedDREAM("kuhn_poker", SOLVERS[3][1])
+    with pytest.raises(ConfigError, match="there is only 'reservoir'"):
+        BatchedDREAMConfig(memory="aggregated")
+    with pytest.raises(ConfigError, match="values='exact', sampling='uniform': those need a tree"):
+        BatchedESCHERConfig(values="exact")
+    with pytest.raises(ConfigError, match="walks_at_once=0"):
+        BatchedESCHERConfig(walks_at_once=0)
+    solver = BatchedDREAM("kuhn_poker", SOLVERS[1][1])
+    with pytest.raises(ConfigError, match="cannot compute an exploitability"):
+        solver.run(3, target_exploitability=0.1)
+    assert isinstance(solver.game, pyspiel.Game)
+
+
+def test_weights_of_dream_do_not_grow_with_the_number_of_actions():
+    """Own draws are uniform half of the time: against uniform ones a history is at most twice as rare per draw."""
+    solver = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1).run(2)
+    paths = next(solver._sampled(0, 10))
+    _, weights = solver._regrets_of(paths, solver._values_at(paths), 0)
+    for point in range(len(weights)):
+        before = [p for p in range(point) if paths.traversals[p] == paths.traversals[point] and paths.players[p] == 0]
+        factors = [1.0 / (paths.masks[p].sum() * paths.chances[p]) for p in before]
+        assert weights[point] == pytest.approx(np.prod(factors))
+        assert weights[point] <= 2.0 ** len(before)
+    assert weights.max() > 1.5
+    clipped = BatchedDREAM("phantom_ttt", dataclasses.replace(SOLVERS[1][1], weight_clip=0.7), seed=1).run(2)
+    _, less = clipped._regrets_of(paths, solver._values_at(paths), 0)
+    np.testing.assert_array_equal(less, np.minimum(weights, 0.7))

@@ -1,0 +1,119 @@
+"""External sampling side by side: regrets by exact enumeration where nothing is drawn, in the mean where it is."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus.errors import BudgetError  # noqa: E402
+from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
+from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig, TrainingConfig  # noqa: E402
+from mccfr_plus.neural.batched.branches import sample_branches  # noqa: E402
+from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
+from mccfr_plus.tree.order import representative_states  # noqa: E402
+
+
+class Table:
+    """A strategy table of a compiled game, found by tensors."""
+
+    def __init__(self, tree, seed, pure_player=None):
+        self.tree, rng = tree, np.random.default_rng(seed)
+        self.strategy, self.rows = np.zeros(tree.num_slots), {}
+        for infoset, state in enumerate(representative_states(tree)):
+            slots = tree.slots(infoset)
+            weights = rng.exponential(size=slots.stop - slots.start) + 0.1
+            if state.current_player() == pure_player:
+                weights = (weights == weights.max()).astype(float)
+            self.strategy[slots] = weights / weights.sum()
+            key = state.current_player(), np.float16(state.information_state_tensor(state.current_player())).tobytes()
+            self.rows[key] = infoset
+
+    def infosets(self, players, tensors):
+        return np.array([self.rows[int(p), row.tobytes()] for p, row in zip(players, tensors, strict=True)])
+
+    def __call__(self, player, tensors, masks):
+        result = np.zeros(masks.shape)
+        for row, infoset in enumerate(self.infosets([player] * len(tensors), tensors)):
+            result[row, self.tree.legal_actions(infoset)] = self.strategy[self.tree.slots(infoset)]
+        return result
+
+
+def counterfactual_regrets(tree, strategy):
+    reach, others = np.ones(tree.num_slots + tree.num_players), infoset_values(tree, strategy).reach
+    for infoset, record in enumerate(tree.arrays.infosets):
+        above = reach[record["parent_slot"]]
+        reach[tree.slots(infoset)] = above * strategy[tree.slots(infoset)]
+        others[infoset] = others[infoset] / above if above > 0 else np.nan
+    return infoset_values(tree, strategy).regrets * np.repeat(others, tree.arrays.infosets["num_actions"])
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"])
+def test_mean_regrets_are_counterfactual_regrets(game):
+    """A traversal comes to an infoset as often as chance and the others let it: no weights. A z-test per slot."""
+    tree = mccfr_plus.compile_game(game)
+    table, traversals = Table(tree, 1), 3000 if game == "leduc_poker" else 10_000
+    expected, observer = counterfactual_regrets(tree, table.strategy), Observer(tree.game, "X")
+    tested = 0
+    for player in range(tree.num_players):
+        found = sample_branches(tree.game, observer, table, player, traversals, np.random.default_rng(player), 10**6)
+        own = found.players == player
+        assert (found.regrets[~own] == 0).all()
+        assert (found.regrets[~found.masks] == 0).all()
+        assert abs((found.strategies * found.regrets).sum(1)).max() < 1e-12  # the mean over the strategy is 0
+        infosets = table.infosets(found.players[own], found.tensors[own])
+        regrets = found.regrets[own]
+        for infoset in np.unique(infosets):
+            points = infosets == infoset
+            if points.sum() < 300:
+                continue
+            # A traversal comes to an infoset of perfect recall at most once: what it adds is independent of other traversals'.
+            assert points.sum() <= traversals
+            for slot, action in zip(
+                range(tree.slots(infoset).start, tree.slots(infoset).stop), tree.legal_actions(infoset), strict=True
+            ):
+                values = regrets[points, action]
+                mean = values.sum() / traversals
+                deviation = np.sqrt(np.square(values).sum() / traversals - mean**2) / np.sqrt(traversals)
+                assert abs(mean - expected[slot]) <= 6 * deviation + 1e-12, (player, infoset, action)
+                tested += 1
+    assert tested > 10
+
+
+def test_nothing_is_drawn_where_the_others_play_purely():
+    """In matrix games without chance one traversal has the exact regrets."""
+    tree = mccfr_plus.compile_game("matrix_shapleys_game")
+    for player in range(2):
+        table = Table(tree, 5, pure_player=1 - player)
+        exact = infoset_values(tree, table.strategy).regrets
+        observer = Observer(tree.game, "X")
+        found = sample_branches(tree.game, observer, table, player, 1, np.random.default_rng(1), 100)
+        own = np.flatnonzero(found.players == player)
+        infosets = table.infosets(found.players[own], found.tensors[own])
+        assert len(own) == 1
+        np.testing.assert_allclose(found.regrets[own[0]], exact[tree.slots(infosets[0])], atol=1e-12)
+        # The first player's three actions, each followed by one of the second's; or one, followed by all.
+        assert found.nodes == (1 + 3 + 3 if player == 0 else 1 + 1 + 3)
+
+
+def test_a_walk_that_is_too_wide():
+    tree = mccfr_plus.compile_game("leduc_poker")
+    with pytest.raises(BudgetError, match=r"50 traversals of external sampling on leduc_poker.*depth 2, and 60 are"):
+        sample_branches(tree.game, Observer(tree.game, "X"), Table(tree, 1), 0, 50, np.random.default_rng(1), 60)
+    config = BatchedDeepCFRConfig(traversals=50, most_points=60)
+    solver = BatchedDeepCFR(tree.game, config, seed=1)
+    with pytest.raises(BudgetError, match="smaller walks_at_once"):
+        solver.run(1)
+    assert (solver.iterations, solver.nodes_touched) == (0, 0)
+
+
+def test_converges():
+    """Uniform play is exploitable by 0.458 in Kuhn poker; a solver whose networks learn nothing stays above 0.2."""
+    policy = TrainingConfig(hidden_layers=(32, 32), train_steps=600)
+    config = BatchedDeepCFRConfig(
+        traversals=200, hidden_layers=(32, 32), train_steps=60, batch_size=256, policy_training=policy
+    )
+    solver = BatchedDeepCFR("kuhn_poker", config, seed=1)
+    for _ in range(6):
+        if mccfr_plus.exploitability("kuhn_poker", solver.run(5).average_policy()) < 0.12:
+            break
+    assert mccfr_plus.exploitability("kuhn_poker", solver.average_policy()) < 0.12

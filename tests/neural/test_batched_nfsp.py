@@ -1,0 +1,214 @@
+"""NFSP without a tree: what is remembered, what is learned from it, runs that resume and fail."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
+from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
+from mccfr_plus.neural.batched.network_policy import greedy  # noqa: E402
+from mccfr_plus.neural.batched.nfsp import next_points  # noqa: E402
+from mccfr_plus.neural.batched.paths import sample_paths  # noqa: E402
+from mccfr_plus.neural.batched.reservoir import TransitionRing  # noqa: E402
+
+SMALL = BatchedNFSPConfig(
+    episodes=60, walks_at_once=25, hidden_layers=(16,), learn_every=16, batch_size=32, min_samples=20, target_every=3
+)
+
+
+def uniform(player, tensors, masks):
+    return masks / masks.sum(1, keepdims=True)
+
+
+def same(left, right):
+    assert left.keys() == right.keys()
+    for name, array in left.items():
+        np.testing.assert_array_equal(array, right[name], err_msg=name)
+
+
+def copy_of(solver):
+    return {name: array.copy() for name, array in solver.state().items()}
+
+
+def test_transitions_go_from_one_own_point_to_the_next():
+    solver = BatchedNFSP("kuhn_poker", SMALL, seed=1)
+    paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 50, np.random.default_rng(1))
+    ends = 0
+    for player, agent in enumerate(solver._agents):
+        agent.remember(paths, player, False, 1)
+        found = agent.transitions.state()
+        own = np.flatnonzero(paths.players == player)
+        following = next_points(paths, own)
+        assert len(agent.transitions) == len(own)
+        for row, point in enumerate(own):
+            later = [p for p in own if p > point and paths.traversals[p] == paths.traversals[point]]
+            assert following[row] == (later[0] if later else -1)
+            np.testing.assert_array_equal(found["tensors"][row], paths.tensors[point])
+            assert found["actions"][row] == paths.actions[point]
+            if later:
+                assert found["rewards"][row] == 0
+                np.testing.assert_array_equal(found["next_tensors"][row], paths.tensors[later[0]])
+                np.testing.assert_array_equal(found["next_masks"][row], paths.masks[later[0]])
+            else:
+                # In units of half the payoff range, which is 2.
+                assert found["rewards"][row] == paths.returns[paths.traversals[point], player] / 2
+                assert not found["next_masks"][row].any()
+                ends += 1
+        assert agent._counts[0] == len(own) + len(np.unique(paths.traversals[own]))
+    assert 50 <= ends <= 100
+
+
+def test_the_ring_keeps_the_latest():
+    ring = TransitionRing(2, 3, 5)
+    for begin in (0, 3, 6):
+        numbers = np.arange(begin, begin + 3)
+        ring.add(
+            tensors=np.repeat(numbers[:, None], 2, 1),
+            actions=numbers,
+            rewards=numbers,
+            next_tensors=np.zeros((3, 2)),
+            next_masks=np.ones((3, 3), bool),
+        )
+    assert sorted(ring.state()["actions"].tolist()) == [4, 5, 6, 7, 8]
+    drawn = ring.draw(3, np.zeros(1, np.uint64))
+    np.testing.assert_array_equal(drawn["tensors"][:, 0], drawn["actions"])
+    assert len(ring.draw(10, np.zeros(1, np.uint64))["actions"]) == 5
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
+def test_best_responses_are_followed_as_often_as_they_should(eta):
+    config = dataclasses.replace(SMALL, anticipatory=eta, episodes=4000, walks_at_once=1000)
+    solver = BatchedNFSP("kuhn_poker", config, seed=1)
+    groups = solver._groups()
+    assert sum(count for _, count in groups) == 4000
+    for player in range(2):
+        share = sum(count for modes, count in groups if modes[player]) / 4000
+        assert abs(share - eta) <= 6 * math.sqrt(eta * (1 - eta) / 4000)
+    small = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, anticipatory=eta), seed=1).run(2)
+    for agent in small._agents:
+        # Only what best responses do is to be averaged.
+        assert (agent.decisions.seen == 0) == (eta == 0.0)
+        assert (agent.decisions.seen == agent.transitions.seen) == (eta == 1.0)
+
+
+def test_best_responses_are_greedy_but_for_exploration():
+    solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, epsilon_start=0.2, epsilon_end=0.2), seed=1)
+    from mccfr_plus.neural.batched.nfsp import _Mode
+
+    paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 20, np.random.default_rng(1))
+    own = np.flatnonzero(paths.players == 1)
+    tensors, masks = paths.tensors[own], paths.masks[own]
+    best = _Mode(solver, (False, True))(1, tensors, masks)
+    np.testing.assert_allclose(np.sort(best, 1), np.tile([0.1, 0.9], (len(own), 1)))
+    response = solver.best_response_policy().probabilities(1, tensors, masks)
+    np.testing.assert_array_equal(best.argmax(1), response.argmax(1))
+    assert set(response.ravel().tolist()) == {0.0, 1.0}
+    average = _Mode(solver, (True, False))(1, tensors, masks)
+    np.testing.assert_array_equal(average, solver.average_policy().probabilities(1, tensors, masks))
+    assert greedy(np.array([[5.0, 1.0, 2.0]]), np.array([[False, True, True]])).tolist() == [[0, 0, 1]]
+
+
+def test_action_values_become_those_of_the_game():
+    """In a matrix game against a player who stays uniform they are mean payoffs: rows of the matrix."""
+    config = BatchedNFSPConfig(
+        episodes=400, anticipatory=0.0, hidden_layers=(32,), learn_every=4, batch_size=128, min_samples=50,
+        policy_learning_rate=1e-9, value_learning_rate=3e-3, transition_capacity=20_000, epsilon_start=1, epsilon_end=1,
+    )  # fmt: skip
+    solver = BatchedNFSP("matrix_brps", config, seed=1).run(8)
+    agent = solver._agents[0]
+    tensors = agent.transitions.state()["tensors"][:1]
+    masks = np.ones((1, 3), bool)
+    values = torch.from_numpy(tensors.astype(np.float32))
+    found = agent.values.predict(values).numpy()[0] * solver._unit
+    other = solver.average_policy().probabilities(1, solver._agents[1].transitions.state()["tensors"][:1], masks)[0]
+    matrix = np.array([[0, -25, 50], [25, 0, -5], [-50, 5, 0]])
+    deviation = 50 / math.sqrt(len(agent.transitions) / 3)  # of a mean payoff, at most
+    np.testing.assert_allclose(found, matrix @ other, atol=6 * deviation)
+    assert np.ptp(matrix @ other) > 6 * deviation
+
+
+def test_learns_kuhn_poker():
+    """Uniform play is exploitable by 0.458."""
+    config = BatchedNFSPConfig(episodes=1000, hidden_layers=(64,), learn_every=32, batch_size=128, min_samples=200)
+    solver = BatchedNFSP("kuhn_poker", config, seed=1)
+    for _ in range(8):
+        if mccfr_plus.exploitability("kuhn_poker", solver.run(5).average_policy()) < 0.25:
+            break
+    assert mccfr_plus.exploitability("kuhn_poker", solver.average_policy()) < 0.25
+
+
+@pytest.mark.parametrize("game", ["phantom_ttt", "kuhn_poker(players=3)", "goofspiel(num_cards=4,imp_info=True)"])
+def test_goes_on_bit_for_bit(game, tmp_path):
+    config = dataclasses.replace(SMALL, decision_capacity=50, transition_capacity=90)
+    solver = BatchedNFSP(game, config, seed=1).run(2)
+    solver.save(tmp_path / "file")
+    copy = BatchedNFSP.load(tmp_path / "file")
+    solver.run(2)
+    copy.run(2)
+    same(copy_of(solver), copy.state())
+    assert all(loss > 0 for loss in solver.losses + solver.value_losses)
+
+
+@pytest.mark.parametrize(("network", "what"), [("values", "value loss"), ("policy", "policy loss")])
+def test_an_iteration_that_fails_has_not_been(network, what, monkeypatch):
+    solver, twin = (BatchedNFSP("kuhn_poker", SMALL, seed=1).run(3) for _ in range(2))
+    before = copy_of(solver)
+    with monkeypatch.context() as patch:
+        broken = getattr(solver._agents[1], network)
+        patch.setattr(broken, "loss_gradient" if network == "values" else "differentiate", lambda *_: math.nan)
+        with pytest.raises(TrainingError, match=f"iteration 4: the {what} of player 1 is nan"):
+            solver.run(2)
+    same(before, solver.state())
+    same(copy_of(twin.run(2)), solver.run(2).state())
+
+
+def test_bad_configs():
+    with pytest.raises(ConfigError, match="walks_at_once=0"):
+        BatchedNFSPConfig(walks_at_once=0)
+    with pytest.raises(ConfigError, match=r"anticipatory=1\.5"):
+        BatchedNFSPConfig(anticipatory=1.5)
+
+
+def test_targets_are_of_the_best_legal_action_of_the_target_network(monkeypatch):
+    solver = BatchedNFSP("phantom_ttt", SMALL, seed=1)
+    agent, draws = solver._agents[0], np.random.default_rng(1)
+    agent._target.parameters += torch.from_numpy(draws.normal(size=len(agent._target.parameters)).astype(np.float32))
+    size, count = solver._observer.size, 30
+    next_masks = draws.random((count, 9)) < 0.3
+    next_masks[:5] = False  # the game was over
+    rewards = np.where(np.arange(count) < 5, 1.0, 0.0)
+    tensors, next_tensors = (draws.integers(0, 2, (count, size)) for _ in range(2))
+    actions = draws.integers(0, 9, count)
+    agent.transitions.add(
+        tensors=tensors, actions=actions, rewards=rewards, next_tensors=next_tensors, next_masks=next_masks
+    )
+    seen = []
+    monkeypatch.setattr(agent.values, "loss_gradient", lambda *batch: seen.append([b.numpy() for b in batch]) or 0.5)
+    assert agent._learn_values(1) == 0.5
+    inputs, targets, weights = seen[0]
+    np.testing.assert_array_equal(inputs, tensors)
+    outputs = agent._target.predict(torch.from_numpy(next_tensors.astype(np.float32))).numpy()
+    for row in range(count):
+        best = outputs[row, next_masks[row]].max() if next_masks[row].any() else 0.0
+        assert targets[row, actions[row]] == pytest.approx(rewards[row] + best, abs=1e-5)
+        assert weights[row].sum() == weights[row, actions[row]] == 1
+    assert (outputs.argmax(1)[5:] != np.where(next_masks, outputs, -np.inf).argmax(1)[5:]).any()
+
+
+def test_the_target_network_is_renewed_after_so_many_updates():
+    solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, target_every=3), seed=1)
+    agent = solver._agents[0]
+    paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 100, np.random.default_rng(1))
+    agent.remember(paths, 0, True, 1)
+    for update in range(1, 10):
+        before = agent._target.parameters.clone()
+        agent._counts[0] = 16 * update  # one more is due
+        agent.learn(1)
+        assert agent._counts[1] == update
+        is_new = torch.equal(agent._target.parameters, agent.values.parameters)
+        assert is_new == (update % 3 == 0)
+        assert torch.equal(before, agent._target.parameters) != is_new

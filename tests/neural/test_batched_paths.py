@@ -1,0 +1,242 @@
+"""Histories side by side: what pyspiel says of each, frequencies, regrets that agree with exact ones in the mean."""
+
+import numpy as np
+import pyspiel
+import pytest
+
+torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
+from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
+from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
+from mccfr_plus.neural.batched.estimates import backed_up, corrected_regrets, plain_regrets  # noqa: E402
+from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
+from mccfr_plus.neural.batched.paths import Paths, sample_paths  # noqa: E402
+from mccfr_plus.tree.game import load_game  # noqa: E402
+
+GAMES = [
+    "phantom_ttt",
+    "kuhn_poker(players=3)",
+    "goofspiel(num_cards=3,imp_info=True,points_order=descending)",
+    "python_kuhn_poker",
+]
+
+
+def uniform(player, tensors, masks):
+    return masks / masks.sum(1, keepdims=True)
+
+
+class Table:
+    """A strategy table of a compiled game, found by tensors."""
+
+    def __init__(self, tree, seed):
+        self.tree, rng = tree, np.random.default_rng(seed)
+        self.strategy = rng.exponential(size=tree.num_slots) + 0.1
+        self.rows = {}
+        for infoset, state in enumerate(mccfr_plus.tree.order.representative_states(tree)):
+            slots = tree.slots(infoset)
+            self.strategy[slots] /= self.strategy[slots].sum()
+            player = state.current_player()
+            self.rows[player, np.float16(state.information_state_tensor(player)).tobytes()] = infoset
+
+    def infosets(self, players, tensors):
+        return np.array([self.rows[p, row.tobytes()] for p, row in zip(players, tensors, strict=True)])
+
+    def __call__(self, player, tensors, masks):
+        result = np.zeros(masks.shape)
+        for row, infoset in enumerate(self.infosets([player] * len(tensors), tensors)):
+            result[row, self.tree.legal_actions(infoset)] = self.strategy[self.tree.slots(infoset)]
+        return result
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_points_are_what_pyspiel_says(game):
+    game = load_game(game)
+    observer = Observer(game, "X")
+    paths = sample_paths(game, observer, uniform, 0, 0.5, 7, np.random.default_rng(1))
+    assert len(paths.levels()) == paths.starts.size - 1
+    by_walk = {traversal: np.flatnonzero(paths.traversals == traversal) for traversal in range(7)}
+    visited = 0
+    for traversal, points in by_walk.items():
+        states, last = [(game.new_initial_state(), [])], None
+        # Chance outcomes are not recorded: all that agree with what was seen are followed.
+        for point in [*points, None]:
+            following = []
+            while states:
+                state, past = states.pop()
+                if state.is_chance_node():
+                    states += [(state.child(action), past) for action, _ in state.chance_outcomes()]
+                elif point is None:
+                    if state.is_terminal() and np.allclose(state.returns(), paths.returns[traversal]):
+                        following.append((state, past))
+                elif not state.is_terminal() and agrees(game, observer, state, past, paths, point):
+                    action = int(paths.actions[point])
+                    following.append((state.child(action), [*past, action]))
+            assert following, (traversal, point)
+            states, last = following, following[0][0]
+        visited += len(last.full_history()) + 1
+    assert visited == paths.nodes
+
+
+def agrees(game, observer, state, past, paths, point):
+    player, size = int(paths.players[point]), observer.size
+    if state.current_player() != player or np.flatnonzero(paths.masks[point]).tolist() != state.legal_actions():
+        return False
+    history = paths.histories[point]
+    for other in range(game.num_players()):
+        own = history[other * size : (other + 1) * size]
+        if not np.allclose(own, state.information_state_tensor(other), rtol=1e-3):
+            return False
+    np.testing.assert_array_equal(paths.tensors[point], history[player * size : (player + 1) * size])
+    turn = history[game.num_players() * size :][: game.num_players()]
+    assert turn.tolist() == [float(player == other) for other in range(game.num_players())]
+    units = history[game.num_players() * (size + 1) :].reshape(game.num_players() - 1, -1)
+    shown = [int(row.argmax()) for row in units if row.any()]
+    return shown == past[len(past) - game.num_players() + 1 :]
+
+
+def test_draws_have_the_probabilities_that_are_noted():
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    table, traversals, epsilon = Table(tree, 1), 20_000, 0.4
+    paths = sample_paths(tree.game, Observer(tree.game, "X"), table, 1, epsilon, traversals, np.random.default_rng(1))
+    infosets = table.infosets(paths.players, paths.tensors)
+    for infoset in range(tree.num_infosets):
+        points = np.flatnonzero(infosets == infoset)
+        player = int(tree.arrays.infosets["player"][infoset])
+        for action, own in zip(tree.legal_actions(infoset), table.strategy[tree.slots(infoset)], strict=True):
+            assert paths.strategies[points, action] == pytest.approx(own)
+            chance = epsilon / 2 + (1 - epsilon) * own if player == 1 else own
+            drawn = paths.actions[points] == action
+            assert paths.chances[points[drawn]] == pytest.approx(chance)
+            assert abs(drawn.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / len(points))
+    for player in range(2):
+        reach = paths.reach(player)
+        for point in range(0, len(reach), 997):
+            before = np.flatnonzero((paths.traversals == paths.traversals[point]) & (paths.players == player))
+            assert reach[point] == pytest.approx(np.prod(paths.chances[before[before < point]]))
+    # Without anybody exploring returns are the policy's values.
+    paths = sample_paths(tree.game, Observer(tree.game, "X"), table, None, 0.0, traversals, np.random.default_rng(2))
+    exact = mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, table.strategy))
+    deviation = paths.returns.std(0) / np.sqrt(traversals)
+    assert (np.abs(paths.returns.mean(0) - exact) < 6 * deviation).all()
+
+
+def others_reach(tree, strategy):
+    reach, result = np.ones(tree.num_slots + tree.num_players), infoset_values(tree, strategy).reach
+    for infoset, record in enumerate(tree.arrays.infosets):
+        above = reach[record["parent_slot"]]
+        reach[tree.slots(infoset)] = above * strategy[tree.slots(infoset)]
+        result[infoset] /= above
+    return result
+
+
+@pytest.mark.parametrize("kind", ["corrected", "plain"])
+def test_mean_regrets_are_those_of_the_kernels(kind):
+    """Over own reach they are counterfactual regrets: whatever the baselines are, or by true values."""
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    table, traversals = Table(tree, 3), 20_000
+    observer, exact = Observer(tree.game, "X"), infoset_values(tree, table.strategy)
+    counts = tree.arrays.infosets["num_actions"]
+    expected = exact.regrets * np.repeat(others_reach(tree, table.strategy), counts)
+    epsilon = 0.5 if kind == "corrected" else 1.0
+    for player in range(2):
+        paths = sample_paths(tree.game, observer, table, player, epsilon, traversals, np.random.default_rng(player))
+        infosets = table.infosets(paths.players, paths.tensors)
+        if kind == "corrected":
+            values = np.random.default_rng(5).normal(size=paths.masks.shape)
+            found = corrected_regrets(paths, values, player) / paths.reach(player)[:, None]
+        else:
+            found = plain_regrets(paths, true_values(tree, table, paths, player)) / paths.reach(player)[:, None]
+        assert (found[~paths.masks] == 0).all()
+        for infoset in np.flatnonzero(tree.arrays.infosets["player"] == player):
+            points = infosets == infoset
+            for slot, action in zip(
+                range(tree.slots(infoset).start, tree.slots(infoset).stop), tree.legal_actions(infoset), strict=True
+            ):
+                total = np.zeros(traversals)
+                np.add.at(total, paths.traversals[points], found[points, action])
+                assert abs(total.mean() - expected[slot]) < 6 * total.std() / np.sqrt(traversals), (player, infoset)
+        assert np.abs(expected).max() > 0.05
+
+
+def true_values(tree, table, paths, player):
+    """Returns what each action is worth at each point to the player: cards are read off the history's tensors."""
+    values = np.zeros((2, tree.num_nodes))
+    for each in range(2):
+        refresh_values(tree.arrays, table.strategy, values[each], each)
+    states, result = {}, np.zeros(paths.masks.shape)
+    pending = [(0, tree.game.new_initial_state())]
+    while pending:
+        node, state = pending.pop()
+        record = tree.arrays.nodes[node]
+        if state.is_terminal():
+            continue
+        if not state.is_chance_node():
+            key = tuple(np.float16(state.information_state_tensor(p)).tobytes() for p in range(2))
+            states[key] = record["first_child"]
+        for index, action in enumerate(
+            [a for a, _ in state.chance_outcomes()] if state.is_chance_node() else state.legal_actions()
+        ):
+            pending.append((int(record["first_child"]) + index, state.child(action)))
+    size = paths.tensors.shape[1]
+    for point, history in enumerate(paths.histories):
+        child = states[history[:size].tobytes(), history[size : 2 * size].tobytes()]
+        legal = np.flatnonzero(paths.masks[point])
+        result[point, legal] = values[player, child : child + len(legal)]
+    return result
+
+
+def by_hand():
+    """Two histories of two players: one of length 2, one of length 1."""
+    return Paths(
+        starts=np.array([0, 2, 3]),
+        traversals=np.array([0, 1, 0]),
+        players=np.array([0, 0, 1]),
+        tensors=np.zeros((3, 1), np.float16),
+        histories=np.zeros((3, 1), np.float16),
+        masks=np.ones((3, 2), bool),
+        strategies=np.array([[0.25, 0.75], [0.5, 0.5], [0.2, 0.8]]),
+        actions=np.array([1, 0, 0]),
+        chances=np.array([0.5, 0.5, 0.2]),
+        returns=np.array([[4.0, -4.0], [2.0, -2.0]]),
+        nodes=5,
+    )
+
+
+def test_by_hand():
+    paths = by_hand()
+    table = np.array([[1.0, 2.0], [3.0, 5.0], [7.0, 9.0]])  # of player 0
+    values = np.stack([table, -table], axis=1)
+    # At the last point 0.2 x 4 + 0.8 x 9 = 8 is what the action before it is worth, by tree backup.
+    np.testing.assert_allclose(backed_up(paths, values), [[8.0, -8.0], [2.0, -2.0], [4.0, -4.0]])
+    # Corrected there: 7 + (4 - 7) / 0.2 = -8, in the mean 0.2 x -8 + 0.8 x 9 = 5.6; above 2 + (5.6 - 2) / 0.5 = 9.2.
+    found = corrected_regrets(paths, table, 0)
+    mean = 0.25 * 1.0 + 0.75 * 9.2
+    np.testing.assert_allclose(found[0], [1.0 - mean, 9.2 - mean])
+    np.testing.assert_allclose(found[1], [1.0 - 3.0, 5.0 - 3.0])  # 3 + (2 - 3) / 0.5 = 1, against 5
+    np.testing.assert_allclose(plain_regrets(paths, table)[0], [1 - 1.75, 2 - 1.75])
+    np.testing.assert_allclose(paths.reach(0), [1.0, 1.0, 0.5])
+    np.testing.assert_allclose(paths.reach(1), [1.0, 1.0, 1.0])
+    paths.masks[0] = [True, False]
+    np.testing.assert_allclose(paths.uniform_reach(0), [1.0, 1.0, 1.0])
+    paths.masks[0] = True
+    np.testing.assert_allclose(paths.uniform_reach(0), [1.0, 1.0, 0.5])
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "python_kuhn_poker", "phantom_ttt"])
+def test_observers_write_the_tensors(name, monkeypatch):
+    game = pyspiel.load_game(name)
+    state = game.new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[-1])
+
+    def there_is_none(*_):
+        raise NotImplementedError
+
+    for has_one in (True, False):
+        if not has_one:  # then it reads lists
+            monkeypatch.setattr("mccfr_plus.neural.batched.observer.make_observation", there_is_none)
+        observer = Observer(game, "X")
+        row = np.zeros(observer.size)
+        for player in range(2):
+            observer.write(state, player, row)
+            np.testing.assert_allclose(row, state.information_state_tensor(player))

@@ -1,0 +1,229 @@
+"""Policies of lazy trees: the same play as those of compiled ones, in files, for OpenSpiel, without a tree."""
+
+import naive
+import numpy as np
+import pyspiel
+import pytest
+from lazy_trees import lazy_solver, pair
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import exploitability as openspiel_exploitability
+from open_spiel.python.bots.policy import PolicyBot
+
+from mccfr_plus import (
+    PolicyError,
+    PolicyFileError,
+    Solver,
+    evaluate,
+    expected_values,
+    load_policy,
+    nash_conv,
+    save_policy,
+)
+from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
+from mccfr_plus.tree.keys import KINDS
+
+GAMES = ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3)", "python_kuhn_poker"]
+
+
+def states_of(game):
+    """Yields all decision states of a game."""
+    stack = [game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if state.is_terminal():
+            continue
+        if not state.is_chance_node():
+            yield state
+        stack += [state.child(action) for action in state.legal_actions()]
+
+
+@pytest.mark.parametrize("keys", KINDS)
+@pytest.mark.parametrize("game", GAMES)
+def test_plays_what_a_tree_policy_plays(game, keys):
+    whole, lazy = pair(game, "external", "rm", keys=keys, seed=3)
+    for theirs, ours in (
+        (whole.run(30).average_policy(), lazy.run(30).average_policy()),
+        (whole.current_policy(), lazy.current_policy()),
+    ):
+        for state in states_of(naive.game(game)):
+            expected = theirs.action_probabilities(state)
+            assert ours.action_probabilities(state) == expected
+            assert list(ours.action_probabilities(state)) == state.legal_actions()
+        tree = naive.tree_of(game)
+        for number in (evaluate, expected_values):
+            ours_, theirs_ = np.concatenate([number(tree, ours)], None), np.concatenate([number(tree, theirs)], None)
+            assert ours_.tobytes() == theirs_.tobytes()
+        assert nash_conv(tree, ours) == nash_conv(tree, theirs)
+
+
+def test_states_of_the_simultaneous_game():
+    policy = lazy_solver("goofspiel(num_cards=3)", "external", seed=1).run(100).average_policy()
+    state = pyspiel.load_game("goofspiel(num_cards=3)").new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    with pytest.raises(PolicyError, match="give player_id"):
+        policy.action_probabilities(state)
+    turns = pyspiel.load_game("turn_based_simultaneous_game(game=goofspiel(num_cards=3))").new_initial_state()
+    while turns.is_chance_node():
+        turns.apply_action(turns.legal_actions()[0])
+    probabilities = policy.action_probabilities(state, 0)
+    assert probabilities == policy.action_probabilities(turns)
+    assert max(probabilities.values()) > 0.5
+
+
+def test_it_owns_its_numbers():
+    solver = lazy_solver("leduc_poker", "external", keys="text", seed=1).run(5)
+    policy = solver.average_policy()
+    before = policy.items()
+    solver.run(200)
+    assert policy.items() == before
+    assert len(before) == policy.num_infosets < solver.tree.num_infosets
+
+
+def test_elsewhere_it_plays_all_actions_alike():
+    policy = lazy_solver("leduc_poker", "outcome", seed=1).run(1).average_policy()
+    game, unknown = pyspiel.load_game("leduc_poker"), 0
+    for state in states_of(game):
+        if policy.find(state.information_state_string(), state.current_player()) is None:
+            legal = state.legal_actions()
+            assert policy.action_probabilities(state) == dict.fromkeys(legal, 1 / len(legal))
+            unknown += 1
+    assert unknown > 1000
+    assert policy.find("nonsense", 0) is None
+
+
+@pytest.mark.parametrize("keys", KINDS)
+def test_the_empty_policy(keys):
+    policy = lazy_solver("kuhn_poker", "external", keys=keys, seed=1).average_policy()
+    uniform = openspiel_policy.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
+    assert policy.num_infosets == 0
+    assert nash_conv("kuhn_poker", policy) == pytest.approx(nash_conv("kuhn_poker", uniform), abs=1e-12)
+
+
+def test_a_policy_of_another_game():
+    policy = lazy_solver("kuhn_poker", "external", seed=1).run(50).average_policy()
+    changed = KeyedPolicy(policy.game, policy.table._replace(actions=policy.table.actions + 1), policy.keys)
+    state = pyspiel.load_game("kuhn_poker").new_initial_state().child(0).child(1)
+    with pytest.raises(PolicyError, match=r"has actions \[0, 1\], and \[1, 2\] where this policy was made"):
+        changed.action_probabilities(state)
+    with pytest.raises(PolicyError):
+        nash_conv("kuhn_poker", changed)
+
+
+# --- for OpenSpiel ---
+
+
+def test_openspiels_own_numbers():
+    solver = lazy_solver("leduc_poker", "external", keys="text", seed=1).run(10_000)
+    policy, game = solver.average_policy(), pyspiel.load_game("leduc_poker")
+    expected = solver.nash_conv()
+    assert openspiel_exploitability.nash_conv(game, policy) == pytest.approx(expected, abs=1e-10)
+    assert policy.num_infosets == 936  # or OpenSpiel misses some in the table
+    table = policy.to_pyspiel()
+    assert pyspiel.nash_conv(game, table) == pytest.approx(expected, abs=1e-10)
+    copy = openspiel_policy.tabular_policy_from_callable(game, policy.action_probabilities)
+    assert openspiel_exploitability.nash_conv(game, copy) == pytest.approx(expected, abs=1e-10)
+
+
+def test_hashes_have_no_texts():
+    policy = lazy_solver("kuhn_poker", "external", seed=1).run(5).average_policy()
+    for ask in (policy.items, policy.to_pyspiel):
+        with pytest.raises(PolicyError, match="keys='text'"):
+            ask()
+
+
+def test_a_bot_plays_it():
+    game = pyspiel.load_game("kuhn_poker")
+    policy = lazy_solver("kuhn_poker", "external", seed=1).run(100).average_policy()
+    bots = [PolicyBot(player, np.random.RandomState(player), policy) for player in range(2)]
+    state = game.new_initial_state()
+    while not state.is_terminal():
+        action = 0 if state.is_chance_node() else bots[state.current_player()].step(state)
+        action = state.legal_actions()[0] if state.is_chance_node() else action
+        state.apply_action(action)
+    assert sum(state.returns()) == 0
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("keys", KINDS)
+@pytest.mark.parametrize("game", ["leduc_poker", "goofspiel(num_cards=3)"])
+def test_files(tmp_path, keys, game):
+    path = tmp_path / "policy.npz"
+    policy = lazy_solver(game, "external", keys=keys, seed=1).run(30).average_policy()
+    save_policy(policy, path)
+    for given in (None, game, naive.tree_of(game)):
+        loaded = load_policy(path, given)
+        assert isinstance(loaded, KeyedPolicy)
+        for ours, theirs in zip(policy.table, loaded.table, strict=True):
+            assert (ours.dtype, ours.tobytes()) == (theirs.dtype, theirs.tobytes())
+        assert loaded.keys.texts == policy.keys.texts
+        assert nash_conv(naive.tree_of(game), loaded) == nash_conv(naive.tree_of(game), policy)
+    if keys == "text":
+        assert loaded.items() == policy.items()
+    with pytest.raises(PolicyFileError, match=r"holds a policy of .* which is not kuhn_poker"):
+        load_policy(path, "kuhn_poker")
+
+
+def _change(field, function):
+    return lambda fields: fields.update({field: function(fields[field])})
+
+
+DAMAGE = {
+    "players": _change("players", lambda a: a[::-1].copy()),
+    "a player too many": _change("players", lambda a: a + np.int8(1)),
+    "a negative player": _change("players", lambda a: a - np.int8(1)),
+    "dtype": _change("players", lambda a: a.astype(np.int64)),
+    "keys": _change("keys", lambda a: a[:-1]),
+    "flat keys": _change("keys", np.ravel),
+    "first": _change("first", lambda a: a + 1),
+    "decreasing first": _change("first", lambda a: np.concatenate([a[:1], a[:0:-1]])),
+    "empty first": _change("first", lambda a: a[:0]),
+    "actions": _change("actions", lambda a: a[:-1]),
+    "negative": _change("probabilities", lambda a: np.where(np.arange(len(a)) == 0, -0.5, a)),
+    "sums": _change("probabilities", lambda a: 2 * a),
+    "NaN": _change("probabilities", lambda a: a * np.nan),
+    "texts": _change("texts", lambda a: a[:-3]),
+    "fewer texts": _change("texts", lambda a: np.frombuffer(b'["a"]', np.uint8)),
+    "no texts": _change("texts", lambda a: a[:0]),
+    "texts of another kind": _change("texts", lambda a: np.frombuffer(b'{"a": 1}', np.uint8)),
+    "numbers for texts": _change("texts", lambda a: np.frombuffer(b"[" + b"1," * 11 + b"1]", np.uint8)),
+    "kind": _change("kind", lambda a: np.array("md5")),
+}
+
+
+@pytest.mark.parametrize("damage", list(DAMAGE))
+def test_damaged_files(tmp_path, damage):
+    path = tmp_path / "policy.npz"
+    policy = lazy_solver("kuhn_poker", "external", keys="text", seed=1).run(50).average_policy()
+    save_policy(policy, path)
+    with np.load(path) as archive:
+        fields = dict(archive)
+    DAMAGE[damage](fields)
+    np.savez_compressed(path, **fields)
+    with pytest.raises(PolicyFileError, match="is damaged"):
+        load_policy(path)
+
+
+def test_every_cut_of_a_file_is_found(tmp_path):
+    path = tmp_path / "policy.npz"
+    save_policy(lazy_solver("kuhn_poker", "external", seed=1).run(50).average_policy(), path)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 97):
+        path.write_bytes(whole[:length])
+        with pytest.raises(PolicyFileError, match="damaged"):
+            load_policy(path)
+
+
+def test_consistency_asks_for_shapes_first():
+    table = KeyedTable(np.zeros(0, np.int8), np.zeros((0, 2), np.int64), np.zeros(1, np.int64),
+                       np.zeros(0, np.int64), np.zeros(0))  # fmt: skip
+    assert table.is_consistent(2)
+    assert not table._replace(first=np.zeros(0, np.int64)).is_consistent(2)
+
+
+def test_the_average_of_a_solver_is_uniform_before_a_run():
+    whole = Solver("kuhn_poker", "external", seed=1)
+    lazy = lazy_solver("kuhn_poker", "external", seed=1)
+    assert nash_conv("kuhn_poker", lazy.average_policy()) == whole.nash_conv()

@@ -1,0 +1,324 @@
+"""TreePolicy in OpenSpiel's hands, and policies in files."""
+
+import os
+import pickle
+import stat
+
+import naive
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import exploitability
+from open_spiel.python.bots import policy as policy_bot
+
+import mccfr_plus
+from mccfr_plus import GameError, PolicyError, PolicyFileError, Solver, TreePolicy, load_policy, save_policy
+from mccfr_plus.policies import files as policy_file
+
+GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "matrix_bos", "random:2:1")
+
+
+def policy_of(game, seed=1, zeros=0.3):
+    tree = naive.tree_of(game)
+    return TreePolicy(tree, naive.random_strategy(tree, seed, zeros))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_is_openspiels_tabular_policy(game):
+    policy = policy_of(game)
+    table = openspiel_policy.TabularPolicy(policy.game)
+    assert isinstance(policy, openspiel_policy.TabularPolicy)
+    assert policy.state_lookup == table.state_lookup
+    assert policy.states_per_player == table.states_per_player
+    assert [s.history_str() for s in policy.states] == [s.history_str() for s in table.states]
+    np.testing.assert_array_equal(policy.legal_actions_mask, table.legal_actions_mask)
+    assert policy.action_probability_array.shape == table.action_probability_array.shape
+    if table.state_in is not None:
+        np.testing.assert_array_equal(policy.state_in, table.state_in)
+    plain = policy.to_tabular()
+    np.testing.assert_array_equal(plain.action_probability_array, policy.action_probability_array)
+    for state in table.states:
+        expected = dict(policy[state.information_state_string()])
+        assert policy.action_probabilities(state) == expected
+        nonzero = {a: p for a, p in expected.items() if p > 0}
+        assert {a: p for a, p in plain.action_probabilities(state).items() if p > 0} == nonzero
+        np.testing.assert_array_equal(
+            policy.policy_for_key(state.information_state_string()),
+            plain.policy_for_key(state.information_state_string()),
+        )
+    tables = policy.to_tabular()
+    tables.action_probability_array[:] = 0
+    assert policy.strategy().any()  # its own numbers
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_openspiels_functions_accept_it(game):
+    policy = policy_of(game)
+    expected = mccfr_plus.nash_conv(policy.tree, policy)
+    assert exploitability.nash_conv(policy.game, policy) == pytest.approx(expected, abs=1e-10)
+    assert pyspiel.nash_conv(policy.game, policy.to_pyspiel()) == pytest.approx(expected, abs=1e-10)
+    assert pyspiel.nash_conv(policy.game, policy) == pytest.approx(expected, abs=1e-10)
+    if policy.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM and policy.game.num_players() == 2:
+        assert pyspiel.exploitability(policy.game, policy) == pytest.approx(expected / 2, abs=1e-10)
+
+
+def test_bots_play_it():
+    policy = policy_of("kuhn_poker", zeros=0.0)
+    rng = np.random.RandomState(1)
+    bots = [
+        policy_bot.PolicyBot(0, rng, policy),
+        pyspiel.make_policy_bot(policy.game, 1, 1234, policy.to_pyspiel()),
+    ]
+    state = policy.game.new_initial_state()
+    while not state.is_terminal():
+        if state.is_chance_node():
+            state.apply_action(state.legal_actions()[0])
+        else:
+            state.apply_action(bots[state.current_player()].step(state))
+    assert sum(state.returns()) == 0
+
+
+def test_is_a_mapping_of_information_states():
+    policy = policy_of("kuhn_poker")
+    assert sorted(policy) == sorted(policy.tree.info_states)
+    assert len(policy) == 12
+    assert dict(policy)["0"] == policy["0"]
+    assert "0" in policy
+    assert "nothing" not in policy
+    with pytest.raises(KeyError):
+        policy["nothing"]
+
+
+def test_writing_to_the_array_changes_the_policy():
+    policy = policy_of("kuhn_poker")
+    state = policy.states[0]
+    key = state.information_state_string()
+    row = policy.policy_for_key(key)
+    row[:] = [0.25, 0.75]
+    assert policy.action_probabilities(state) == {0: 0.25, 1: 0.75}
+    assert policy[key] == [(0, 0.25), (1, 0.75)]
+    assert policy.strategy()[policy.tree.slots(policy.tree.infoset(key))].tolist() == [0.25, 0.75]
+    assert dict(policy.to_pyspiel().policy_table()[key]) == {0: 0.25, 1: 0.75}
+    changed = mccfr_plus.nash_conv(policy.tree, policy)
+    assert changed == pytest.approx(exploitability.nash_conv(policy.game, policy), abs=1e-12)
+    assert pickle.loads(pickle.dumps(policy)).action_probabilities(state) == {0: 0.25, 1: 0.75}
+
+
+def test_outlives_the_solver():
+    solver = Solver(naive.tree_of("kuhn_poker"), "external", seed=1).run(50)
+    policies = solver.average_policy(), solver.current_policy()
+    before = [p.strategy() for p in policies]
+    solver.run(200)
+    for policy, strategy in zip(policies, before, strict=True):
+        np.testing.assert_array_equal(policy.strategy(), strategy)
+        assert not np.array_equal(solver.average_strategy(), strategy)
+    given = naive.random_strategy(naive.tree_of("kuhn_poker"), 1)
+    policy = TreePolicy(naive.tree_of("kuhn_poker"), given)
+    given[:] = 0
+    assert policy.strategy().any()
+
+
+def test_answers_states_of_the_simultaneous_original():
+    original = pyspiel.load_game("goofspiel(imp_info=True,num_cards=3,points_order=descending)")
+    policy = policy_of(str(original))
+    state = original.new_initial_state()
+    rows = []
+    for _ in range(2):
+        for player in range(2):
+            row = policy.action_probabilities(state, player)
+            assert sorted(row) == state.legal_actions(player)
+            assert sum(row.values()) == pytest.approx(1)
+            infosets = [t for t in policy if t.endswith("\n" + state.information_state_string(player))]
+            assert row in [dict(policy[text]) for text in infosets]
+            rows.append(row)
+        if not state.is_terminal():
+            state.apply_actions([state.legal_actions(p)[0] for p in range(2)])
+    assert rows[0] != rows[1]
+    with pytest.raises(PolicyError, match="player_id"):
+        policy.action_probabilities(original.new_initial_state())
+
+
+def test_unknown_states():
+    policy = policy_of("kuhn_poker")
+    state = pyspiel.load_game("leduc_poker").new_initial_state()
+    with pytest.raises(PolicyError, match="player_id"):
+        policy.action_probabilities(state)  # a chance node
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    with pytest.raises(PolicyError, match="does not occur"):
+        policy.action_probabilities(state)
+
+
+def test_unvisited_infosets_are_uniform():
+    tree = naive.tree_of("leduc_poker")
+    solver = Solver(tree, "outcome", seed=1)
+    np.testing.assert_array_equal(solver.average_strategy(), tree.uniform_strategy())
+    solver.iteration()
+    strategy = solver.average_strategy()
+    assert np.isfinite(strategy).all()
+    changed = np.flatnonzero(strategy != tree.uniform_strategy())
+    assert len(changed) < 20
+
+
+@pytest.mark.parametrize("size", [0, 23, 25])
+def test_a_strategy_of_another_shape(size):
+    with pytest.raises(PolicyError, match="does not fit"):
+        TreePolicy(naive.tree_of("kuhn_poker"), np.zeros(size))
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "python_kuhn_poker", "goofspiel(imp_info=True,num_cards=3)"])
+def test_round_trip(game, tmp_path):
+    policy = policy_of(game)
+    save_policy(policy, tmp_path / "policy.npz")
+    for loaded in (load_policy(tmp_path / "policy.npz"), load_policy(str(tmp_path / "policy.npz"), policy.tree)):
+        np.testing.assert_array_equal(loaded.strategy(), policy.strategy())
+        assert loaded.tree.fingerprint == policy.tree.fingerprint
+    assert os.listdir(tmp_path) == ["policy.npz"]
+    save_policy(policy_of(game, seed=2), tmp_path / "policy.npz")  # over an old one
+    assert not np.array_equal(load_policy(tmp_path / "policy.npz").strategy(), policy.strategy())
+
+
+def test_the_file_is_plain_numpy_and_readable_by_others(tmp_path):
+    policy = policy_of("kuhn_poker")
+    previous = os.umask(0o022)
+    try:
+        save_policy(policy, tmp_path / "a.npz")
+    finally:
+        os.umask(previous)
+    assert stat.S_IMODE(os.stat(tmp_path / "a.npz").st_mode) == 0o644
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
+        assert str(archive["game"]) == "kuhn_poker()"
+        np.testing.assert_array_equal(archive["strategy"], policy.strategy())
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError("x")])
+def test_a_failing_write_leaves_no_file_and_keeps_the_old_one(error, tmp_path, monkeypatch):
+    old = policy_of("kuhn_poker")
+    save_policy(old, tmp_path / "policy.npz")
+
+    def fail(file, **fields):
+        file.write(b"half")
+        raise error
+
+    monkeypatch.setattr(policy_file.np, "savez_compressed", fail)
+    expected = PolicyFileError if isinstance(error, OSError) else type(error)
+    for name in ("policy.npz", "new.npz"):
+        with pytest.raises(expected):
+            save_policy(policy_of("kuhn_poker", seed=2), tmp_path / name)
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["policy.npz"]
+    np.testing.assert_array_equal(load_policy(tmp_path / "policy.npz").strategy(), old.strategy())
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    policy = policy_of("kuhn_poker")
+    with pytest.raises(PolicyFileError, match="directory"):
+        save_policy(policy, tmp_path)
+    with pytest.raises(PolicyFileError, match="no directory"):
+        save_policy(policy, tmp_path / "missing" / "policy.npz")
+
+
+def test_truncated_and_flipped_files(tmp_path):
+    policy = policy_of("kuhn_poker")
+    path = tmp_path / "policy.npz"
+    save_policy(policy, path)
+    whole = path.read_bytes()
+    for length in [*range(0, len(whole), 37), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(PolicyFileError):
+            load_policy(path)
+    rng = np.random.default_rng(1)
+    for position in rng.integers(0, len(whole), 60).tolist():
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x55]) + whole[position + 1 :])
+        try:  # a flipped bit is found, or does no harm
+            loaded = load_policy(path)
+        except PolicyFileError:
+            continue
+        np.testing.assert_array_equal(loaded.strategy(), policy.strategy())
+
+
+def fields_of(policy, **changes):
+    fields = {
+        "format": np.array("mccfr_plus.policy"),
+        "version": np.array(1),
+        "game": np.array(str(policy.game)),
+        "fingerprint": np.array(policy.tree.fingerprint),
+        "strategy": policy.strategy(),
+    }
+    fields.update(changes)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+KUHN = policy_of("kuhn_poker")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"version": np.array(2)},
+        {"version": np.array(0)},
+        {"version": np.array("1")},
+        {"version": np.array([1, 1])},
+        {"format": np.array("other")},
+        {"format": None},
+        {"strategy": None},
+        {"strategy": KUHN.strategy()[:-1]},
+        {"strategy": KUHN.strategy().astype(np.float32)},
+        {"strategy": KUHN.strategy().reshape(2, -1)},
+        {"strategy": KUHN.strategy() * 0.5},
+        {"strategy": np.full(24, np.nan)},
+        {"fingerprint": np.array("0" * 64)},
+        {"game": np.array("no_such_game")},
+        {"game": np.array("leduc_poker()")},
+        {"game": np.array([1, 2])},
+    ],
+    ids=str,
+)
+def test_changed_files(changes, tmp_path):
+    np.savez(tmp_path / "same.npz", **fields_of(KUHN))
+    load_policy(tmp_path / "same.npz")
+    np.savez(tmp_path / "changed.npz", **fields_of(KUHN, **changes))
+    with pytest.raises((PolicyFileError, GameError)):  # the latter if the file names no game of OpenSpiel
+        load_policy(tmp_path / "changed.npz")
+
+
+class Bomb:
+    """Leaves a trace if anybody unpickles it."""
+
+    def __reduce__(self):
+        return (os.mkdir, (os.environ["MCCFR_PLUS_TEST_TRACE"],))
+
+
+def test_no_pickle_is_ever_loaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("MCCFR_PLUS_TEST_TRACE", str(tmp_path / "trace"))
+    bomb = np.array([Bomb()], dtype=object)
+    for name in ("strategy", "game", "extra"):
+        np.savez(tmp_path / "bomb.npz", **fields_of(KUHN, **{name: bomb}))
+        with pytest.raises(PolicyFileError):
+            load_policy(tmp_path / "bomb.npz")
+    (tmp_path / "bomb.pkl").write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(PolicyFileError):
+        load_policy(tmp_path / "bomb.pkl")
+    assert not (tmp_path / "trace").exists()
+
+
+def test_foreign_files(tmp_path):
+    np.savez(tmp_path / "foreign.npz", x=np.zeros(3))
+    np.save(tmp_path / "foreign.npy", np.zeros(3))
+    (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    for name in ("foreign.npz", "foreign.npy", "text.npz", "empty.npz", "missing.npz", "."):
+        with pytest.raises(PolicyFileError):
+            load_policy(tmp_path / name)
+
+
+def test_another_games_file(tmp_path):
+    save_policy(KUHN, tmp_path / "policy.npz")
+    with pytest.raises(PolicyFileError, match="leduc_poker"):
+        load_policy(tmp_path / "policy.npz", "leduc_poker")
+    # The same decisions under another name are welcome.
+    assert load_policy(tmp_path / "policy.npz", pyspiel.load_game("kuhn_poker(players=2)")).tree.num_slots == 24

@@ -1,0 +1,589 @@
+"""Checkpoints of a solver: it goes on bit for bit, nothing else is taken for one, a run keeps its own up to date."""
+
+import errno
+import logging
+import os
+import pickle
+import re
+import threading
+from dataclasses import dataclass
+
+import naive
+import numpy as np
+import pyspiel
+import pytest
+from lazy_trees import PLENTY, assert_same_bits, lazy_solver
+
+from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
+from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.checkpoints import writer as checkpoint_keeper
+from mccfr_plus.checkpoints.file import TEMPORARY_SUFFIX
+from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.kernels.scratch import STEP, TRAVERSALS_DONE
+from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.engine import SCRATCH
+from mccfr_plus.solver.saved_state import arrays_of, read_header
+from mccfr_plus.tree.expansion import EXPANDING
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.checkpoint"
+
+
+@pytest.fixture
+def no_waiting_for_the_disk(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+@pytest.fixture
+def solver():
+    return Solver(naive.tree_of("kuhn_poker"), "external", "rm", seed=1)
+
+
+def spoil_scratch(solver):
+    """Writes nonsense to what no iteration may read before it has written it."""
+    scratch = solver._engine.scratches[0]
+    for name in SCRATCH:
+        array = getattr(scratch, name)
+        array.view(np.uint8)[:] = 0x5A if array.dtype.names else 0xFF  # which are NaNs where numbers are floating
+    if isinstance(solver.estimator, Full):
+        scratch.touched[:] = 0  # not listed yet: see `touch_all`
+
+
+def assert_same_state(one, other):
+    for name, array in arrays_of(one).items():
+        assert array.tobytes() == arrays_of(other)[name].tobytes(), name
+    for name in ("average_strategy", "current_strategy"):
+        assert getattr(one, name)().tobytes() == getattr(other, name)().tobytes()
+    assert (one.iterations, one.nodes_touched) == (other.iterations, other.nodes_touched)
+
+
+def assert_goes_on(path, tree, *arguments, first=7, then=6, **options):
+    """A checkpoint after some iterations, taken over by a solver that has run elsewhere, ends where one run ends."""
+    whole = Solver(tree, *arguments, seed=3, **options).run(first)
+    whole.save_checkpoint(path)
+    before = whole.average_strategy()
+    other = Solver(tree, *arguments, seed=8, **options).run(first + 4).restore(path)
+    assert_same_state(other, whole)
+    spoil_scratch(other)
+    assert_same_state(other.run(then), whole.run(then))
+    assert not np.array_equal(before, whole.average_strategy())
+
+
+# --- the same bits ---
+
+
+@pytest.mark.usefixtures("no_waiting_for_the_disk")
+@pytest.mark.parametrize("game", ["kuhn_poker", pytest.param("kuhn_poker(players=3)", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("estimator", list(parts.ESTIMATORS))
+def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
+    tree, count = naive.tree_of(game), 0
+    for minimizer in parts.MINIMIZERS:
+        for averaging in parts.AVERAGES:
+            try:
+                Solver(tree, estimator, minimizer, averaging)
+            except ConfigError:
+                continue
+            assert_goes_on(path, tree, estimator, minimizer, averaging)
+            count += 1
+    rules = sum(naive.go_together(estimator, minimizer) for minimizer in parts.MINIMIZERS)
+    assert count >= rules * (len(parts.AVERAGES) - 2)
+
+
+@pytest.mark.usefixtures("no_waiting_for_the_disk")
+@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        ("external", {"baseline": True}),
+        ("outcome", {"baseline": "mean(rate=0.5,backup='sampled')"}),
+        ("chance", {"baseline": True, "batch": 2}),
+        ("outcome", {"batch": 5}),
+        ("external", {"alternating": False}),
+        ("outcome(update_all_players=True)", {}),
+        ("external(sample_per_infoset=True)", {}),
+        ("opponent(sample_per_infoset=True)", {"batch": 3}),
+        ("average_strategy(sample_per_infoset=True)", {}),
+        ("external(prune_below=-0.1,prune_probability=0.3)", {}),
+        ("full(traversal=True)", {}),
+        ("full(pruning=True)", {"alternating": False}),
+        ("balanced(epsilon=0.5)", {}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("minimizer", ["rm", "dcfr_pruning", "hedge(optimistic=True)"])
+def test_options_go_on_bit_for_bit(estimator, options, minimizer, game, path):
+    assert_goes_on(path, naive.tree_of(game), estimator, minimizer, first=30, **options)
+
+
+@pytest.mark.parametrize(
+    "minimizer", ["hedge(decay=0.5)", "ftrl(optimistic=True)", "omd(decay=0.5)", "dcfr(beta=-1e999)"]
+)
+def test_rules_with_a_clock_go_on_bit_for_bit(minimizer, path):
+    assert_goes_on(path, naive.tree_of("leduc_poker"), "external", minimizer, first=30)
+
+
+# --- lazy trees and threads ---
+
+
+GROWN = [
+    ("external", {}),
+    ("outcome", {"averaging": "stochastic", "batch": 3}),
+    ("outcome(update_all_players=True)", {"averaging": "optimistic"}),
+    ("external(sample_per_infoset=True)", {"alternating": False, "batch": 2}),
+    ("external", {"baseline": True}),
+    ("external", {"minimizer": "omd(weights='constant',optimistic=True)"}),
+    ("external", {"threads": 2}),
+    ("opponent", {"threads": 3, "averaging": "stochastic", "batch": 2}),
+]
+
+
+@pytest.mark.usefixtures("no_waiting_for_the_disk")
+@pytest.mark.parametrize("keys", ["hash", "checked", "text"])
+@pytest.mark.parametrize(("estimator", "options"), GROWN, ids=str)
+@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
+def test_growing_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
+    """Also into other memory, in which something else has lazy, and by pickle."""
+    arguments = {"keys": keys, **options}
+    whole = Solver(naive.tree_of(game), estimator, seed=3, **options).run(60)
+    solver = lazy_solver(game, estimator, seed=3, **arguments).run(25)
+    solver.save_checkpoint(path)
+    less = PLENTY._replace(max_nodes=PLENTY.max_nodes // 2, max_infosets=3000, max_slots=9000)
+    other = lazy_solver(game, estimator, seed=8, plan=less, **arguments).run(40).restore(path)
+    copy = pickle.loads(pickle.dumps(solver))
+    for one in (solver, other, copy):
+        assert one.iterations == 25
+        assert_same_bits(whole, one.run(35))
+
+
+@pytest.mark.usefixtures("no_waiting_for_the_disk")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("averaging", ["lazy", "stochastic", "optimistic"])
+@pytest.mark.parametrize("alternating", [True, False])
+def test_a_checkpoint_within_an_iteration(alternating, averaging, threads, path):
+    """What was done of an iteration is scratch, so that it is done again, but not added to the average again.
+
+    Here the loop has stopped for nodes to be forgotten, and something else has happened before it could go on.
+    """
+    options = {"alternating": alternating, "batch": 4, "threads": threads, "seed": 3}
+    arguments = ("leduc_poker", "external", "rm", averaging)
+    room = 130 if threads == 1 else 900
+    solver = lazy_solver(*arguments, plan=PLENTY._replace(max_nodes=1, max_transient=room), **options)
+    engine, seen = solver._engine, set()
+    run_to, rng = engine._run_to, np.random.default_rng(1)
+
+    def stop_sometimes(target):
+        run_to(target)
+        if rng.random() < 0.2 and engine.tree.status == EXPANDING and engine.iterations < target:
+            raise KeyboardInterrupt
+
+    engine._run_to = stop_sometimes
+    while solver.iterations < 20:
+        try:
+            solver._engine.advance(20 - solver.iterations)
+        except KeyboardInterrupt:
+            counts = engine.scratches[0].counts
+            seen.add((int(counts[STEP]), int(counts[TRAVERSALS_DONE])))
+            solver.save_checkpoint(path)
+            solver.restore(path)
+    assert len(seen) > 1
+    assert_same_bits(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(20), solver)
+
+
+@pytest.mark.usefixtures("no_waiting_for_the_disk")
+def test_less_memory_than_a_checkpoint_needs(path):
+    lazy_solver("leduc_poker", "external", keys="text", seed=3).run(200).save_checkpoint(path)
+    before = path.read_bytes()
+    for little in (
+        {"max_nodes": 300},
+        {"max_infosets": 100},
+        {"max_slots": 100},
+        {"infosets_bytes": 400 * 200},
+        {"infosets_bytes": 600 * (100 + 2.5 * 50 + 250)},  # for infosets, but not for their texts
+    ):
+        other = lazy_solver("leduc_poker", "external", keys="text", plan=PLENTY._replace(**little), seed=8)
+        state, iterations = other.run(3).average_strategy(), other.iterations
+        with pytest.raises(CheckpointError, match=r"does not fit: it has [0-9,]+ nodes and .*Give more memory"):
+            other.restore(path)
+        assert other.average_strategy().tobytes() == state.tobytes()
+        assert other.iterations == iterations > 0
+    assert path.read_bytes() == before
+    with pytest.raises(ConfigError, match="give at least"):
+        Solver.from_checkpoint(path, memory="1MB")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"keys": "hash"}, "kind of keys"),
+        ({"threads": 3}, "number of threads"),
+        ({"thread_mode": "fast"}, "thread_mode"),
+    ],
+)
+def test_growing_solvers_that_do_not_fit_a_checkpoint(path, options, name):
+    own = {"keys": "text", "threads": 2}
+    lazy_solver("kuhn_poker", "external", seed=3, **own).run(20).save_checkpoint(path)
+    with pytest.raises(CheckpointError, match=f"its {name} is"):
+        lazy_solver("kuhn_poker", "external", **{**own, **options}).restore(path)
+    with pytest.raises(CheckpointError, match=r"its tree.* is 'lazy', and the solver's is"):
+        Solver("kuhn_poker", "external", threads=2).restore(path)
+
+
+def test_a_growing_solver_is_built_from_the_file_alone(path):
+    for options in ({"keys": "text"}, {"keys": "checked", "threads": 2}, {"threads": 2, "thread_mode": "fast"}):
+        solver = lazy_solver("leduc_poker", "external", seed=5, **options).run(40)
+        solver.save_checkpoint(path)
+        copy = Solver.from_checkpoint(path)
+        assert copy.tree.is_lazy
+        assert (copy.tree.keys.kind, copy.threads) == (options.get("keys", "hash"), options.get("threads", 1))
+        assert copy.thread_mode == options.get("thread_mode", "deterministic")
+        if copy.thread_mode == "deterministic":
+            copy.run(10)
+            assert_same_bits(Solver("leduc_poker", "external", seed=5, threads=solver.threads).run(50), copy)
+
+
+@pytest.mark.parametrize("estimator", ["external(sample_per_infoset=True)", "outcome"])
+def test_what_a_solver_did_before_leaves_no_trace(estimator, path):
+    """Draws and marks carry the numbers of traversals and gradients, which come a second time after going back."""
+    whole = Solver(naive.tree_of("leduc_poker"), estimator, "rm", seed=3).run(30)
+    whole.save_checkpoint(path)
+    other = Solver(whole.tree, estimator, "rm", seed=8).run(1000).restore(path)
+    assert_same_state(other.run(500), whole.run(500))
+
+
+def test_imperfect_recall_goes_on_bit_for_bit(path):
+    assert_goes_on(path, naive.tree_of("liars_dice_ir"), "outcome", "rm", first=200, then=100)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (("full", "prm+"), {}),
+        (
+            ("outcome(epsilon=0.3)", "dcfr(alpha=1.0, beta=-1e999)", "power(gamma=1.5, method='optimistic')"),
+            {"batch": 4},
+        ),
+        (("external(sample_per_infoset=True)", "linear+", "sampled"), {"alternating": False}),
+        (("outcome(epsilon=0.25)", "hedge(eta=3.0)"), {"baseline": "mean(rate=0.125)"}),
+    ],
+)
+def test_a_solver_is_built_from_the_file_alone(arguments, options, path):
+    solver = Solver("leduc_poker", *arguments, seed=5, **options).run(40)
+    solver.save_checkpoint(path)
+    for game in (None, "leduc_poker", solver.tree):
+        copy = Solver.from_checkpoint(path, game)
+        assert repr(copy) == repr(solver)
+        assert (copy.seed, copy.seconds) == (5, solver.seconds)
+        assert copy.seconds > 0
+    assert_same_state(copy.run(10), solver.run(10))
+
+
+def test_a_generator_as_seed_goes_on_too(path):
+    solver = Solver("kuhn_poker", seed=np.random.default_rng(1)).run(20)
+    solver.save_checkpoint(path)
+    copy = Solver.from_checkpoint(path)
+    assert copy.seed is None
+    assert_same_state(copy.run(20), solver.run(20))
+
+
+@dataclass(frozen=True)
+class MyRule(RegretMatching):
+    parameter: float = 0.5
+
+
+def test_parts_of_ones_own_are_restored_but_not_built(path):
+    solver = Solver("kuhn_poker", "external", MyRule(), seed=1).run(20)
+    solver.save_checkpoint(path)
+    with pytest.raises(CheckpointError, match=r"minimizer=.*MyRule\(parameter=0\.5\).*restore\(path\)"):
+        Solver.from_checkpoint(path)
+    assert_same_state(Solver(solver.tree, "external", MyRule()).restore(path).run(5), solver.run(5))
+    with pytest.raises(CheckpointError, match="its minimizer is"):
+        Solver(solver.tree, "external", MyRule(0.25)).restore(path)
+    with pytest.raises(CheckpointError, match="its minimizer is"):
+        Solver(solver.tree, "external", "rm").restore(path)
+
+
+def test_a_sampling_strategy_of_ones_own(path):
+    tree = naive.tree_of("kuhn_poker")
+    strategy = np.random.default_rng(1).dirichlet([1.0, 1.0], tree.num_infosets).ravel()
+    solver = Solver(tree, OutcomeSampling(sampling=strategy), seed=1).run(20)
+    solver.save_checkpoint(path)
+    with pytest.raises(CheckpointError, match=r"estimator=.*restore\(path\)"):
+        Solver.from_checkpoint(path)
+    same = Solver(tree, OutcomeSampling(sampling=strategy.copy())).restore(path)
+    assert_same_state(same.run(20), solver.run(20))
+    other = OutcomeSampling(sampling=pyspiel.UniformRandomPolicy(tree.game))  # whose repr has an address
+    with pytest.raises(CheckpointError, match="its estimator is"):
+        Solver(tree, other).restore(path)
+    Solver(tree, other, seed=1).run(5).save_checkpoint(path)
+    Solver(tree, OutcomeSampling(sampling=pyspiel.UniformRandomPolicy(tree.game))).restore(path)
+
+
+@pytest.mark.parametrize("kind", ["estimator", "minimizer", "averaging"])
+def test_every_short_name_has_a_text(kind):
+    table = {"estimator": parts.ESTIMATORS, "minimizer": parts.MINIMIZERS, "averaging": parts.AVERAGES}[kind]
+    of = {"estimator": parts.estimator_of, "minimizer": parts.minimizer_of}.get(
+        kind, lambda spec: parts.average_of(spec, RegretMatching())
+    )
+    for name, factory in table.items():
+        assert of(parts.spec_of(factory(), kind)) == factory(), name
+    assert parts.spec_of(object(), kind) is None
+    assert parts.spec_of(MyRule(), kind) is None
+    assert parts.spec_of(parts.estimator_of("outcome(epsilon=1)"), "estimator") == "outcome(epsilon=1.0)"
+    assert parts.spec_of(OutcomeSampling(epsilon=np.float64(0.25)), "estimator") == "outcome(epsilon=0.25)"
+
+
+def test_pickling_keeps_seed_and_time(solver):
+    copy = pickle.loads(pickle.dumps(solver.run(10)))
+    assert (copy.seed, copy.seconds) == (1, solver.seconds)
+    total = solver.seconds
+    assert solver.run(10).seconds > total
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("game", "arguments", "options", "name"),
+    [
+        ("leduc_poker", ("external", "rm"), {}, "game"),
+        ("kuhn_poker", ("outcome", "rm"), {}, "estimator"),
+        ("kuhn_poker", ("external(sample_per_infoset=True)", "rm"), {}, "estimator"),
+        ("kuhn_poker", ("external", "rm+", "uniform"), {}, "minimizer"),
+        ("kuhn_poker", ("external", "rm", "linear"), {}, "averaging"),
+        ("kuhn_poker", ("external", "rm", "lazy"), {}, "averaging"),
+        ("kuhn_poker", ("external", "rm"), {"baseline": True}, "baseline"),
+        ("kuhn_poker", ("external", "rm"), {"alternating": False}, "alternating"),
+        ("kuhn_poker", ("external", "rm"), {"batch": 2}, "batch"),
+    ],
+)
+def test_the_checkpoint_of_another_run(solver, game, arguments, options, name, path):
+    solver.run(20).save_checkpoint(path)
+    other = Solver(naive.tree_of(game), *arguments, seed=2, **options).run(3)
+    twin = Solver(naive.tree_of(game), *arguments, seed=2, **options).run(3)
+    before = path.read_bytes()
+    for act in (lambda: other.restore(path), lambda: other.run(1, checkpoint=path)):
+        with pytest.raises(CheckpointError, match=f"belongs to another run: its {name} is .* the solver's is "):
+            act()
+    assert_same_state(other, twin)
+    assert path.read_bytes() == before
+    if name == "game":
+        with pytest.raises(CheckpointError, match="its game is"):
+            Solver.from_checkpoint(path, other.tree)
+
+
+def matrix_game(payoff):
+    return pyspiel.create_matrix_game(
+        "m", "m", ["a", "b"], ["c", "d"], [[payoff, -1], [-2, 1]], [[-payoff, 1], [2, -1]]
+    )
+
+
+def test_another_game_of_the_same_name(path):
+    """OpenSpiel's text of a matrix game does not tell its payoffs."""
+    solver, other = (Solver(matrix_game(payoff), "full", "rm") for payoff in (3, 4))
+    assert str(solver.tree.game) == str(other.tree.game)
+    solver.run(3).save_checkpoint(path)
+    with pytest.raises(CheckpointError, match="its tree, that is rules, payoffs"):
+        other.restore(path)
+    Solver(matrix_game(3), "full", "rm").restore(path)
+
+
+def test_a_damaged_checkpoint_changes_nothing(solver, path):
+    solver.run(20).save_checkpoint(path)
+    good = bytearray(path.read_bytes())
+    twin = pickle.loads(pickle.dumps(solver.run(5)))
+    place = good.index(arrays_of(Solver.from_checkpoint(path))["average"].tobytes())
+    good[place + 5] ^= 1
+    path.write_bytes(good)
+    with pytest.raises(CheckpointError, match="damaged"):
+        solver.restore(path)
+    assert_same_state(solver, twin)
+    with pytest.raises(CheckpointError, match="damaged"):
+        Solver.from_checkpoint(path)
+    with pytest.raises(CheckpointError, match="there is no file"):
+        Solver.from_checkpoint(path.with_name("nothing"))
+
+
+def test_a_checkpoint_of_something_else(solver, path):
+    checkpoint_file.write(path, {"game": "kuhn_poker()"}, {})
+    for act in (lambda: Solver.from_checkpoint(path), lambda: solver.restore(path)):
+        with pytest.raises(CheckpointError, match="its header lacks alternating"):
+            act()
+
+
+def test_a_game_that_cannot_be_loaded(solver, path):
+    solver.save_checkpoint(path)
+    contents = checkpoint_file.read(path)
+    checkpoint_file.write(path, {**contents.header, "game": "kuhn_pokr()"}, contents.arrays)
+    with pytest.raises(GameError, match="kuhn_poker"):
+        Solver.from_checkpoint(path)
+
+
+def test_another_version_of_the_package_is_told(solver, path, caplog):
+    solver.save_checkpoint(path)
+    contents = checkpoint_file.read(path)
+    checkpoint_file.write(path, {**contents.header, "package": "0.0.1"}, contents.arrays)
+    with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
+        solver.restore(path)
+    assert "was written by mccfr_plus 0.0.1" in caplog.text
+
+
+# --- runs that keep a checkpoint ---
+
+
+def test_a_run_writes_now_and_then_and_at_the_end(solver, path, monkeypatch):
+    written = []
+    write = checkpoint_file.write
+    monkeypatch.setattr(
+        checkpoint_file, "write", lambda path, header, arrays: (written.append(header), write(path, header, arrays))
+    )
+    solver.run(seconds=0.5, checkpoint=path, checkpoint_interval=0.01)
+    counts = [header["iterations"] for header in written]
+    assert len(counts) > 2
+    assert counts == sorted(set(counts))
+    assert counts[-1] == solver.iterations == read_header(path)["iterations"]
+    assert 0 < written[0]["seconds"] < written[-1]["seconds"] == solver.seconds
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # neither lock nor temporary files
+    solver.run(10, checkpoint=path)
+    assert read_header(path)["iterations"] == solver.iterations
+    assert len(written) == len(counts) + 1
+
+
+def test_writing_takes_a_bounded_share(solver, path, monkeypatch, caplog):
+    """A clock of our own: each write takes 2 seconds, each chunk 0.1."""
+    now, begun = [0.0], []
+
+    def slow(*_):
+        begun.append(now[0])
+        now[0] += 2.0
+
+    monkeypatch.setattr(checkpoint_keeper.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(checkpoint_file, "write", slow)
+    with (
+        caplog.at_level(logging.WARNING, logger="mccfr_plus"),
+        checkpoint_keeper.CheckpointWriter(solver, path, 0.5) as checkpoint_writer,
+    ):
+        while now[0] < 200.0:
+            now[0] += 0.1
+            checkpoint_writer.maybe_write()
+    assert begun[0] == pytest.approx(0.5)
+    np.testing.assert_allclose(np.diff(begun), 20.0, atol=0.11)  # a tenth of which is the write
+    assert caplog.text.count("so as not to take more than a tenth of the run") == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_what_ends_a_run_early_is_written_too(solver, path, error):
+    def fail(progress):
+        if progress.iterations > 100:
+            raise error
+
+    with pytest.raises(error):
+        solver.run(10_000_000, checkpoint=path, callback=fail)
+    assert 100 < solver.iterations < 10_000_000
+    copy = Solver.from_checkpoint(path, solver.tree)
+    assert_same_state(copy.run(10, checkpoint=path), solver.run(10))
+
+
+def test_a_failing_write_does_not_end_the_run(solver, path, monkeypatch, caplog):
+    fsync, failures = os.fsync, []
+
+    def sometimes(handle):
+        if len(failures) < 3:
+            failures.append(solver.iterations)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    solver.run(10, checkpoint=path)
+    monkeypatch.setattr(os, "fsync", sometimes)
+    with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
+        # Until three have failed, however slow the machine; at most a minute.
+        solver.run(seconds=60.0, checkpoint=path, checkpoint_interval=0.02, callback=lambda _: len(failures) == 3)
+    assert len(failures) == 3
+    assert len(set(failures)) == 3  # tried again later, not at once
+    assert caplog.text.count("No space left on device. The run goes on; the last good one is of iteration 10.") == 3
+    assert_same_state(Solver.from_checkpoint(path, solver.tree), solver)
+
+
+def test_a_failing_last_write_is_an_error_after_the_run(solver, path, monkeypatch, caplog):
+    def fail(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(CheckpointError, match="No space left"):
+        solver.run(50, checkpoint=path)
+    assert_same_state(solver, Solver(solver.tree, "external", "rm", seed=1).run(50))  # the result is kept
+    with caplog.at_level(logging.WARNING, logger="mccfr_plus"), pytest.raises(KeyboardInterrupt):
+        solver.run(50, checkpoint=path, callback=interrupt)
+    assert "no last checkpoint: " in caplog.text
+    assert list(path.parent.iterdir()) == []
+
+
+def test_progress_is_not_overwritten_by_a_solver_that_is_behind(solver, path):
+    solver.run(20, checkpoint=path)
+    before = path.read_bytes()
+    fresh = Solver(solver.tree, "external", "rm", seed=1)
+    with pytest.raises(CheckpointError, match="holds iteration 20, and the solver is at 0"):
+        fresh.run(30, checkpoint=path)
+    assert fresh.iterations == 0
+    assert path.read_bytes() == before
+    fresh.restore(path).run(10, checkpoint=path)
+    assert read_header(path)["iterations"] == 30
+
+
+def test_a_checkpoint_that_is_in_use(solver, path):
+    with Claim(path) as claim:
+        with pytest.raises(CheckpointError, match="in use"):
+            solver.run(10, checkpoint=path)
+        assert solver.iterations == 0
+        solver.run(10, checkpoint=claim)  # the caller's claim stays with the caller
+        with pytest.raises(CheckpointError, match="in use"):
+            Claim(path)
+    solver.run(10, checkpoint=path)
+
+
+def test_a_run_claims_its_checkpoint_and_cleans_up(solver, path):
+    leftover = path.with_name(f"{path.name}.killed{TEMPORARY_SUFFIX}")
+    leftover.write_bytes(b"half")
+    other = Solver(solver.tree, "external", "rm")
+    refused = []
+
+    def try_too(progress):
+        assert not leftover.exists()
+        try:
+            other.run(1, checkpoint=path)
+        except CheckpointError as error:
+            refused.append(str(error))
+
+    solver.run(10, checkpoint=path, callback=try_too)
+    assert refused
+    assert all(f"in use by process {os.getpid()}" in text for text in refused)
+
+
+def test_bad_arguments(solver, path, tmp_path):
+    for every in (0, -1.0, float("nan"), float("inf"), "often", True):
+        with pytest.raises(ConfigError, match=re.escape(f"checkpoint_interval={every!r}")):
+            solver.run(1, checkpoint=path, checkpoint_interval=every)
+    with pytest.raises(CheckpointError, match="there is no directory"):
+        solver.run(1, checkpoint=tmp_path / "a" / "b")
+    assert solver.iterations == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_room_on_the_disk_is_looked_at_before_the_run(solver, path, monkeypatch):
+    monkeypatch.setattr(checkpoint_file.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 66_000})())
+    with pytest.raises(CheckpointError, match="66,000 are free"):
+        solver.run(1, checkpoint=path)
+    assert solver.iterations == 0
+    with Claim(path):  # given back
+        pass
+
+
+def test_a_thread_of_its_own_may_run(solver, path):
+    thread = threading.Thread(target=lambda: solver.run(20, checkpoint=path))
+    thread.start()
+    thread.join()
+    assert read_header(path)["iterations"] == 20

@@ -1,0 +1,376 @@
+"""Threads: deterministic ones are an exact batch, whatever the timing; fast ones lose little; bad numbers fail."""
+
+import logging
+import os
+import pickle
+import sys
+import threading
+
+import naive
+import numpy as np
+import pytest
+from lazy_trees import PLENTY, assert_same_bits, lazy_solver
+
+from mccfr_plus import ConfigError, Solver
+from mccfr_plus.averages.averaging import accumulate, own_traversal
+from mccfr_plus.estimators import AverageMethod
+from mccfr_plus.estimators.draws import draw_action, draw_exploring
+from mccfr_plus.estimators.estimate import estimate
+from mccfr_plus.kernels import loop
+from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.kernels.scratch import NUM_VISITS, begin_gradient, begin_traversal
+from mccfr_plus.minimizers.backward_pass import minimize
+from mccfr_plus.solver import config as combination_module
+
+FORMS = [
+    ("external", "lazy", {}),
+    ("external", "stochastic", {"batch": 3}),
+    ("outcome", "stochastic", {"alternating": False}),
+    ("outcome", "optimistic", {"batch": 2}),
+    ("outcome(update_all_players=True)", "stochastic", {"batch": 2}),
+    ("opponent(sample_per_infoset=True)", "lazy", {"alternating": False, "batch": 2}),
+    ("chance", "uniform", {}),
+    ("chance", "stochastic", {}),
+    ("average_strategy", "stochastic", {}),
+]
+GAMES = ["kuhn_poker", "kuhn_poker(players=3)"]
+
+
+def arrays_of(solver):
+    engine = solver._engine
+    return [
+        solver.average_strategy(),
+        engine.strategy,
+        engine.tables,
+        engine.average,
+        *(w.rng for w in engine.scratches),
+    ]
+
+
+def assert_same(one, other):
+    for ours, theirs in zip(arrays_of(one), arrays_of(other), strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+    assert (one.iterations, one.nodes_touched) == (other.iterations, other.nodes_touched)
+
+
+# --- deterministic threads ---
+
+
+class Sequential:
+    """A naive twin: the traversals of all threads one after another, their gradients added up with numpy.
+
+    It is built from kernels that are tested on their own: one traversal, one update, one addition to the average.
+    """
+
+    def __init__(self, solver, seed):
+        self.solver, self.engine = solver, solver._engine
+        self.threads, self.batch = solver.threads, solver.batch
+        self.tree = solver.tree.arrays
+        self.rngs = new_states(seed, self.threads)
+        one = Solver(solver.tree, solver.estimator, solver.minimizer, solver.averaging,
+                     alternating=solver.alternating, seed=0)  # fmt: skip
+        self.one, self.flat = one, one._engine
+        self.scratch = one._engine.scratches[0]
+        self.iteration = 0
+
+    def traversals(self, player):
+        """Returns {player: (gradient, touched in order)} and visits, of all threads in order."""
+        scratch, ours = self.scratch, self.flat
+        players = range(self.solver.tree.num_players) if self.solver.estimator.updates_all_players else [player]
+        empty = self.solver.tree.num_slots
+        total = dict.fromkeys(players)
+        touched = {p: {} for p in players}
+        visits = []
+        for thread in range(self.threads):
+            for p in players:
+                begin_gradient(self.tree, scratch, p)
+            scratch.rng[0] = self.rngs[thread]
+            for _ in range(self.batch):
+                begin_traversal(scratch)
+                estimate(
+                    self.solver.estimator.parameters(), self.sampling_weights(), self.tree, ours.strategy, scratch, player,
+                    self.solver._config.visit_mode(self.solver.tree),
+                )  # fmt: skip
+                visits += scratch.visits[: scratch.counts[NUM_VISITS]].tolist()
+            self.rngs[thread] = scratch.rng[0]
+            for p in players:
+                begin = self.tree.infoset_range[p]
+                gradient = np.zeros(len(scratch.gradient))
+                gradient[empty + p] = scratch.gradient[empty + p]
+                for record in scratch.touched[begin : begin + scratch.num_touched[p]]:
+                    first, count, _ = record.tolist()
+                    gradient[first : first + count] = scratch.gradient[first : first + count]
+                    touched[p].setdefault(first, record.copy())
+                total[p] = gradient if total[p] is None else total[p] + gradient
+        return total, touched, visits
+
+    def sampling_weights(self):
+        empty = np.zeros(0)
+        return {"average_strategy": self.flat.average}.get(self.solver.estimator.short_name, empty)
+
+    def finish(self, player, gradient, touched, visits):
+        """Averages as one thread would with this gradient."""
+        scratch, ours = self.scratch, self.flat
+        scale = 1.0 / (self.threads * self.batch)
+        if self.engine.average_method == AverageMethod.VISITS:
+            for first, count, weight in visits:
+                # As `1.0 / number of traversals` times the visit's own weight.
+                ours.average[first : first + count] += scale * weight * ours.strategy[first : first + count]
+        begin = self.tree.infoset_range[player]
+        scratch.num_touched[player] = len(touched)
+        for position, record in enumerate(touched.values()):
+            scratch.touched[begin + position] = record
+        scratch.gradient[:] = gradient
+        for first, count, _ in (record.tolist() for record in touched.values()):
+            scratch.gradient[first : first + count] *= scale
+        scratch.gradient[self.solver.tree.num_slots + player] *= scale
+        if self.engine.average_method == AverageMethod.OWN_TRAVERSAL:
+            scratch.rng[0] = self.rngs[0]
+        accumulate(
+            int(self.engine.average_method), self.tree, ours.strategy, ours.average, scratch, player, 1.0,
+            self.solver.estimator.visits_all_own,
+        )  # fmt: skip
+        if self.engine.average_method == AverageMethod.OWN_TRAVERSAL:
+            self.rngs[0] = scratch.rng[0]
+        return scratch.gradient.copy(), touched
+
+    def update(self, player, gradient, touched):
+        scratch, ours = self.scratch, self.flat
+        begin = self.tree.infoset_range[player]
+        scratch.num_touched[player] = len(touched)
+        for position, record in enumerate(touched.values()):
+            scratch.touched[begin + position] = record
+        scratch.gradient[:] = gradient
+        minimize(self.tree, ours.strategy, ours.tables, scratch, player, self.iteration, ours.parameters[0])
+
+    def run(self, iterations):
+        num_players = self.solver.tree.num_players
+        shared = self.solver.estimator.updates_all_players
+        for _ in range(iterations):
+            self.iteration += 1
+            waiting = []
+            for player in range(num_players):
+                if player == 0 or not shared:
+                    total, touched, visits = self.traversals(player)
+                else:
+                    visits = []
+                ready = self.finish(player, total[player], touched[player], visits)
+                if self.solver.alternating:
+                    self.update(player, *ready)
+                else:
+                    waiting.append((player, ready))
+            for player, ready in waiting:
+                self.update(player, *ready)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize(("estimator", "averaging", "options"), FORMS, ids=str)
+@pytest.mark.parametrize("game", GAMES)
+def test_deterministic_threads_are_an_exact_batch(game, estimator, averaging, options, threads):
+    solver = Solver(naive.tree_of(game), estimator, "rm", averaging, threads=threads, seed=3, **options)
+    twin = Sequential(solver, 3)
+    solver.run(25)
+    twin.run(25)
+    ours, theirs = solver._engine, twin.flat
+    assert ours.strategy.tobytes() == theirs.strategy.tobytes()
+    assert ours.tables.tobytes() == theirs.tables.tobytes()
+    assert ours.average.tobytes() == theirs.average.tobytes()
+    assert [int(w.rng[0]) for w in ours.scratches] == twin.rngs.tolist()
+
+
+@pytest.mark.parametrize(("estimator", "averaging", "options"), FORMS, ids=str)
+def test_timing_changes_no_bit(estimator, averaging, options):
+    """However the threads are switched, with others in between, and on a tree that is_lazy."""
+    arguments, options = (estimator, "rm+", averaging), {"threads": 4, "seed": 3, **options}
+    first = Solver(naive.tree_of("leduc_poker"), *arguments, **options).run(60)
+    interval, stop = sys.getswitchinterval(), threading.Event()
+    load = threading.Thread(target=lambda: [None for _ in iter(stop.is_set, True)])
+    load.start()
+    sys.setswitchinterval(1e-6)
+    try:
+        again = Solver(first.tree, *arguments, **options)
+        for count in (1, 7, 52):
+            again.run(count)
+        lazy = lazy_solver("leduc_poker", *arguments, **options).run(60)
+        little = lazy_solver(
+            "leduc_poker", *arguments, plan=PLENTY._replace(max_nodes=500, max_transient=9000), **options
+        )
+        little.run(60)
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        load.join()
+    assert_same(first, again)
+    assert_same_bits(first, lazy)
+    assert_same_bits(first, little)
+
+
+def test_another_number_of_threads_is_another_run():
+    runs = [Solver("kuhn_poker", "external", threads=n, seed=3).run(20).average_strategy() for n in (1, 2, 3)]
+    assert not np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[1], runs[2])
+    streams = [new_states(3, n)[0] for n in (1, 2, 3)]
+    assert len(set(streams)) == 1
+    assert len(set(new_states(3, 8).tolist())) == 8
+
+
+def test_threads_make_the_variance_smaller():
+    """One gradient of n threads is a mean of n: the variance of the first regrets is n times smaller."""
+    runs, slot = 600, 0
+
+    def sample(threads):
+        tree, values = naive.tree_of("kuhn_poker"), []
+        for seed in range(runs):
+            solver = Solver(tree, "outcome", alternating=False, threads=threads, seed=seed)
+            solver.iteration()
+            values.append(solver._engine.tables[0, slot])
+        return np.array(values)
+
+    one, four = sample(1), sample(4)
+    spread = np.sqrt(one.var() / runs + four.var() / runs)
+    assert abs(one.mean() - four.mean()) < 5 * spread
+    # The variance of a sample variance is (kurtosis - 1) / runs, relative to the variance.
+    kurtosis = ((one - one.mean()) ** 4).mean() / one.var() ** 2
+    assert abs(four.var() / one.var() * 4 - 1) < 5 * np.sqrt(2 * kurtosis / runs)
+
+
+# --- fast threads ---
+
+
+# A thread that is put to sleep between reading and writing a sum takes it back by what others have added meanwhile.
+# How often that happens is the machine's affair: where it is loaded, these tests run on for longer.
+
+
+def run_until(solver, exploitability, most):
+    """Runs twice as far again and again until the average is as good; returns the last exploitability."""
+    while (found := solver.exploitability()) > exploitability and solver.iterations < most:
+        solver.run(solver.iterations)
+    return found
+
+
+@pytest.mark.parametrize("tree", ["compiled", "lazy"])
+@pytest.mark.parametrize(
+    ("estimator", "averaging"), [("external", None), ("outcome(update_all_players=True)", "stochastic")]
+)
+def test_fast_threads_converge(tree, estimator, averaging):
+    make = lazy_solver if tree == "lazy" else Solver
+    solver = make("kuhn_poker", estimator, "rm", averaging, thread_mode="fast", threads=2, seed=1).run(30_000)
+    assert solver.iterations == 30_000
+    # One thread has 0.006 after these, uniform play 0.458.
+    assert run_until(solver, 0.02, 30_000 << 10) < 0.02
+
+
+def test_fast_threads_share_the_iterations():
+    """Together they count 1, 2, 3, ...: weights of linear averages are those of one run."""
+    whole, best = 101 * 102 / 2, 0.0
+    for seed in range(50):
+        solver = Solver("kuhn_poker", "external", "rm", "linear", thread_mode="fast", threads=3, seed=seed)
+        for total in (1, 2, 5, 6, 100, 101):
+            solver.run(total - solver.iterations)
+            assert solver.iterations == total
+        weights = solver._engine.average[-2:]  # both players'; additions to these two numbers race
+        assert (weights <= whole).all()
+        best = max(best, weights.min())
+    assert best > 0.98 * whole
+
+
+@pytest.mark.parametrize("estimator", ["external", "outcome"])
+def test_fast_threads_with_baselines_and_with_little_memory(estimator):
+    plan = PLENTY._replace(max_nodes=200, max_transient=2000)
+    solver = lazy_solver("leduc_poker", estimator, plan=plan, threads=3, thread_mode="fast", baseline=True, seed=1)
+    solver.run(3000)
+    assert solver.stopped is None
+    assert solver.iterations == 3000
+    assert np.isfinite(solver.average_strategy()).all()
+    if estimator == "external":
+        assert run_until(solver, 0.4, 3000 << 6) < 0.4  # uniform play has 2.37
+
+
+def test_fast_threads_find_each_infoset_once():
+    """The table under contention: what several threads find at once is made by one of them."""
+    for seed in range(5):
+        solver = lazy_solver("leduc_poker", "external", threads=4, thread_mode="fast", keys="text", seed=seed).run(400)
+        tree, whole = solver.tree, naive.tree_of("leduc_poker")
+        assert tree.num_infosets <= whole.num_infosets == 936
+        texts = tree.info_states
+        assert len(set(texts)) == len(texts)
+        for number, text in enumerate(texts):
+            infoset = whole.infoset(text)
+            assert tree.infoset(text) == number
+            assert tree.legal_actions(number) == whole.legal_actions(infoset)
+            assert tree.found_infosets[number]["player"] == whole.arrays.infosets[infoset]["player"]
+        assert tree.num_nodes <= whole.num_nodes
+
+
+def test_a_strategy_that_another_thread_is_writing_is_no_reason_to_crash():
+    """For a moment all of it can be 0; a traversal then goes on somewhere, and not outside of the arrays."""
+    rng, strategy = new_states(1, 1), np.zeros(4)
+    for _ in range(10):
+        assert draw_action(strategy, 1, 3, rng) == 0
+        assert draw_exploring(strategy, np.zeros(0), 1, 3, 0.5, rng) in (0, 1, 2)
+    tree = naive.tree_of("kuhn_poker(players=3)")
+    solver = Solver(tree, "external", averaging="stochastic", seed=1)
+    scratch = solver._engine.scratches[0]
+    for player in range(3):
+        assert own_traversal(tree.arrays, np.zeros(tree.num_slots), scratch, player, True)
+        assert scratch.counts[NUM_VISITS] <= 1
+
+
+def test_fast_threads_more_than_cores_do_not_crash():
+    for seed in range(3):
+        for estimator in ("outcome", "external"):
+            solver = Solver(naive.tree_of("kuhn_poker"), estimator, averaging="stochastic", threads=4,
+                            thread_mode="fast", seed=seed).run(100_000)  # fmt: skip
+            assert np.isfinite(solver.average_strategy()).all()
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2", None, float("nan")])
+def test_what_is_no_number_of_threads(threads):
+    with pytest.raises(ConfigError, match=r"threads=.*must be a whole number, at least 1"):
+        Solver("kuhn_poker", threads=threads)
+
+
+def test_more_threads_than_sense(monkeypatch, caplog):
+    with pytest.raises(ConfigError, match=r"threads=10000: this machine has .* cores"):
+        Solver("kuhn_poker", threads=10_000)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
+        Solver("kuhn_poker", threads=2).run(3)
+    assert "threads=2: this machine has 1 cores" in caplog.text
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert Solver("kuhn_poker", threads=np.int64(8)).run(3).iterations == 3
+    with pytest.raises(ConfigError, match="Give at most 1"):
+        Solver("kuhn_poker", threads=9)
+    assert combination_module.os is os
+
+
+def test_parts_that_threads_do_not_go_with():
+    with pytest.raises(ConfigError, match="threads=2 with estimator='full': it samples nothing"):
+        Solver("kuhn_poker", "full", threads=2)
+    with pytest.raises(ConfigError, match=r"threads=2 with a baseline: .*thread_mode='fast'"):
+        Solver("kuhn_poker", "external", baseline=True, threads=2)
+    with pytest.raises(ConfigError, match="thread_mode='quick': give one of deterministic, fast"):
+        Solver("kuhn_poker", thread_mode="quick")
+
+
+@pytest.mark.parametrize("mode", ["deterministic", "fast"])
+def test_a_pickled_solver_goes_on(mode):
+    solver = Solver("kuhn_poker", "external", threads=2, thread_mode=mode, seed=1).run(20)
+    copy = pickle.loads(pickle.dumps(solver))
+    assert_same(copy, solver)
+    if mode == "deterministic":
+        assert_same(copy.run(20), solver.run(20))
+
+
+def test_the_same_kernel_serves_all_numbers_of_threads():
+    """One for complete trees and one for teams and trees that expand, whatever else was run before."""
+    Solver("kuhn_poker", "external", seed=1).run(3)
+    Solver("kuhn_poker", "external", threads=3, seed=1).run(3)
+    before = len(loop.run.overloads)
+    assert before == 2
+    Solver("kuhn_poker", "external", threads=2, seed=1).run(3)
+    lazy_solver("kuhn_poker", "external", threads=2, thread_mode="fast", seed=1).run(3)
+    assert len(loop.run.overloads) == before
