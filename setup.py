@@ -16,7 +16,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["mccfr_plus", "mccfr_plus.*"]),
-    package_data={"mccfr_plus": ["py.typed"], "mccfr_plus.games": ["*.json"]},
+    package_data={"mccfr_plus": ["py.typed", "references.bib"], "mccfr_plus.games": ["*.json"]},
     python_requires=">=3.11",
     install_requires=[
         "open_spiel>=2.0",
@@ -24,6 +24,7 @@ setup(
         "absl-py>=2.0",
         "numba>=0.60",
         "psutil>=5.9",
+        "filelock>=3.12",
         "tqdm>=4.60",
     ],
     extras_require={

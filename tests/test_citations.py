@@ -1,14 +1,16 @@
-"""BibTeX: entries are well-formed, every built-in part has sources, a solver cites its own and nothing else."""
+"""BibTeX: entries are well-formed, all components have references, a solver cites only those of its components."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import naive
 import pytest
 
+import mccfr_plus
 from mccfr_plus import ConfigError, Solver, cite
 from mccfr_plus.citations import BIBLIOGRAPHY, entries
-from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
+from mccfr_plus.solver.registry import AVERAGES, BASELINES, ESTIMATORS, MINIMIZERS
 
 REQUIRED = {
     "article": {"author", "title", "journal", "year"},
@@ -56,23 +58,30 @@ def test_entries_are_well_formed(key):
     assert re.fullmatch(r"\d+(--\d+)?", fields.get("pages", "1"))
 
 
-def test_every_part_has_sources():
-    for table in (ESTIMATORS, MINIMIZERS, AVERAGES):
+def test_every_component_has_references():
+    for table in (ESTIMATORS, MINIMIZERS, AVERAGES, BASELINES):
         for name, factory in table.items():
             references = factory().references
             assert references or name == "last", name
             assert set(references) <= set(BIBLIOGRAPHY), name
 
 
+def test_keys_that_the_source_names_exist():
+    source = "".join(path.read_text() for path in Path(mccfr_plus.__file__).parent.rglob("*.py"))
+    named = set(re.findall(r'"([a-z]+(?:19|20)\d\d[a-z]+)"', source))
+    assert len(named) > 15
+    assert named <= set(BIBLIOGRAPHY)
+
+
 @pytest.mark.parametrize("minimizer", MINIMIZERS)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_cites_the_parts_in_use_once(estimator, minimizer):
+def test_cites_the_components_in_use_once(estimator, minimizer):
     if not naive.go_together(estimator, minimizer):
         return
     solver = Solver("kuhn_poker", estimator, minimizer)
     keys = keys_of(solver)
-    parts = (solver.estimator, solver.minimizer, solver.averaging)
-    expected = {key for part in parts for key in part.references}
+    components = (solver.estimator, solver.minimizer, solver.averaging)
+    expected = {key for component in components for key in component.references}
     assert set(keys) == expected | {"lanctot2019openspiel", "mccfr_plus"}
     assert len(keys) == len(set(keys))
     assert keys[0] == solver.estimator.references[0]
@@ -87,10 +96,10 @@ def test_cfr_by_hand():
     ]
 
 
-def test_parts_of_your_own():
+def test_user_defined_components():
     def solver(**attributes):
-        part = SimpleNamespace(**attributes)
-        return SimpleNamespace(estimator=part, baseline=None, minimizer=part, averaging=SimpleNamespace())
+        component = SimpleNamespace(**attributes)
+        return SimpleNamespace(estimator=component, baseline=None, minimizer=component, averaging=SimpleNamespace())
 
     assert keys_of(solver()) == ["lanctot2019openspiel", "mccfr_plus"]
     own = "@misc{me2026,\n  author = {Me},\n  title = {Mine},\n}"
@@ -100,8 +109,8 @@ def test_parts_of_your_own():
         "lanctot2019openspiel",
         "mccfr_plus",
     ]
-    with pytest.raises(ConfigError, match="'nobody1900nothing'"):
-        cite(solver(references=("nobody1900nothing",)))
+    with pytest.raises(ConfigError, match="'unknown1900key'"):
+        cite(solver(references=("unknown1900key",)))
 
 
 def test_keys_are_kept_in_order_and_once():
