@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from mccfr_plus import CheckpointError, ConfigError, Solver, checkpoint_file, checkpoint_keeper  # noqa: E402
+from mccfr_plus import CheckpointError, ConfigError, Solver  # noqa: E402
+from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
+from mccfr_plus.checkpoints import writer  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
@@ -100,7 +102,7 @@ def test_what_is_read_within_a_run_is_whole(kind, config, path):
 def test_it_is_written_as_often_as_asked(path, monkeypatch):
     """A clock of our own: a look at it takes a second, so that an iteration takes some; nobody is to wait longer."""
     clock, written = itertools.count(), []
-    monkeypatch.setattr(checkpoint_keeper.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(writer.time, "perf_counter", lambda: float(next(clock)))
     monkeypatch.setattr(checkpoint_file, "write", lambda _, header, __: written.append(header["iterations"]))
     DeepCFR("kuhn_poker", SMALL, seed=1).run(40, checkpoint=path, checkpoint_interval=50.0)
     assert 3 <= len(written) < 30
