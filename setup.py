@@ -28,7 +28,16 @@ setup(
         "tqdm>=4.60",
     ],
     extras_require={
-        "test": ["pytest>=8", "hypothesis>=6", "ruff>=0.9", "mypy>=1.10", "torch==2.13.0", *PLOT, *RAY],
+        "test": [
+            "pytest>=8",
+            "pytest-xdist>=3.8",
+            "hypothesis>=6",
+            "ruff>=0.9",
+            "mypy>=1.10",
+            "torch==2.13.0",
+            *PLOT,
+            *RAY,
+        ],
         "plot": PLOT,
         "neural": ["torch>=2.0"],
         "ray": RAY,

@@ -1,7 +1,7 @@
-"""Settings of all tests: kernels are compiled into a directory of their own, so that a stale one never hides a bug.
+"""Settings of all tests: one cache of compiled kernels for all processes, and which tests share a process.
 
-Numba's cache does not notice an edit in another file. Set NUMBA_CACHE_DIR to keep kernels between runs, and delete
-what it holds after an edit.
+Numba's cache does not notice an edit in another file, so that each run begins with an empty one. Set NUMBA_CACHE_DIR to
+keep kernels between runs, and delete what it holds after an edit.
 """
 
 import os
@@ -15,23 +15,22 @@ from numba.core import config
 # which has other paths and so other kernels.
 os.environ["PYTHONSAFEPATH"] = "1"
 
-_own_cache = None
-if "NUMBA_CACHE_DIR" not in os.environ:
-    _own_cache = os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mccfr_plus_tests_")  # for processes of tests
-    # For this process: pytest has imported numba to read `filterwarnings`, and numba has read the variable then.
-    config.CACHE_DIR = _own_cache
+_temporary_cache = None
+if "NUMBA_CACHE_DIR" not in os.environ:  # in the processes of pytest-xdist it is set: they inherit it
+    _temporary_cache = os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mccfr_plus_tests_")
+    # pytest has imported numba to read `filterwarnings`, and numba read the variable then.
+    config.CACHE_DIR = _temporary_cache
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """Runs the tests of a file in one process, as they share fixtures, unless `xdist_group` says otherwise."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure():
-    if _own_cache:
-        shutil.rmtree(_own_cache, ignore_errors=True)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_kernels():
-    """Compiles the kernels before the first test, so that neither a test nor a process that it starts waits for it."""
-    import mccfr_plus
-
-    solver = mccfr_plus.Solver("kuhn_poker", "full").run(1)
-    solver.exploitability()
+    if _temporary_cache:
+        shutil.rmtree(_temporary_cache, ignore_errors=True)

@@ -88,7 +88,9 @@ def header_to_resume(claim: Claim, game: str, values: Any, baseline: Baseline | 
         given["alternating"] = values.alternating
     if values.seed is not None:
         given["seed"] = values.seed
-    for name in ("chunks", "threads", "keys"):
+    if values["num_batches"].present:
+        given["chunks"] = values.num_batches
+    for name in ("threads", "keys"):
         if values[name].present:
             given[name] = values[name].value
     if values["thread_mode"].present:

@@ -23,8 +23,7 @@ from mccfr_plus.cli.quality_table import (
     print_head_to_head,
 )
 from mccfr_plus.errors import PolicyFileError
-from mccfr_plus.evaluation import exact as evaluate
-from mccfr_plus.evaluation import expected_values, nash_conv
+from mccfr_plus.evaluation import evaluate, expected_values, nash_conv
 from mccfr_plus.evaluation.by_sampling import HeadToHead, estimate_quality, head_to_head
 from mccfr_plus.evaluation.by_sampling.estimate import require_confidence
 from mccfr_plus.policies.files import needs_tree

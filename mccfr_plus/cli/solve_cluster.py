@@ -40,7 +40,7 @@ def define(values: flags.FlagValues) -> None:
 def check(values: Any) -> None:
     """Raises UsageError if flags do not go together."""
     if values.cluster is None:
-        given = [name for name in ("workers", "owners", "chunks") if values[name].present]
+        given = [name for name in ("workers", "owners", "num_batches") if values[name].present]
         if given:
             raise UsageError(f"--{given[0]} is about a cluster: give --cluster=ray, or local, too.")
 

@@ -52,6 +52,7 @@ def start():
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # Ctrl-C that ends the tests, and the tests' own signals, reach one side only
             # A shell that runs the tests in the background makes them, and what they start, ignore Ctrl-C.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )

@@ -61,6 +61,7 @@ def test_pictures(command, tmp_path):
     assert {os.path.basename(name) for name in found.json["pictures"]} == {*names, "report.html"}
 
 
+@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
 def test_a_comparison_that_is_ended_goes_on(command, start, tmp_path, signal_number):
     arguments = ["compare", "leduc_poker", "--algorithms=external,outcome", "--seeds=1", "--num_evaluations=30"]

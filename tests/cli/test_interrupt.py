@@ -10,6 +10,8 @@ import mccfr_plus
 from mccfr_plus.cli.live import Watch
 from mccfr_plus.evaluation import nash_conv
 
+pytestmark = pytest.mark.xdist_group("signals")
+
 
 def _wait_for_line(stream, text):
     for line in stream:

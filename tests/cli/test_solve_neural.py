@@ -15,7 +15,7 @@ import pytest
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 import mccfr_plus.neural  # noqa: E402
-from mccfr_plus import checkpoint_file  # noqa: E402
+from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
 from mccfr_plus.cli.algorithms import _OF_TABLES, NEURAL, WITHOUT_TREE  # noqa: E402
 from mccfr_plus.cli.main import COMMANDS  # noqa: E402
 from mccfr_plus.cli.neural_live import NeuralWatch  # noqa: E402
@@ -185,12 +185,12 @@ def test_flags_about_tables(command):
         "target_exploitability",
         "seed",
         "checkpoint",
-        "every",
+        "checkpoint_interval",
         "resume",
         "policy_out",
     }
     own |= {"tree", "max_nodes", "max_bytes", "json", "quiet", "help", "h"}
-    own |= {"cluster", "workers", "chunks"}
+    own |= {"cluster", "workers", "num_batches"}
     assert set(COMMANDS["solve"]._flags()) == own | set(_OF_TABLES)
 
 
@@ -300,6 +300,7 @@ def wait_for(path, process):
         time.sleep(0.01)
 
 
+@pytest.mark.xdist_group("signals")
 def test_a_kill_changes_no_bit(start, command, path, tmp_path):
     process = start(*DEEP, f"--checkpoint={path}", "--checkpoint_interval=0.05s", "--iterations=1e9")
     wait_for(path, process)
@@ -313,6 +314,7 @@ def test_a_kill_changes_no_bit(start, command, path, tmp_path):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [path.name, "whole"]  # no locks, no leftovers
 
 
+@pytest.mark.xdist_group("signals")
 def test_ctrl_c_ends_a_run_with_its_result(command, path, monkeypatch):
     """Within the third iteration, which has then not been."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells take from jobs in the background
