@@ -1,7 +1,7 @@
-"""Episodes on a compiled tree, in which each player follows its best response or its average policy throughout.
+"""Plays episodes of NFSP on a compiled tree (Heinrich, Silver 2016, algorithm 1).
 
-What a kernel records of them are transitions, for the best responses to learn from, and decisions of best responses,
-for the average policies to learn from (Heinrich, Silver 2016, algorithm 1).
+In an episode each player follows either its best response or its average policy. A kernel records transitions, from
+which best responses learn, and decisions of best responses, from which average policies learn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mccfr_plus.tree.game_tree import GameTree
 
 TERMINAL_ROW = -1  # `TRANSITION.next_row` after a player's last decision of an episode
 
-# From a player's decision to its next one, or to the end of the episode.
+# A step from a player's decision to its next one, or to the end of the episode.
 TRANSITION = np.dtype(
     [
         ("row", np.int32),  # of `Features`
@@ -29,28 +29,28 @@ TRANSITION = np.dtype(
     ]
 )
 
-# What a best response did at an information set.
+# An action of a best response.
 DECISION = np.dtype([("row", np.int32), ("action", np.int32)])
 
 _TRANSITIONS, _DECISIONS = 0, 1  # columns of `Buffer.counts`
-_MIN_RECORDS = 1 << 12  # of a buffer: enough to make a call from Python cheap, few enough to stay in the cache
+_MIN_RECORDS = 1 << 12  # of a buffer: calls from Python stay cheap, and the buffer stays in the cache
 
 
 class Tables(NamedTuple):
-    """What everybody would do everywhere."""
+    """The policies of all players."""
 
     average: np.ndarray  # [num_slots] float64, the average policies
     best: np.ndarray  # [num_infosets] int32, the best response's action as an index into an infoset's slots
 
 
 class Buffer(NamedTuple):
-    """What episodes are recorded in."""
+    """The records of episodes."""
 
     transitions: np.ndarray  # [num_players, capacity] TRANSITION
     decisions: np.ndarray  # [num_players, capacity] DECISION
-    counts: np.ndarray  # [num_players, 2] int64: how many of either
-    last: np.ndarray  # [num_players] DECISION: the player's last in the present episode; row -1: none yet
-    is_best: np.ndarray  # [num_players] bool: whether the player follows its best response in it
+    counts: np.ndarray  # [num_players, 2] int64: number of transitions, of decisions
+    last: np.ndarray  # [num_players] DECISION: the player's last one in the current episode; row -1: none
+    is_best: np.ndarray  # [num_players] bool: whether the player follows its best response in the current episode
 
 
 class Episodes:
@@ -59,13 +59,13 @@ class Episodes:
     Args:
         tree: The game. Of perfect recall, so that a player's next information set is one.
         anticipatory: Probability with which a player follows its best response in an episode.
-        rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
+        rng: ``[1]`` uint64, the state of the random generator. Modified in place.
     """
 
     def __init__(self, tree: GameTree, anticipatory: float, rng: np.ndarray):
         self._tree, self._anticipatory, self._rng = tree, float(anticipatory), rng
         self._nodes_touched = np.zeros(1, np.int64)
-        self.steps = np.zeros(tree.num_players, np.int64)  # of each player: decisions and ends of episodes
+        self.steps = np.zeros(tree.num_players, np.int64)  # per player: number of decisions and ends of episodes
         self._infoset_of_slot = tree.infoset_of_slot
         capacity = max(_MIN_RECORDS, 2 * tree.shape.max_depth)
         players = tree.num_players
@@ -87,22 +87,22 @@ class Episodes:
         return {"rng": self._rng, "nodes": self._nodes_touched, "steps": self.steps}
 
     def prepare(self) -> None:
-        """Compiles the kernel, if that is to be done."""
+        """Compiles the kernel."""
         tables = Tables(self._tree.uniform_strategy(), np.zeros(self._tree.num_infosets, np.int32))
         with announce_compilation(play):
             self.play(tables, np.zeros(self._tree.num_players), self.steps, 0)
 
     def play(self, tables: Tables, epsilon: np.ndarray, due: np.ndarray, episodes: int) -> int:
-        """Plays episodes until a player has made as many steps as are due, or the buffer is full.
+        """Plays episodes until a player's steps reach `due`, or the buffer is full.
 
         Args:
-            tables: What is played.
-            epsilon: ``[num_players]`` float64: how likely a best response is to play any action instead.
-            due: ``[num_players]`` int64: after the episode in which some player's `steps` reach this the work stops.
-            episodes: How many are wanted at most.
+            tables: The policies.
+            epsilon: ``[num_players]`` float64, probability with which a best response plays a uniform action instead.
+            due: ``[num_players]`` int64: no episode starts once the `steps` of some player reach this.
+            episodes: The largest number of episodes.
 
         Returns:
-            How many episodes were played, at least one if any are wanted. See `transitions` and `decisions`.
+            The number of episodes, at least 1 if `episodes` is. See `transitions` and `decisions`.
         """
         tree = self._tree
         done, nodes = play(
@@ -126,29 +126,29 @@ class Episodes:
         return self._buffer.transitions[player, : self._buffer.counts[player, _TRANSITIONS]]
 
     def decisions(self, player: int) -> np.ndarray:
-        """Returns what a player's best response did in the last call of `play`, ``[n]`` DECISION: a view."""
+        """Returns a player's best-response actions in the last call of `play`, ``[n]`` DECISION: a view."""
         return self._buffer.decisions[player, : self._buffer.counts[player, _DECISIONS]]
 
 
 @kernel
-def play(tree, tables, labels, anticipatory, epsilon, due, episodes, most, rng, steps, buffer):
+def play(tree, tables, labels, anticipatory, epsilon, due, episodes, max_decisions, rng, steps, buffer):
     """Plays and records episodes; see `Episodes.play`.
 
     Args:
         tree: `TreeArrays`.
         tables: `Tables`.
-        labels: The infoset of each slot, ``[num_slots]`` int32, and its action, ``[num_slots]`` int64.
+        labels: The infoset and the action of each slot, ``[num_slots]`` int32 and ``[num_slots]`` int64.
         anticipatory: Probability with which a player follows its best response in an episode.
         epsilon: ``[num_players]``.
         due: ``[num_players]``.
-        episodes: How many at most.
-        most: The largest number of decisions of an episode: with less room than that none is begun.
+        episodes: The largest number of episodes.
+        max_decisions: The largest number of decisions of an episode: none starts with less room than that.
         rng: ``[1]`` uint64. Modified in place.
         steps: ``[num_players]`` int64. Modified in place.
         buffer: `Buffer`. Modified in place.
 
     Returns:
-        How many episodes were played, and how many nodes were visited.
+        The number of episodes and the number of visited nodes.
     """
     tree, tables, buffer = no_refcount(tree), no_refcount(tables), no_refcount(buffer)
     infoset_of_slot, slot_action = no_refcount(labels[0]), no_refcount(labels[1])
@@ -156,7 +156,9 @@ def play(tree, tables, labels, anticipatory, epsilon, due, episodes, most, rng, 
     num_players = len(steps)
     counts[:, :] = 0
     done, touched, is_due = 0, 0, False
-    while done < episodes and not is_due and counts[:, _TRANSITIONS].max() + most <= buffer.transitions.shape[1]:
+    while (
+        done < episodes and not is_due and counts[:, _TRANSITIONS].max() + max_decisions <= buffer.transitions.shape[1]
+    ):
         for player in range(num_players):
             last[player]["row"] = -1
             buffer.is_best[player] = draw_coin(anticipatory, rng)

@@ -1,4 +1,4 @@
-"""What every history is worth to each player under the current strategies: computed, or learned by a network."""
+"""Values of histories and actions under the current strategies: exact, or learned by a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
-NUM_RNGS = 2  # of initial parameters, of batches
+NUM_RNGS = 2  # for initial parameters, for batches
 
 
 class ExactValues:
@@ -30,7 +30,7 @@ class ExactValues:
         self.table = np.zeros((tree.num_players, tree.num_nodes))
 
     def prepare(self) -> None:
-        """Compiles the kernels, if that is to be done."""
+        """Compiles the kernels."""
         with announce_compilation(refresh_values):
             self.refresh(self._tree.uniform_strategy(), 0)
 
@@ -45,21 +45,18 @@ class LearnedValues:
     Args:
         tree: The game.
         config: Shape of the network and how it is trained.
-        rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches; kept, not copied.
-        what: The solver's name, for error messages.
+        rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
+        solver_name: For error messages.
 
     Attributes:
-        table: ``[num_players, num_nodes]`` float64, what the network holds every history to be worth; 0 before it was
-            trained.
+        table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
     """
 
-    knows_rules = (
-        True  # whether chance's probabilities and payoffs of leaves that nobody visited are taken from the game
-    )
+    uses_model = True  # whether chance probabilities and the payoffs of unvisited leaves come from the game
 
-    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, what: str):
+    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str):
         self._tree = tree
-        self._histories = histories_of(tree, what)
+        self._histories = histories_of(tree, solver_name)
         self._parents = parents_of(tree.arrays.nodes)
         self.table = np.zeros((tree.num_players, tree.num_nodes))
         self._targets = np.zeros_like(self.table)
@@ -69,9 +66,9 @@ class LearnedValues:
         ranges = np.asarray(tree.payoff_range, np.float64)
         self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
         self.learner = Learner(
-            self._histories.tensors, self._num_heads * self._width, config, rngs, f"loss of the values of {what}"
+            self._histories.tensors, self._num_heads * self._width, config, rngs, f"loss of the values of {solver_name}"
         )
-        if self.knows_rules:
+        if self.uses_model:
             leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
             self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
 
@@ -81,7 +78,7 @@ class LearnedValues:
 
     @property
     def _width(self) -> int:
-        """How many numbers a head has."""
+        """Outputs per head."""
         return 1
 
     def state(self) -> dict[str, np.ndarray]:
@@ -89,7 +86,7 @@ class LearnedValues:
         return {"table": self.table} | self.learner.state()
 
     def prepare(self) -> None:
-        """Compiles the kernels, if that is to be done."""
+        """Compiles the kernels."""
         with announce_compilation(back_up):
             self._back_up(self._tree.uniform_strategy(), np.zeros(self._tree.num_nodes, np.int64))
         draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
@@ -98,9 +95,9 @@ class LearnedValues:
         """Trains on sampled histories and fills the table.
 
         Args:
-            strategy: ``[num_slots]`` float64, what everybody plays.
-            visited: ``[num_nodes]`` int64, how often each history was sampled; with one, all before it.
-            iteration: The current one, for error messages.
+            strategy: ``[num_slots]`` float64, the strategies of all players.
+            visited: ``[num_nodes]`` int64, number of samples of each history, its prefixes included.
+            iteration: The current iteration, for error messages.
 
         Raises:
             TrainingError: If the network diverges.
@@ -112,7 +109,7 @@ class LearnedValues:
         self._fill(predictions.astype(np.float64))
 
     def _back_up(self, strategy: np.ndarray, visited: np.ndarray) -> None:
-        back_up(self._tree.arrays, strategy, visited, self.knows_rules, self.table, self._targets)
+        back_up(self._tree.arrays, strategy, visited, self.uses_model, self.table, self._targets)
 
     def _scaled(self, nodes: np.ndarray) -> np.ndarray:
         """Returns the targets of some nodes, ``[num_heads, n]``, in the network's units."""
@@ -131,10 +128,10 @@ class LearnedValues:
 
 
 class StateValues(LearnedValues):
-    """A network of what a history is worth, that of ESCHER: exact at leaves, and trained at chance nodes, too.
+    """The network of history values of ESCHER: exact at leaves, and trained at chance nodes too.
 
-    The target of a sampled history is the expected value of its children, which are targets themselves where they were
-    sampled, and else the network's. Where everything was sampled, targets are exact.
+    The target of a sampled history is the expected value of its children: their targets where they were sampled, the
+    network's values elsewhere.
     """
 
     def _memory(self, visited: np.ndarray) -> Targets:
@@ -149,17 +146,17 @@ class StateValues(LearnedValues):
 
 
 class ActionValues(LearnedValues):
-    """A network of what an action at a history is worth, that of DREAM: the table has it at the history after it.
+    """The network of action values of DREAM: the table holds an action's value at the history after it.
 
-    Nothing is taken from the game but what was sampled: what an action is worth that leads to a chance node is the mean
-    of what came after it, and actions that were not taken are worth what the network holds them to be.
+    Only samples are used: the value of a sampled chance node is the mean of the sampled outcomes. Actions that were not
+    sampled have the network's value.
     """
 
-    knows_rules = False
+    uses_model = False
 
-    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, what: str):
+    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str):
         self._num_actions = tree.game.num_distinct_actions()
-        super().__init__(tree, config, rngs, what)
+        super().__init__(tree, config, rngs, solver_name)
         nodes = tree.arrays.nodes
         after = np.flatnonzero(self._parents >= 0)
         after = after[nodes["kind"][self._parents[after]] != CHANCE]
@@ -192,10 +189,10 @@ class ActionValues(LearnedValues):
 
 
 class Targets:
-    """Rows, targets and weights to be learned once: what `Learner.fit` needs of a memory.
+    """A fixed data set for `Learner.fit`.
 
     Args:
-        rows: ``[n]``, of the learner's tensors.
+        rows: ``[n]``, rows of the learner's tensors.
         targets: ``[n, num_outputs]``.
         weights: ``[n, num_outputs]``.
     """
@@ -205,7 +202,7 @@ class Targets:
         self._targets, self._weights = targets.astype(np.float32), weights.astype(np.float32)
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
-        """Yields batches without end, as `Memory.batches` does."""
+        """Yields batches; see `Memory.batches`."""
         count = len(self._rows)
         whole = Batch(self._rows, self._targets, self._weights)
         while 0 < count <= size:
@@ -228,16 +225,16 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def back_up(tree, strategy, visited, knows_rules, values, targets):
-    """Writes what sampled histories are worth by what came after them.
+def back_up(tree, strategy, visited, uses_model, values, targets):
+    """Backs up the values of sampled histories from the leaves.
 
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
-        visited: ``[num_nodes]`` int64, how often each was sampled.
-        knows_rules: Whether chance outcomes are weighted by their probabilities, or by how often they were sampled.
-        values: ``[num_players, num_nodes]``, taken where nothing was sampled.
-        targets: ``[num_players, num_nodes]``, an output.
+        visited: ``[num_nodes]`` int64, number of samples of each.
+        uses_model: Whether chance outcomes are weighted by their probabilities, or by their sampled frequencies.
+        values: ``[num_players, num_nodes]``, used where nothing was sampled.
+        targets: ``[num_players, num_nodes]``. Modified in place.
     """
     nodes = tree.nodes
     for node in range(len(nodes) - 1, -1, -1):
@@ -253,10 +250,10 @@ def back_up(tree, strategy, visited, knows_rules, values, targets):
             value = 0.0
             for index in range(record["num_children"]):
                 if kind != CHANCE:
-                    share = strategy[payload + index]
-                elif knows_rules:
-                    share = tree.chance[payload + index]["probability"]
+                    probability = strategy[payload + index]
+                elif uses_model:
+                    probability = tree.chance[payload + index]["probability"]
                 else:
-                    share = visited[child + index] / visited[node]
-                value += share * targets[player, child + index]
+                    probability = visited[child + index] / visited[node]
+                value += probability * targets[player, child + index]
             targets[player, node] = value

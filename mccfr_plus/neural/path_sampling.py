@@ -1,4 +1,4 @@
-"""Traversals along one history for memories, with what each history is worth in a table: those of ESCHER and of DREAM."""
+"""Outcome sampling with a table of history values, for ESCHER and DREAM: records the regrets of each infoset."""
 
 from __future__ import annotations
 
@@ -12,35 +12,32 @@ from mccfr_plus.neural.sampling import Sampler, Samples
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
-_CHUNK = 1 << 14  # samples of a buffer
+_MIN_CAPACITY = 1 << 14  # samples of a buffer
 
 
 class PathSampler(Sampler):
-    """Traversals that follow one history from the root to a leaf.
+    """Samples single trajectories from the root to a leaf.
 
     Args:
         tree: The game. Of perfect recall.
-        rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
-        exploration: ``[num_slots]`` float64, of own draws that do not follow the strategy; empty: uniform.
-        epsilon: How often an own action is drawn from it.
+        rng: ``[1]`` uint64, the state of the random generator. Modified in place.
+        exploration: ``[num_slots]`` float64, the exploration strategy; empty: uniform.
+        epsilon: Probability of drawing an own action from it.
     """
 
     def __init__(self, tree: GameTree, rng: np.ndarray, exploration: np.ndarray, epsilon: float):
         super().__init__(tree, rng)
         self.exploration, self._epsilon = exploration, epsilon
         depth = tree.shape.max_depth
-        size = max(_CHUNK, depth)
-        self._path_buffer = (
-            np.zeros(size, np.int32),
-            np.zeros((size, self._buffer.regrets.shape[1])),
-            np.zeros(size),
-        )
+        size = max(_MIN_CAPACITY, depth)
+        max_actions = self._buffer.regrets.shape[1]
+        self._path_buffer = np.zeros(size, np.int32), np.zeros((size, max_actions)), np.zeros(size)
         self._path = np.zeros(depth + 1, np.int32)
-        self._chances = np.zeros(depth + 1)
-        self.visited = np.zeros(tree.num_nodes, np.int64)  # how often each history was visited since `forget`
+        self._probabilities = np.zeros(depth + 1)
+        self.visited = np.zeros(tree.num_nodes, np.int64)  # number of visits of each history since `evict`
 
     def evict(self) -> None:
-        """Sets the numbers of visits to 0."""
+        """Sets all numbers of visits to 0."""
         self.visited[:] = 0
 
     def prepare(self) -> None:
@@ -52,18 +49,17 @@ class PathSampler(Sampler):
     def sample_paths(
         self, strategy: np.ndarray, values: np.ndarray, player: int, traversals: int, corrected: bool
     ) -> tuple[int, Samples]:
-        """Runs traversals for a player, as many as the buffer has room for; see `record_paths`.
+        """Samples trajectories for a player until the buffer is full; see `record_paths`.
 
         Args:
-            strategy: ``[num_slots]`` float64, what everybody plays.
+            strategy: ``[num_slots]`` float64, the strategies of all players.
             values: ``[num_players, num_nodes]`` float64.
             player: The player whose regrets are sampled.
-            traversals: How many are wanted.
-            corrected: Whether the values are baselines of what is sampled, or are taken as they are.
+            traversals: The largest number of trajectories.
+            corrected: Whether the values are baselines of sampled values, or replace them.
 
         Returns:
-            How many traversals were made, at least one if any are wanted, and what they sampled: views, which the next call
-            overwrites.
+            See `Sampler.sample`.
         """
         rows, regrets, weights = self._path_buffer
         done, count = record_paths(
@@ -72,13 +68,13 @@ class PathSampler(Sampler):
             self.exploration,
             self._epsilon,
             values,
-            self._workspace,
+            self._scratch,
             player,
             traversals,
             corrected,
             self._tree.infoset_of_slot,
             self._path,
-            self._chances,
+            self._probabilities,
             self.visited,
             rows,
             regrets,
@@ -100,50 +96,46 @@ def record_paths(
     corrected,
     infoset_of_slot,
     path,
-    chances,
+    probabilities,
     visited,
     rows,
     regrets,
     weights,
 ):
-    """Follows histories from the root to a leaf and records a player's regrets along them.
+    """Samples trajectories from the root to a leaf and records a player's regrets along them.
 
-    Own actions are drawn from ``epsilon`` exploration + (1 - epsilon) strategy, chance's and opponents' on-policy. With
-    v(h, a) what action a at history h is worth to the player, the regrets are v(h, a) - sum_b strategy(b) v(h, b).
+    Own actions are drawn from ``epsilon`` exploration + (1 - epsilon) strategy, all others on-policy. With v(h, a) the
+    value of action a at history h to the player, the regrets are v(h, a) - sum_b strategy(b) v(h, b).
 
     * Without correction v(h, a) is the value of the child in the table (ESCHER: McAleer et al. 2023, section 4).
     * With it the table's value q(h, a) is a baseline: v(h, a) = q(h, a), and at the action that was drawn
-      q + (v(child) - q) / (probability of the draw), where v(child) is computed alike, from the leaf on; at an own
-      infoset weight 1 / (probability of all own draws before it) makes up for how often it is sampled (DREAM:
+      q + (v(child) - q) / (probability of the draw), where v(child) is computed likewise, from the leaf up. A sample's
+      weight, 1 / (probability of all own draws before it), corrects for how often the infoset is sampled (DREAM:
       Steinberger, Lerer, Brown 2020, section 4.1; Schmid et al. 2019, equations 10 and 11).
 
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
         exploration: ``[num_slots]``; empty: uniform.
-        epsilon: Of own draws.
-        values: ``[num_players, num_nodes]``; leaves' are not looked at without correction, their payoffs are taken.
-        scratch: `Scratch`, of which the generator and the count of nodes are modified.
-        player: For whom.
-        traversals: How many.
+        epsilon: Probability of exploration at own infosets.
+        values: ``[num_players, num_nodes]``; without correction payoffs replace the values of leaves.
+        scratch: `Scratch`. Its generator and its count of nodes are modified in place.
+        player: The player whose regrets are sampled.
+        traversals: The largest number of trajectories.
         corrected: See above.
         infoset_of_slot: ``[num_slots]`` int32.
-        path: ``[max_depth + 1]`` int32: scratch.
-        chances: ``[max_depth + 1]`` float64: scratch.
-        visited: ``[num_nodes]`` int64, which every visit adds 1 to. Modified in place.
+        path: ``[max_depth + 1]`` int32, scratch.
+        probabilities: ``[max_depth + 1]`` float64, scratch.
+        visited: ``[num_nodes]`` int64, numbers of visits. Modified in place.
         rows: ``[capacity]`` int32. Modified in place.
         regrets: ``[capacity, max_actions]`` float64. Modified in place.
         weights: ``[capacity]`` float64. Modified in place.
 
     Returns:
-        How many traversals were made, and how many samples there are.
+        The number of trajectories and the number of samples.
     """
-    tree, scratch, strategy, values = (
-        no_refcount(tree),
-        no_refcount(scratch),
-        no_refcount(strategy),
-        no_refcount(values),
-    )
+    tree, scratch = no_refcount(tree), no_refcount(scratch)
+    strategy, values = no_refcount(strategy), no_refcount(values)
     nodes, rng, own = tree.nodes, scratch.rng, values[player]
     begin = tree.infoset_range[player]
     done, count, touched = 0, 0, 0
@@ -156,36 +148,32 @@ def record_paths(
             kind, width, payload = record["kind"], record["num_children"], record["payload"]
             if kind == TERMINAL:
                 break
-            chance = 1.0
+            probability = 1.0
             if kind == CHANCE:
                 index = draw_outcome(tree.chance, payload, width, rng)
             elif kind == player:
                 index = draw_exploring(strategy, exploration, payload, width, epsilon, rng)
                 explored = exploration[at(payload + index)] if len(exploration) else 1.0 / width
-                chance = epsilon * explored + (1.0 - epsilon) * strategy[at(payload + index)]
+                probability = epsilon * explored + (1.0 - epsilon) * strategy[at(payload + index)]
             else:
                 index = draw_action(strategy, payload, width, rng)
-                chance = strategy[at(payload + index)]
-            chances[depth] = chance
+                probability = strategy[at(payload + index)]
+            probabilities[depth] = probability
             node = record["first_child"] + index
             depth += 1
         touched += depth + 1
         value = tree.payoffs[at(nodes[at(node)]["payload"]), at(player)]
-        for position in range(depth):  # of own draws, from the root
+        for position in range(depth):
             if nodes[at(path[position])]["kind"] == player:
                 weights[count] = 1.0 / reach
                 rows[count] = infoset_of_slot[nodes[at(path[position])]["payload"]] - begin
-                reach *= chances[position]
+                reach *= probabilities[position]
                 count += 1
         back = count
         for position in range(depth - 1, -1, -1):
             record = nodes[at(path[position])]
-            kind, width, payload, child = (
-                record["kind"],
-                record["num_children"],
-                record["payload"],
-                record["first_child"],
-            )
+            kind, width, payload = record["kind"], record["num_children"], record["payload"]
+            child = record["first_child"]
             if kind == CHANCE:
                 continue
             if kind == player:
@@ -195,15 +183,15 @@ def record_paths(
             drawn = path[position + 1]
             mean = 0.0
             for index in range(width):
-                worth = own[at(child + index)]
+                action_value = own[at(child + index)]
                 if corrected:
                     if child + index == drawn:
-                        worth += (value - worth) / chances[position]
+                        action_value += (value - action_value) / probabilities[position]
                 elif nodes[at(child + index)]["kind"] == TERMINAL:
-                    worth = tree.payoffs[at(nodes[at(child + index)]["payload"]), at(player)]
-                mean += strategy[at(payload + index)] * worth
+                    action_value = tree.payoffs[at(nodes[at(child + index)]["payload"]), at(player)]
+                mean += strategy[at(payload + index)] * action_value
                 if kind == player:
-                    regrets[back, index] = worth
+                    regrets[back, index] = action_value
             if kind == player:
                 for index in range(width):
                     regrets[back, index] -= mean

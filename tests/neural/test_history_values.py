@@ -97,9 +97,9 @@ def test_targets_by_hand():
     assert nodes[path[-1]]["kind"] == TERMINAL
     visited = np.zeros(tree.num_nodes, np.int64)
     visited[path] = 5
-    for knows_rules in (True, False):
+    for uses_model in (True, False):
         targets = np.zeros_like(values)
-        back_up(tree.arrays, strategy, visited, knows_rules, values, targets)
+        back_up(tree.arrays, strategy, visited, uses_model, values, targets)
         for player in range(2):
             worth = tree.arrays.payoffs[nodes[path[-1]]["payload"], player]
             for node, step in zip(path[-2::-1], index[::-1], strict=True):
@@ -108,7 +108,7 @@ def test_targets_by_hand():
                 children[step] = worth
                 if record["kind"] != CHANCE:
                     worth = children @ strategy[record["payload"] :][: record["num_children"]]
-                elif knows_rules:
+                elif uses_model:
                     worth = children @ tree.arrays.chance["probability"][record["payload"] :][: record["num_children"]]
                 # Else the outcome that was seen is all that there is.
                 assert targets[player, node] == pytest.approx(worth, abs=1e-13)

@@ -48,8 +48,8 @@ def means(tree, strategy, exploration, epsilon, values, player, corrected):
 
     def traversal():
         done, count = run(
-            tree.arrays, strategy, exploration, epsilon, values, sampler._workspace, player, 1, corrected,
-            tree.infoset_of_slot, sampler._path, sampler._chances, sampler.visited, rows, regrets, weights,
+            tree.arrays, strategy, exploration, epsilon, values, sampler._scratch, player, 1, corrected,
+            tree.infoset_of_slot, sampler._path, sampler._probabilities, sampler.visited, rows, regrets, weights,
         )  # fmt: skip
         assert done == 1
         if not corrected:
