@@ -24,7 +24,7 @@ setup(
         "absl-py>=2.0",
         "numba>=0.60",
         "psutil>=5.9",
-        "filelock>=3.12",
+        "filelock>=3.30",
         "tqdm>=4.60",
     ],
     extras_require={

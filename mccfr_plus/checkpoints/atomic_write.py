@@ -1,33 +1,100 @@
-"""A file that is written whole or not at all."""
+"""Writes files that are replaced as a whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from mccfr_plus.experiments.record import record_errors
+from mccfr_plus.errors import MccfrPlusError
+
+TEMPORARY_SUFFIX = ".mccfr-plus-part"  # of unfinished files; see `remove_leftovers`
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Gives the name of a temporary file beside `path`, with its ending, that takes its place if nothing goes wrong.
+def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Iterator[BinaryIO]:
+    """Yields a binary file that replaces `path` at the end of the block, when its content is on the disk.
+
+    If the block fails, the old file stays and the new one is deleted. Only a killed process leaves a temporary file.
+
+    Args:
+        path: The file.
+        error_type: The error to raise if the operating system refuses.
 
     Raises:
-        RecordError: If it cannot be written; what stood there stays.
+        error_type: If the file cannot be written.
     """
     path = Path(path)
-    with record_errors(path):
-        handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
+    _check_place(path, error_type)
+    temporary = _temporary_name(path)
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise error_type(f"cannot write {path}: {error.strerror or error}.") from None
+    finally:
+        with contextlib.suppress(OSError):  # it is gone after `replace`
+            os.unlink(temporary)
+
+
+def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError], num_bytes: int = 0) -> None:
+    """Raises `error_type` if `atomic_write` could not write a file; call it before long work.
+
+    Args:
+        path: The file.
+        error_type: The error to raise.
+        num_bytes: The size of the file. The old file stays until the new one is complete: the disk must hold both.
+    """
+    path = Path(path)
+    _check_place(path, error_type)
+    temporary = _temporary_name(path)
+    try:
+        open(temporary, "xb").close()
+        os.unlink(temporary)
+        free = shutil.disk_usage(path.parent).free
+    except OSError as error:
+        raise error_type(f"cannot write {path}: {error.strerror or error}. Choose another directory.") from None
+    if free < num_bytes:
+        raise error_type(
+            f"cannot write {path}: it needs {num_bytes:,} bytes beside the file that it replaces, and {free:,} are "
+            f"free in {path.parent}. Make room, or choose another directory."
+        )
+
+
+def remove_leftovers(path: str | os.PathLike) -> None:
+    """Deletes the temporary files that killed processes left beside `path`. No process may be writing it."""
+    path = Path(path)
+    for leftover in path.parent.glob(f"*{TEMPORARY_SUFFIX}"):
+        middle = leftover.name.removeprefix(f"{path.name}.").removesuffix(TEMPORARY_SUFFIX)
+        if leftover.name.startswith(f"{path.name}.") and "." not in middle:  # those of run.old are not those of run
+            with contextlib.suppress(OSError):
+                leftover.unlink()
+
+
+def _check_place(path: Path, error_type: type[MccfrPlusError]) -> None:
+    if path.is_dir():
+        raise error_type(f"cannot write {path}: it is a directory. Give the name of a file in it.")
+    if not path.parent.is_dir():
+        raise error_type(f"cannot write {path}: there is no directory {path.parent}. Create it first.")
+
+
+def _temporary_name(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
+
+
+def _sync_directory(directory: Path) -> None:
+    """Waits until a renamed file's name is on the disk, where directories can be opened (not on Windows)."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            yield Path(name)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(name, 0o666 & ~umask)  # mkstemp makes private files
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,11 +17,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from mccfr_plus.checkpoints.atomic_write import atomic_write, require_writable
 from mccfr_plus.errors import CheckpointError
 
-FORMAT = "mccfr_plus.solver.saved_state"
+FORMAT = "mccfr_plus.checkpoint"
 VERSION = 1
-TEMPORARY_SUFFIX = ".checkpoint-part"  # of what a write has not finished; see `remove_leftovers`
 
 _HEADER = "header.json"
 _PIECE = 1 << 20  # bytes
@@ -38,10 +36,7 @@ class Contents(NamedTuple):
 
 
 def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes a checkpoint, which takes the place of the old one when it is complete and on the disk.
-
-    If anything goes wrong (no space, an interrupt), the old file stays and nothing else does. Only a killed process
-    leaves a temporary file, which `remove_leftovers` deletes.
+    """Writes a checkpoint, which replaces the old one when it is complete and on the disk.
 
     Args:
         path: The file.
@@ -49,35 +44,17 @@ def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[st
         arrays: By name; a name may have slashes.
 
     Raises:
-        CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
+        CheckpointError: If the file cannot be written, or is something else than a checkpoint. The old file stays.
     """
     path = Path(path)
     _check_target(path)
-    layout = {name: _description(array) for name, array in arrays.items()}
-    text = json.dumps({**header, "arrays": layout})
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", suffix=TEMPORARY_SUFFIX, dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                _write_array(archive, "format", np.array(FORMAT))
-                _write_array(archive, "version", np.array(VERSION))
-                archive.writestr(zipfile.ZipInfo(_HEADER), text)
-                for name, array in arrays.items():
-                    _write_array(archive, name, array)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files
-        os.replace(temporary, path)
-        _sync_directory(path.parent)
-    except BaseException as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise CheckpointError(f"cannot write {path}: {error.strerror or error}.") from None
-        raise
+    text = json.dumps({**header, "arrays": {name: _description(array) for name, array in arrays.items()}})
+    with atomic_write(path, CheckpointError) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        _write_array(archive, "format", np.array(FORMAT))
+        _write_array(archive, "version", np.array(VERSION))
+        archive.writestr(zipfile.ZipInfo(_HEADER), text)
+        for name, array in arrays.items():
+            _write_array(archive, name, array)
 
 
 def read(path: str | os.PathLike) -> Contents:
@@ -137,42 +114,15 @@ def read_into(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None
 
 
 def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
-    """Raises CheckpointError if a checkpoint could not be written there; for asking before long work, not after it.
+    """Raises CheckpointError if a checkpoint could not be written; call it before long work.
 
     Args:
         path: The file: absent, or a checkpoint, which a new one would replace.
-        num_bytes: How much will be written. The old file stays until the new one is complete, so that there must be
-            room for both.
+        num_bytes: The size of the arrays.
     """
     path = Path(path)
-    if path.is_dir():
-        raise CheckpointError(f"cannot write {path}: it is a directory. Give the name of a file in it.")
-    if not path.parent.is_dir():
-        raise CheckpointError(f"cannot write {path}: there is no directory {path.parent}. Create it first.")
+    require_writable(path, CheckpointError, num_bytes + _MIN_ROOM)
     _check_target(path)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", suffix=TEMPORARY_SUFFIX, dir=path.parent)
-        os.close(handle)
-        os.unlink(temporary)
-        free = shutil.disk_usage(path.parent).free
-    except OSError as error:
-        raise CheckpointError(f"cannot write {path}: {error.strerror or error}. Choose another directory.") from None
-    needed = num_bytes + _MIN_ROOM
-    if free < needed:
-        raise CheckpointError(
-            f"cannot write {path}: a checkpoint needs {needed:,} bytes beside the one that it replaces, and {free:,} "
-            f"are free in {path.parent}. Make room, or choose another directory."
-        )
-
-
-def remove_leftovers(path: str | os.PathLike) -> None:
-    """Deletes the temporary files that killed processes left beside a checkpoint. Nobody may be writing it."""
-    path = Path(path)
-    for leftover in path.parent.glob(f"*{TEMPORARY_SUFFIX}"):
-        middle = leftover.name.removeprefix(f"{path.name}.").removesuffix(TEMPORARY_SUFFIX)
-        if leftover.name.startswith(f"{path.name}.") and "." not in middle:  # those of run.old are not those of run
-            with contextlib.suppress(OSError):
-                leftover.unlink()
 
 
 def _check_target(path: Path) -> None:
@@ -261,14 +211,3 @@ def _header_of(path: Path, file: BinaryIO, archive: zipfile.ZipFile) -> dict[str
     if names != {"format.npy", "version.npy", _HEADER, *(f"{name}.npy" for name in header["arrays"])}:
         raise ValueError
     return header
-
-
-def _sync_directory(directory: Path) -> None:
-    """Waits until a renamed file's name is on the disk, where directories can be opened (not on Windows)."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,4 +1,4 @@
-"""Keeps the checkpoint of a solver up to date while it runs."""
+"""Writes checkpoints of a solver while it runs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from mccfr_plus.checkpoints.file import check_writable
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.errors import CheckpointError, ConfigError
-from mccfr_plus.solver import saved_state as checkpoint
 
 logger = logging.getLogger("mccfr_plus")
 
-_SHARE = 0.1  # of the run's time that writing may take
+_MAX_SHARE = 0.1  # of the run's time that writing may take
 
 
 class Checkpoints(Protocol):
-    """How a kind of solver is written and read: the module `checkpoint`, or another that has these."""
+    """How a kind of solver is written and read: a module with these functions."""
 
     def save(self, solver: Any, path: str | os.PathLike) -> None:
         """Writes a solver's state."""
@@ -34,52 +33,48 @@ class Checkpoints(Protocol):
 
 
 class CheckpointWriter:
-    """Writes a solver's checkpoint when it is due, and at the end of a ``with`` block, whatever ends it.
+    """Writes a solver's checkpoint at intervals, and at the end of a ``with`` block, also after an error.
 
-    A write that fails within the run is a logged warning, and is tried again when the next one is due; one that fails
-    at the end is an error, unless another error ends the block.
+    A write that fails within the run is logged and tried again later. One that fails at the end is an error, unless
+    another error ends the block.
 
     Args:
         solver: The solver.
-        path: The file, or a `Claim` on it that the caller holds; None: nothing is written.
-        every: Seconds between two writes; more where they would take over a tenth of the time.
+        path: The file, or a `CheckpointLock` that the caller holds; None: nothing is written.
+        interval: Seconds between two writes; more if writing takes over a tenth of the time.
         checkpoints: How the solver is written and read.
 
     Raises:
-        ConfigError: If `every` is no positive number.
-        CheckpointError: If the file cannot be written, is in use, or holds what the solver does not continue.
+        ConfigError: If `interval` is no positive number.
+        CheckpointError: If the file cannot be written, is in use, or holds another run or a later iteration.
     """
 
-    def __init__(
-        self, solver: Any, path: str | os.PathLike | None, every: float, checkpoints: Checkpoints = checkpoint
-    ):
-        is_number = isinstance(every, int | float | np.number) and not isinstance(every, bool)
-        if not is_number or not 0 < every < math.inf:
-            raise ConfigError(f"checkpoint_interval={every!r}: must be a positive number of seconds.")
-        self._solver, self._every, self._path = solver, float(every), path
+    def __init__(self, solver: Any, path: str | os.PathLike | None, interval: float, checkpoints: Checkpoints):
+        is_number = isinstance(interval, int | float | np.number) and not isinstance(interval, bool)
+        if not is_number or not 0 < interval < math.inf:
+            raise ConfigError(f"checkpoint_interval={interval!r}: must be a positive number of seconds.")
+        self._solver, self._interval, self._path = solver, float(interval), path
         self._checkpoints = checkpoints
-        self._claim: Claim | None = None
+        self._lock: CheckpointLock | None = None
         self._written = 0  # iterations in the file
-        self._told_slow = False
+        self._warned_of_slow_writes = False
         if path is not None:
-            claim = path if isinstance(path, Claim) else Claim(path)
+            self._lock = path if isinstance(path, CheckpointLock) else CheckpointLock(path)
             try:
-                self._written = self._iterations_in_file(claim)
-                check_writable(claim, sum(array.nbytes for array in checkpoints.arrays_of(solver).values()))
+                self._written = self._iterations_in_file(self._lock)
+                check_writable(self._lock, sum(array.nbytes for array in checkpoints.arrays_of(solver).values()))
             except BaseException:
-                if claim is not path:
-                    claim.release()
+                self._release()
                 raise
-            self._claim = claim
-        self._due = time.perf_counter() + self._every
+        self._due = time.perf_counter() + self._interval
 
     def due_in(self) -> float:
         """Returns in how many seconds the next write is due."""
-        return math.inf if self._claim is None else max(self._due - time.perf_counter(), 0.0)
+        return math.inf if self._lock is None else max(self._due - time.perf_counter(), 0.0)
 
     def maybe_write(self) -> None:
         """Writes the checkpoint if it is due."""
-        if self._claim is None or time.perf_counter() < self._due:
+        if self._lock is None or time.perf_counter() < self._due:
             return
         begin = time.perf_counter()
         failure = None
@@ -88,58 +83,57 @@ class CheckpointWriter:
         except CheckpointError as error:
             failure = error
         end = time.perf_counter()
-        pause = max(self._every, (end - begin) * (1 / _SHARE - 1))
+        pause = max(self._interval, (end - begin) * (1 / _MAX_SHARE - 1))
         self._due = end + pause
         if failure is not None:
-            kept = f"the last good one is of iteration {self._written:,}" if self._written else "there is none yet"
+            last = f"the last good one is of iteration {self._written:,}" if self._written else "there is none yet"
             logger.warning(
                 "no checkpoint of iteration %s: %s The run goes on; %s. The next try is in %.0f seconds.",
                 f"{self._solver.iterations:,}",
                 failure,
-                kept,
+                last,
                 pause,
             )
-        elif pause > self._every and not self._told_slow:
-            self._told_slow = True
+        elif pause > self._interval and not self._warned_of_slow_writes:
+            self._warned_of_slow_writes = True
             logger.warning(
-                "writing %s takes %.1f seconds: it comes every %.0f seconds instead of every %g, so as not to take "
-                "more than a tenth of the run.",
-                os.fspath(self._claim),
+                "writing %s takes %.1f seconds: it is written every %.0f seconds instead of every %g, so as not to "
+                "take more than a tenth of the run.",
+                self._lock,
                 end - begin,
                 pause,
-                self._every,
+                self._interval,
             )
 
     def __enter__(self) -> CheckpointWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._claim is None:
-            return
         try:
-            if self._solver.iterations != self._written:
+            if self._lock is not None and self._solver.iterations != self._written:
                 self._write()
         except CheckpointError as error:
             if kind is None:
                 raise
             logger.warning("no last checkpoint: %s", error)
         finally:
-            if self._claim is not self._path:
-                self._claim.release()
+            self._release()
 
     def _write(self) -> None:
-        assert self._claim is not None
-        self._checkpoints.save(self._solver, self._claim)
+        self._checkpoints.save(self._solver, self._lock)  # type: ignore[arg-type]  # there is one
         self._written = self._solver.iterations
 
-    def _iterations_in_file(self, claim: Claim) -> int:
-        if not claim.path.exists():
+    def _release(self) -> None:
+        if self._lock is not None and self._lock is not self._path:
+            self._lock.release()
+
+    def _iterations_in_file(self, lock: CheckpointLock) -> int:
+        if not lock.path.exists():
             return 0
-        header = self._checkpoints.header_of_run(claim.path, self._solver)
-        if header["iterations"] > self._solver.iterations:
+        iterations = self._checkpoints.header_of_run(lock.path, self._solver)["iterations"]
+        if iterations > self._solver.iterations:
             raise CheckpointError(
-                f"{claim.path} holds iteration {header['iterations']:,}, and the solver is at "
-                f"{self._solver.iterations:,}: it would be overwritten. Go on from it with restore, delete it, "
-                "or give another name."
+                f"{lock.path} holds iteration {iterations:,}, and the solver is at {self._solver.iterations:,}: it "
+                "would be overwritten. Go on from it with restore, delete it, or give another name."
             )
-        return header["iterations"]
+        return iterations

@@ -7,7 +7,7 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.checkpoint_flags import complain_if_different
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.flag_kinds import OneOf, Setting
@@ -60,7 +60,7 @@ def define(values: flags.FlagValues) -> None:
     flags.DEFINE_multi(Setting(), flags.ArgumentSerializer(), "set", None, meaning, values)
 
 
-def algorithm_of(values: Any, claim: Claim | None) -> str:
+def algorithm_of(values: Any, claim: CheckpointLock | None) -> str:
     """Returns the algorithm of the command line, or of the checkpoint that it goes on from.
 
     Raises:
@@ -104,7 +104,7 @@ def _does_not_go(flag: str, algorithm: str, instead: str) -> str:
     return f"{flag} is about --algorithm={TABULAR}, and --algorithm={algorithm} does not take it{more}: leave it out."
 
 
-def _in_checkpoint(claim: Claim) -> str:
+def _in_checkpoint(claim: CheckpointLock) -> str:
     name = checkpoint_file.read_header(claim).get("algorithm")
     if name is None:
         return TABULAR

@@ -10,7 +10,7 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.choice import Specs
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.flag_kinds import Duration, Text, define_switch
@@ -32,7 +32,7 @@ def define(values: flags.FlagValues) -> None:
     define_switch(values, "resume", False, "Go on from --checkpoint. Limits are those of the whole run.")
 
 
-def claim_of(values: Any) -> Claim | None:
+def claim_of(values: Any) -> CheckpointLock | None:
     """Returns the claim on the checkpoint of the command line, None without one. The caller gives it back.
 
     Raises:
@@ -52,7 +52,7 @@ def claim_of(values: Any) -> Claim | None:
         raise UsageError(f"--policy_out and --checkpoint are both {path}: give two files.")
     if values.resume and not path.exists():
         raise CheckpointError(f"there is no checkpoint {path} to resume: leave --resume out for a new run.")
-    claim = Claim(path)
+    claim = CheckpointLock(path)
     if not values.resume and path.exists():
         claim.release()
         raise CheckpointError(
@@ -62,7 +62,7 @@ def claim_of(values: Any) -> Claim | None:
     return claim
 
 
-def header_to_resume(claim: Claim, game: str, values: Any, baseline: Baseline | None) -> dict[str, Any]:
+def header_to_resume(claim: CheckpointLock, game: str, values: Any, baseline: Baseline | None) -> dict[str, Any]:
     """Returns the header of the checkpoint to go on from.
 
     Raises:
@@ -103,7 +103,7 @@ def header_to_resume(claim: Claim, game: str, values: Any, baseline: Baseline | 
     return header
 
 
-def complain_if_different(claim: Claim, name: str, kept: str, given: str) -> None:
+def complain_if_different(claim: CheckpointLock, name: str, kept: str, given: str) -> None:
     """Raises CheckpointError if the command line says something else about a run than its checkpoint.
 
     Args:
@@ -124,7 +124,7 @@ def specs_of(header: dict[str, Any]) -> Specs:
     return Specs(*(header[name]["spec"] for name in ("estimator", "minimizer", "averaging")))
 
 
-def print_what_is_kept(claim: Claim, interrupted: bool) -> None:
+def print_what_is_kept(claim: CheckpointLock, interrupted: bool) -> None:
     """Says on standard error what iteration the checkpoint of a run that ended early is of, if there is one.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoint_flags
 from mccfr_plus.cli.live import Watch
 from mccfr_plus.errors import CheckpointError, TrainingError
@@ -20,7 +20,7 @@ class Ending(NamedTuple):
     failure: CheckpointError | TrainingError | None  # what to raise when the result so far has been given
 
 
-def run_to_limits(solver: Any, values: Any, claim: Claim | None, watch: Watch) -> Ending:
+def run_to_limits(solver: Any, values: Any, claim: CheckpointLock | None, watch: Watch) -> Ending:
     """Runs up to the limits of the command line, which count what a checkpoint says was run before.
 
     Without a single iteration there is no result, and Ctrl-C and errors go on.

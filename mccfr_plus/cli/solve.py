@@ -10,7 +10,8 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.atomic_write import require_writable
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import algorithms, checkpoint_flags, output, solve_cluster, trees
 from mccfr_plus.cli import lazy_tree_flags as growth_flags
 from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
@@ -22,9 +23,9 @@ from mccfr_plus.cli.live import Watch
 from mccfr_plus.cli.quality import quality_of, quality_rows
 from mccfr_plus.cli.solve_neural import settings_note, solve_neural
 from mccfr_plus.cli.solve_notes import NOTES
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.estimators import Baseline
-from mccfr_plus.policies.files import check_writable, save_policy
+from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
@@ -92,7 +93,7 @@ class SolveCommand(Command):
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments
         if values.policy_out is not None:
-            check_writable(values.policy_out)
+            require_writable(values.policy_out, PolicyFileError)
         claim = checkpoint_flags.claim_of(values)
         with claim or contextlib.nullcontext():
             algorithm = algorithms.algorithm_of(values, claim)
@@ -109,7 +110,7 @@ class SolveCommand(Command):
     def more_help(self) -> str:
         return settings_note()
 
-    def _solve(self, game: str, values: Any, claim: Claim | None, cluster: Any) -> None:
+    def _solve(self, game: str, values: Any, claim: CheckpointLock | None, cluster: Any) -> None:
         specs = Specs(values.estimator, values.minimizer, values.averaging)
         baseline = _baseline(values)
         specs.check(baseline, values.batch, values.alternating, values.threads, values.thread_mode)
@@ -134,7 +135,13 @@ class SolveCommand(Command):
             self._run(game, solver, values, claim, names, choice.reason)
 
     def _run(
-        self, game: str, solver: Solver, values: Any, claim: Claim | None, names: dict[str, str], reason: str | None
+        self,
+        game: str,
+        solver: Solver,
+        values: Any,
+        claim: CheckpointLock | None,
+        names: dict[str, str],
+        reason: str | None,
     ) -> None:
         output.show_notes()
         if not values.quiet and reason:
@@ -186,7 +193,7 @@ class SolveCommand(Command):
 def _solver(
     game: str,
     values: Any,
-    claim: Claim | None,
+    claim: CheckpointLock | None,
     resume: bool,
     tree: GameTree | None,
     choice: Choice,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.choice import Choice
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.flag_kinds import ClusterAddress, Count
@@ -103,7 +103,7 @@ def neural_plan(values: Any, cluster: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def distributed_solver(
-    values: Any, cluster: Any, tree: GameTree, choice: Choice, claim: Claim | None, resume: bool
+    values: Any, cluster: Any, tree: GameTree, choice: Choice, claim: CheckpointLock | None, resume: bool
 ) -> Iterator[Solver]:
     """Yields the solver, whose workers end with the block.
 

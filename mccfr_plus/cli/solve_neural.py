@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoint_flags, output, solve_cluster, trees
 from mccfr_plus.cli.algorithms import DISTRIBUTED, NEURAL, WITHOUT_TREE
 from mccfr_plus.cli.limited_run import Ending, run_to_limits
@@ -21,7 +21,7 @@ from mccfr_plus.policies.files import save_policy
 from mccfr_plus.tree.game import load_game
 
 
-def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None, cluster: Any = None) -> None:
+def solve_neural(game: str, algorithm: str, values: Any, claim: CheckpointLock | None, cluster: Any = None) -> None:
     """Runs a solver with networks, and prints and writes what comes of it.
 
     Args:
@@ -50,7 +50,7 @@ def solve_neural(game: str, algorithm: str, values: Any, claim: Claim | None, cl
         _run(game, algorithm, solver, values, claim, changed(config, base))
 
 
-def _run(game: str, algorithm: str, solver: Any, values: Any, claim: Claim | None, settings: str) -> None:
+def _run(game: str, algorithm: str, solver: Any, values: Any, claim: CheckpointLock | None, settings: str) -> None:
     if solver.tree is not None:
         solver.evaluate()  # compiles what evaluations need, before the clock starts
     watch = NeuralWatch(
@@ -107,7 +107,7 @@ def _solver_class(algorithm: str, cluster: Any) -> Any:
     return getattr(mccfr_plus.cluster.neural, DISTRIBUTED + NEURAL[algorithm])
 
 
-def _config_to_resume(claim: Claim, game: str, values: Any, solver_class: Any) -> Any:
+def _config_to_resume(claim: CheckpointLock, game: str, values: Any, solver_class: Any) -> Any:
     """Returns the config of the checkpoint to go on from.
 
     Raises:
@@ -134,14 +134,16 @@ def _config_to_resume(claim: Claim, game: str, values: Any, solver_class: Any) -
 
 
 @contextlib.contextmanager
-def _solver(game: str, algorithm: str, config: Any, values: Any, claim: Claim | None, cluster: Any) -> Iterator[Any]:
+def _solver(
+    game: str, algorithm: str, config: Any, values: Any, claim: CheckpointLock | None, cluster: Any
+) -> Iterator[Any]:
     """Yields the solver, or the one that the checkpoint is of; its workers end with the block."""
     solver = _new_solver(game, algorithm, config, values, claim, cluster)
     with contextlib.nullcontext() if cluster is None else solver:
         yield solver
 
 
-def _new_solver(game: str, algorithm: str, config: Any, values: Any, claim: Claim | None, cluster: Any) -> Any:
+def _new_solver(game: str, algorithm: str, config: Any, values: Any, claim: CheckpointLock | None, cluster: Any) -> Any:
     from mccfr_plus.neural.features import check_has_tensors
 
     solver_class = _solver_class(algorithm, cluster)

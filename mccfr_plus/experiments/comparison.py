@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.checkpoints.atomic_write import whole_file
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.atomic_write import atomic_write
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import Limit, affordable_points, measuring_points
@@ -28,7 +28,7 @@ from mccfr_plus.tree.game_tree import GameTree
 
 SPEC_FILE = "comparison.json"
 FORMAT, VERSION = "mccfr_plus.comparison", 1
-_OURS = {"runs", ".claim.lock"}  # what a process that is killed at once leaves
+_OURS = {"runs", ".comparison.lock"}  # what a process that is killed at once leaves
 _PACKAGES = ("mccfr_plus", "open_spiel", "numpy", "numba")
 
 
@@ -113,7 +113,7 @@ class Directory:
 
     def __init__(self, path: str | os.PathLike, comparison: Comparison):
         self.path, self.comparison = Path(path), comparison
-        self._claim: Claim | None = None
+        self._lock: CheckpointLock | None = None
         self._check()
 
     def _check(self) -> None:
@@ -135,23 +135,23 @@ class Directory:
         with record_errors(self.path):
             (self.path / "runs").mkdir(parents=True, exist_ok=True)
         try:
-            self._claim = Claim(self.path / ".claim")
+            self._lock = CheckpointLock(self.path / ".comparison")
         except CheckpointError as error:
             raise RecordError(str(error)) from None
         self._check()
         spec = self.path / SPEC_FILE
         if not spec.exists():
             text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
-            with whole_file(spec) as file:
-                file.write_text(text + "\n", encoding="utf-8")
+            with atomic_write(spec, RecordError) as file:
+                file.write(text.encode() + b"\n")
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._claim is not None:
-            self._claim.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_claim": None}  # the claim is this process's
+        return {**self.__dict__, "_lock": None}  # the lock is this process's
 
     def run_of(self, game: str, algorithm: str, seed: int, points: Sequence[float] = ()) -> Run:
         """Returns one run, with its files' names."""

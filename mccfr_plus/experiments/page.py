@@ -6,8 +6,8 @@ import html
 import os
 from typing import Any
 
-from mccfr_plus.checkpoints.atomic_write import whole_file
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.checkpoints.atomic_write import atomic_write
+from mccfr_plus.errors import ConfigError, RecordError
 
 
 def bokeh() -> Any:
@@ -57,5 +57,5 @@ def write_page(path: str | os.PathLike, content: str) -> None:
     Raises:
         RecordError: If the file cannot be written.
     """
-    with whole_file(path) as file:
-        file.write_text(content, encoding="utf-8")
+    with atomic_write(path, RecordError) as file:
+        file.write(content.encode())

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.checkpoints.atomic_write import whole_file
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.checkpoints.atomic_write import atomic_write
+from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.curves import HIGH, LOW, Curve
 
 # Okabe, Ito 2008: told apart with any colour vision; markers and dashes differ as well, for print in grey.
@@ -135,5 +135,5 @@ def _draw(panel: Any, curve: Curve, number: int, style: tuple[int, int], unit: s
 
 def write_figure(figure: Any, path: Path) -> None:
     """Writes a figure whole or not at all; the ending says as what."""
-    with whole_file(path) as file:
-        figure.savefig(file, dpi=150)
+    with atomic_write(path, RecordError) as file:
+        figure.savefig(file, format=path.suffix.removeprefix("."), dpi=150)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import abc
 from typing import Any
 
-from mccfr_plus.checkpoints.atomic_write import whole_file
-from mccfr_plus.errors import CheckpointError
+from mccfr_plus.checkpoints.atomic_write import atomic_write
+from mccfr_plus.errors import CheckpointError, RecordError
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.run import Run
 from mccfr_plus.experiments.runner import Runner
@@ -97,11 +97,11 @@ class FileLedger(Ledger):
 
     def save_bytes(self, checkpoint: bytes) -> None:
         """Keeps the checkpoint of a run elsewhere."""
-        with whole_file(self._run.checkpoint) as file:
-            file.write_bytes(checkpoint)
+        with atomic_write(self._run.checkpoint, RecordError) as file:
+            file.write(checkpoint)
 
     def publish_bytes(self, policy: bytes) -> None:
         """Keeps the policy of a run elsewhere."""
         if self._run.policy is not None:
-            with whole_file(self._run.policy) as file:
-                file.write_bytes(policy)
+            with atomic_write(self._run.policy, RecordError) as file:
+                file.write(policy)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyspiel
 
+from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import PolicyFileError
 from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
 from mccfr_plus.policies.tree_policy import TreePolicy
@@ -18,7 +18,7 @@ from mccfr_plus.tree.game_tree import GameTree, compile_game
 from mccfr_plus.tree.keys import Keys
 
 FORMAT = "mccfr_plus.policy"
-KEYED_FORMAT = "mccfr_plus.policies.keyed_policy"
+KEYED_FORMAT = "mccfr_plus.keyed_policy"
 VERSION = 1
 
 _FIELDS = {"fingerprint", "strategy"}
@@ -35,21 +35,8 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
     Raises:
         PolicyFileError: If the file cannot be written.
     """
-    path = Path(path)
-    check_writable(path)
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, version=np.array(VERSION), game=np.array(str(policy.game)), **_fields_of(policy))
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files
-        os.replace(temporary, path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise PolicyFileError(f"cannot write {path}: {error.strerror or error}.") from None
-        raise
+    with atomic_write(path, PolicyFileError) as file:
+        np.savez_compressed(file, version=np.array(VERSION), game=np.array(str(policy.game)), **_fields_of(policy))
 
 
 def _fields_of(policy: TreePolicy | KeyedPolicy) -> dict[str, Any]:
@@ -59,17 +46,6 @@ def _fields_of(policy: TreePolicy | KeyedPolicy) -> dict[str, Any]:
         return {"format": np.array(KEYED_FORMAT), "kind": kind, "texts": texts, **policy.table._asdict()}
     fingerprint = np.array(policy.tree.fingerprint)
     return {"format": np.array(FORMAT), "fingerprint": fingerprint, "strategy": policy.strategy()}
-
-
-def check_writable(path: str | os.PathLike) -> None:
-    """Raises PolicyFileError if a file could not be written there; for asking before long work, not after it."""
-    path = Path(path)
-    if path.is_dir():
-        raise PolicyFileError(f"cannot write {path}: it is a directory. Give the name of a file in it.")
-    if not path.parent.is_dir():
-        raise PolicyFileError(f"cannot write {path}: there is no directory {path.parent}. Create it first.")
-    if not os.access(path.parent, os.W_OK):
-        raise PolicyFileError(f"cannot write {path}: no permission to write in {path.parent}.")
 
 
 def needs_tree(path: str | os.PathLike) -> bool:
@@ -138,7 +114,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         # The file is opened here because np.load leaves it open when the archive is damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            is_checkpoint = "format" in archive.files and str(archive["format"]) == "mccfr_plus.solver.saved_state"
+            is_checkpoint = "format" in archive.files and str(archive["format"]) == "mccfr_plus.checkpoint"
             fields = {} if is_checkpoint else {key: archive[key] for key in archive.files}
     except Exception as e:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
         raise PolicyFileError(f"{foreign}, or is damaged ({type(e).__name__}). Write it again.") from None

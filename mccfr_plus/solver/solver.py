@@ -210,7 +210,7 @@ class Solver:
         if target_exploitability is not None or evaluate_every is not None:
             self._compiled().require_perfect_recall("an exploitability")
         self._engine.stopped = None
-        with CheckpointWriter(self, checkpoint, checkpoint_interval) as checkpoint_writer:
+        with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as checkpoint_writer:
             self._run_chunks(
                 iterations, seconds, target_exploitability, callback, evaluate_every, progress, checkpoint_writer
             )

@@ -1,7 +1,7 @@
 """The file of a checkpoint: complete or absent, damage is found, nothing foreign is overwritten, one run at a time."""
 
 import errno
-import itertools
+import fcntl
 import json
 import os
 import shutil
@@ -17,18 +17,9 @@ import pytest
 
 from mccfr_plus import CheckpointError, PolicyFileError, Solver, load_policy, save_policy
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints import lock as checkpoint_claim
-from mccfr_plus.checkpoints.file import (
-    FORMAT,
-    TEMPORARY_SUFFIX,
-    VERSION,
-    check,
-    check_writable,
-    read,
-    read_header,
-    write,
-)
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
+from mccfr_plus.checkpoints.file import FORMAT, VERSION, check, check_writable, read, read_header, write
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.kernels.scratch import MARK
 
 HEADER = {"game": "kuhn_poker()", "nothing": None, "number": 0.1, "list": [1, "two"]}
@@ -214,7 +205,7 @@ def test_other_files_are_neither_read_nor_overwritten(tmp_path):
         for question in (read, read_header):
             with pytest.raises(CheckpointError, match="no checkpoint of mccfr_plus"):
                 question(path)
-        for act in (check_writable, Claim, lambda path: write(path, HEADER, some_arrays())):
+        for act in (check_writable, CheckpointLock, lambda path: write(path, HEADER, some_arrays())):
             with pytest.raises(CheckpointError, match="not overwritten: delete it, or give another name"):
                 act(path)
         assert path.read_bytes() == before
@@ -234,7 +225,7 @@ def test_a_checkpoint_is_no_policy(path):
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), ValueError()])
-@pytest.mark.parametrize("where", ["fsync", "replace", "chmod"])
+@pytest.mark.parametrize("where", ["fsync", "replace"])
 def test_what_fails_leaves_the_old_file(path, monkeypatch, error, where):
     def fail(*_, **__):
         raise error
@@ -290,17 +281,17 @@ def test_asks_before_the_work(path, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory in which root cannot create files")
 def test_a_directory_that_cannot_be_written():
-    for act in (check_writable, Claim):
+    for act in (check_writable, CheckpointLock):
         with pytest.raises(CheckpointError, match=r"cannot write /proc/self/run: .*Choose another directory"):
             act("/proc/self/run")
 
 
-# --- claims ---
+# --- locks ---
 
 HOLDS = """
 import sys, time
-from mccfr_plus.checkpoints.lock import Claim
-with Claim(sys.argv[1]):
+from mccfr_plus.checkpoints.lock import CheckpointLock
+with CheckpointLock(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -319,56 +310,50 @@ def holder(tmp_path):
 
 def test_two_processes_cannot_hold_one_checkpoint(holder, tmp_path):
     with pytest.raises(CheckpointError, match=f"in use by process {holder.pid} on .*two runs would overwrite"):
-        Claim(tmp_path / "run")
+        CheckpointLock(tmp_path / "run")
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     assert (tmp_path / "run.lock").exists()  # it was killed: the file stays, the lock does not
-    with Claim(tmp_path / "run"):
+    with CheckpointLock(tmp_path / "run"):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_runs_of_one_process_cannot_either(tmp_path):
-    first = Claim(tmp_path / "run")
+    first = CheckpointLock(tmp_path / "run")
     with pytest.raises(CheckpointError, match=f"process {os.getpid()} "):
-        Claim(tmp_path / "run")
-    with Claim(tmp_path / "other"):
+        CheckpointLock(tmp_path / "run")
+    with CheckpointLock(tmp_path / "other"):
         pass
     first.release()
     first.release()
-    with Claim(tmp_path / "run") as claim:
-        assert os.fspath(claim) == str(tmp_path / "run")
+    with CheckpointLock(tmp_path / "run") as lock:
+        assert os.fspath(lock) == str(tmp_path / "run")
 
 
-@pytest.mark.parametrize("drive", ["no fcntl", "no locks"])
-def test_without_locks_the_file_is_the_claim(tmp_path, monkeypatch, drive):
-    if drive == "no fcntl":
-        monkeypatch.setattr(checkpoint_claim, "fcntl", None)
-    else:
+def test_a_lock_file_deleted_while_in_use_is_no_lock(tmp_path, monkeypatch):
+    """Between opening and locking the file, its holder may delete it: the lock must be taken on a new file."""
+    flock, calls = fcntl.flock, []
 
-        def refuse(*_):
-            raise OSError(errno.ENOLCK, "No locks available")
+    def late(handle, operation):
+        if not calls:
+            (tmp_path / "run.lock").unlink()
+        calls.append(operation)
+        flock(handle, operation)
 
-        monkeypatch.setattr(checkpoint_claim.fcntl, "flock", refuse)
-    for _ in range(2):
-        with Claim(tmp_path / "run"), pytest.raises(CheckpointError, match=r"says .*run\.lock.*delete this file"):
-            Claim(tmp_path / "run")
+    monkeypatch.setattr(fcntl, "flock", late)
+    with CheckpointLock(tmp_path / "run"), pytest.raises(CheckpointError, match="in use"):
+        CheckpointLock(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_given_back_in_between_is_taken_again(tmp_path, monkeypatch):
-    """Between opening and locking the file, the holder may delete it: a lock on it would keep nobody out."""
-    lock, calls = checkpoint_claim.fcntl.flock, itertools.count()
+def test_a_drive_that_refuses_locks(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
 
-    def late(handle, operation):
-        if next(calls) == 0:
-            (tmp_path / "run.lock").unlink()
-        lock(handle, operation)
-
-    monkeypatch.setattr(checkpoint_claim.fcntl, "flock", late)
-    with Claim(tmp_path / "run"), pytest.raises(CheckpointError, match="in use"):
-        Claim(tmp_path / "run")
-    assert next(calls) == 3
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(CheckpointError, match=r"cannot lock .*run\.lock: No locks available"):
+        CheckpointLock(tmp_path / "run")
 
 
 def test_leftovers_of_killed_runs_are_deleted(path):
@@ -376,7 +361,7 @@ def test_leftovers_of_killed_runs_are_deleted(path):
     others = [path.with_name(name) for name in (f"other.x{TEMPORARY_SUFFIX}", f"{path.name}.old.x{TEMPORARY_SUFFIX}")]
     for leftover in (own, *others):
         leftover.write_bytes(b"half")
-    with Claim(path):
+    with CheckpointLock(path):
         assert not own.exists()
     assert all(other.exists() for other in others)
     assert read_header(path)["game"] == HEADER["game"]

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import mccfr_plus
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoint_flags
 from mccfr_plus.cli.flag_kinds import Duration
 from mccfr_plus.solver.saved_state import read_header
@@ -182,7 +182,7 @@ def test_bad_flags_are_found_before_the_game_is_compiled(command, monkeypatch, t
 
 def test_two_runs_on_one_checkpoint(command, monkeypatch, path):
     monkeypatch.setattr("mccfr_plus.cli.trees.compile_game", None)
-    with Claim(path):
+    with CheckpointLock(path):
         command(*RUN, f"--checkpoint={path}").assert_one_line_error("in use by process", "two runs")
 
 

@@ -5,6 +5,7 @@ import logging
 import os
 import pickle
 import re
+import shutil
 import threading
 from dataclasses import dataclass
 
@@ -16,11 +17,12 @@ from lazy_trees import PLENTY, assert_same_bits, lazy_solver
 
 from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints import writer as checkpoint_keeper
-from mccfr_plus.checkpoints.file import TEMPORARY_SUFFIX
-from mccfr_plus.checkpoints.lock import Claim
+from mccfr_plus.checkpoints import writer
+from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
+from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.kernels.scratch import STEP, TRAVERSALS_DONE
 from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.engine import SCRATCH
 from mccfr_plus.solver.saved_state import arrays_of, read_header
 from mccfr_plus.tree.expansion import EXPANDING
@@ -458,11 +460,11 @@ def test_writing_takes_a_bounded_share(solver, path, monkeypatch, caplog):
         begun.append(now[0])
         now[0] += 2.0
 
-    monkeypatch.setattr(checkpoint_keeper.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(writer.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(checkpoint_file, "write", slow)
     with (
         caplog.at_level(logging.WARNING, logger="mccfr_plus"),
-        checkpoint_keeper.CheckpointWriter(solver, path, 0.5) as checkpoint_writer,
+        writer.CheckpointWriter(solver, path, 0.5, saved_state) as checkpoint_writer,
     ):
         while now[0] < 200.0:
             now[0] += 0.1
@@ -535,13 +537,13 @@ def test_progress_is_not_overwritten_by_a_solver_that_is_behind(solver, path):
 
 
 def test_a_checkpoint_that_is_in_use(solver, path):
-    with Claim(path) as claim:
+    with CheckpointLock(path) as claim:
         with pytest.raises(CheckpointError, match="in use"):
             solver.run(10, checkpoint=path)
         assert solver.iterations == 0
         solver.run(10, checkpoint=claim)  # the caller's claim stays with the caller
         with pytest.raises(CheckpointError, match="in use"):
-            Claim(path)
+            CheckpointLock(path)
     solver.run(10, checkpoint=path)
 
 
@@ -574,11 +576,11 @@ def test_bad_arguments(solver, path, tmp_path):
 
 
 def test_room_on_the_disk_is_looked_at_before_the_run(solver, path, monkeypatch):
-    monkeypatch.setattr(checkpoint_file.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 66_000})())
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 66_000})())
     with pytest.raises(CheckpointError, match="66,000 are free"):
         solver.run(1, checkpoint=path)
     assert solver.iterations == 0
-    with Claim(path):  # given back
+    with CheckpointLock(path):  # given back
         pass
 
 
