@@ -3,8 +3,8 @@
 python examples/on_a_cluster.py --game=liars_dice --workers=2 --iterations=20
 python examples/on_a_cluster.py --game=liars_dice --workers=64 --cluster=ray://head:10001
 
-Without a cluster one is started on this machine, for the length of the run. The numbers depend on --seed, --num_batches and
---traversals, not on how many workers there are. Needs the extra ray: pip install 'mccfr_plus[ray]'.
+Without a cluster one is started on this machine, for the length of the run. The numbers depend on --seed,
+--num_batches and --traversals, not on how many workers there are. Needs the extra ray: pip install 'mccfr_plus[ray]'.
 """
 
 from absl import app, flags
@@ -15,11 +15,10 @@ from mccfr_plus.cluster import Cluster, DistributedEvaluator, DistributedSolver,
 _GAME = flags.DEFINE_string("game", "leduc_poker", "An OpenSpiel game string.")
 _CLUSTER = flags.DEFINE_string("cluster", "ray", "ray, HOST:PORT or ray://HOST:PORT.")
 _WORKERS = flags.DEFINE_integer("workers", 2, "How many processes make traversals.", lower_bound=1)
-_OWNERS = flags.DEFINE_integer("owners", 0, "Among how many more the tables are split.", lower_bound=0)
-_CHUNKS = flags.DEFINE_integer("chunks", 8, "Into how many chunks a round's traversals are cut.", lower_bound=1)
-_WALKS = flags.DEFINE_integer("traversals", 1000, "Traversals of a chunk.", lower_bound=1)
+_NUM_BATCHES = flags.DEFINE_integer("num_batches", 8, "Batches of a round.", lower_bound=1)
+_TRAVERSALS = flags.DEFINE_integer("traversals", 1000, "Traversals of a batch.", lower_bound=1)
 _ITERATIONS = flags.DEFINE_integer("iterations", 20, "Each of one round per player.", lower_bound=1)
-_LOOKS = flags.DEFINE_integer("looks", 4, "How often to evaluate.", lower_bound=1)
+_NUM_EVALUATIONS = flags.DEFINE_integer("num_evaluations", 4, "How often to evaluate.", lower_bound=1)
 _GAMES = flags.DEFINE_integer("games", 1000, "Of the match against a uniform player.", lower_bound=2)
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
 
@@ -29,18 +28,17 @@ def main(_):
         Cluster(_CLUSTER.value) as cluster,
         DistributedSolver(
             _GAME.value,
-            chunks=_CHUNKS.value,
-            traversals=_WALKS.value,
+            num_batches=_NUM_BATCHES.value,
+            traversals=_TRAVERSALS.value,
             seed=_SEED.value,
             workers=_WORKERS.value,
-            owners=_OWNERS.value,
             cluster=cluster,
         ) as solver,
         DistributedEvaluator(solver.tree, cluster) as evaluator,
     ):
         print(f"{'iterations':>10} {'nodes touched':>14} {'seconds':>8} {'exploitability':>15}")
-        for look in range(1, _LOOKS.value + 1):
-            solver.run(_ITERATIONS.value * look // _LOOKS.value - solver.iterations)
+        for evaluation in range(1, _NUM_EVALUATIONS.value + 1):
+            solver.run(_ITERATIONS.value * evaluation // _NUM_EVALUATIONS.value - solver.iterations)
             quality = evaluator.evaluate(solver.average_policy())
             print(
                 f"{solver.iterations:10,} {solver.nodes_touched:14,} {solver.seconds:8.1f} "

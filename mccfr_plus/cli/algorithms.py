@@ -45,7 +45,6 @@ _OF_TABLES: dict[str, str] = {
     "keys": "",
     "threads": "--set threads=N is what torch may use",
     "thread_mode": "",
-    "owners": "networks stay in this process",
     "bound_seconds": "",
     "bounds": "",
     "confidence": "",

@@ -70,7 +70,7 @@ def header_to_resume(claim: CheckpointLock, game: str, values: Any, baseline: Ba
         GameError: If the game of the command line cannot be loaded.
     """
     header = read_header(claim)
-    if header["chunks"] is not None and values.cluster is None:
+    if header["num_batches"] is not None and values.cluster is None:
         raise CheckpointError(f"{claim.path} is of a run with --cluster: give --cluster=ray, or local, too.")
     given: dict[str, Any] = {"game": str(load_game(game))}
     if values.estimator is not None:
@@ -88,9 +88,7 @@ def header_to_resume(claim: CheckpointLock, game: str, values: Any, baseline: Ba
         given["alternating"] = values.alternating
     if values.seed is not None:
         given["seed"] = values.seed
-    if values["num_batches"].present:
-        given["chunks"] = values.num_batches
-    for name in ("threads", "keys"):
+    for name in ("num_batches", "threads", "keys"):
         if values[name].present:
             given[name] = values[name].value
     if values["thread_mode"].present:

@@ -80,7 +80,7 @@ class SolveCommand(Command):
             "baselines), seed, iterations, nodes_touched, seconds, iterations_per_second, values (list per player), "
             "nash_conv, exploitability (null with imperfect recall, and where the tree is_lazy), exploitability_bound "
             "(null, or where the tree is_lazy: value, low, high, kind, confidence, samples, seconds), tree, "
-            "information_sets, nodes (kept), threads, thread_mode, cluster, workers, owners, chunks (null without "
+            "information_sets, nodes (kept), threads, thread_mode, cluster, workers, num_batches (null without "
             "--cluster), stopped (null, or why the run ended early), "
             "interrupted, policy_out, checkpoint, bounds (null without --bounds, else: confidence, regret and theorem "
             "(lists per player, null where none is known), sum, slack, measured (null where NashConv does not measure "
@@ -171,7 +171,7 @@ class SolveCommand(Command):
             "threads": solver.threads,
             "thread_mode": solver.thread_mode,
             "cluster": values.cluster,
-            **{name: getattr(solver, name, None) for name in ("workers", "owners", "chunks")},
+            **{name: getattr(solver, name, None) for name in ("workers", "num_batches")},
             "stopped": solver.stopped,
             "interrupted": interrupted,
             "policy_out": values.policy_out,
@@ -235,13 +235,14 @@ def _print_table(solver: Solver, result: dict[str, Any]) -> None:
     baseline = f", baselines with rate {solver.baseline.rate:g}" if solver.baseline else ""
     order = "alternating updates" if solver.alternating else "simultaneous updates"
     threads = f", {solver.threads} threads ({solver.thread_mode})" if solver.threads > 1 else ""
-    chunks = f" in {result['chunks']} chunks" if result["chunks"] else ""
+    if result["num_batches"]:
+        batch = f", {result['num_batches']} batches of {solver.traversals} traversals"
     cut = " (interrupted)" if result["interrupted"] else " (memory full)" if result["stopped"] else ""
     rows = [
         ["game", result["game"]],
         [
             "parts",
-            f"{result['estimator']} + {result['minimizer']}, {average}, {order}{batch}{chunks}{baseline}{threads}",
+            f"{result['estimator']} + {result['minimizer']}, {average}, {order}{batch}{baseline}{threads}",
         ],
         ["seed", str(result["seed"])],
         ["iterations", output.count(result["iterations"]) + cut],

@@ -1,4 +1,4 @@
-"""``--cluster`` and what goes with it of `mccfr-plus solve`. What needs Ray is imported when it is asked for."""
+"""The flags ``--cluster``, ``--workers`` and ``--num_batches`` of `mccfr-plus solve`, and the solvers they choose."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from absl import flags
 
@@ -17,11 +17,10 @@ from mccfr_plus.cli.flag_kinds import ClusterAddress, Count
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
 
-_CHUNKS, _WALKS = 8, 1000
-ESTIMATOR = "external"  # where none is named: full traversals cannot be shared out
+_NUM_BATCHES, _TRAVERSALS = 8, 1000
+ESTIMATOR = "external"  # where none is named: full traversals cannot be divided
 
-# Flags of other ways to run, which say nothing here.
-_OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "baseline", "baseline_rate")
+_WITHOUT_EFFECT = ("threads", "thread_mode", "tree", "memory", "keys", "baseline", "baseline_rate")
 
 
 def define(values: flags.FlagValues) -> None:
@@ -29,10 +28,9 @@ def define(values: flags.FlagValues) -> None:
     meaning = "Make traversals on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: the same in this process."
     flags.DEFINE(ClusterAddress(), "cluster", None, meaning, values)
     flags.DEFINE(Count(), "workers", None, "How many processes of the cluster make traversals. Default: 2.", values)
-    meaning = "Among how many further processes the tables are split. Default: 0, not at all."
-    flags.DEFINE(Count(0), "owners", None, meaning, values)
     meaning = (
-        f"In how many chunks traversals are made, with streams of their own: results depend on it. Default: {_CHUNKS}."
+        "Into how many batches with their own random streams traversals are divided: results depend on it. Default: "
+        f"{_NUM_BATCHES}."
     )
     flags.DEFINE(Count(), "num_batches", None, meaning, values)
 
@@ -40,7 +38,7 @@ def define(values: flags.FlagValues) -> None:
 def check(values: Any) -> None:
     """Raises UsageError if flags do not go together."""
     if values.cluster is None:
-        given = [name for name in ("workers", "owners", "num_batches") if values[name].present]
+        given = [name for name in ("workers", "num_batches") if values[name].present]
         if given:
             raise UsageError(f"--{given[0]} is about a cluster: give --cluster=ray, or local, too.")
 
@@ -49,27 +47,20 @@ def check_tabular(values: Any) -> None:
     """Raises UsageError if flags do not go together with `--algorithm=tabular`."""
     if values.cluster is None:
         return
-    given = [name for name in _OTHERS if values[name].present and values[name].value]
+    given = [name for name in _WITHOUT_EFFECT if values[name].present and values[name].value]
     if given:
+        raise UsageError(f"--{given[0]} with --cluster={values.cluster}: leave it out; workers use a compiled tree.")
+    num_batches, traversals = _num_batches_and_traversals(values)
+    if values["batch"].present and values.batch != num_batches * traversals:
         raise UsageError(
-            f"--{given[0]} with --cluster={values.cluster}: leave it out; workers traversal a compiled tree."
-        )
-    plan = _plan_of(values)
-    if plan.batch % plan.chunks:
-        raise UsageError(
-            f"--batch={plan.batch} in --num_batches={plan.chunks}: chunks have the same number of traversals, so that the batch "
-            "must be a multiple of them."
+            f"--batch={values.batch} with --num_batches={num_batches}: each batch has the same number of traversals. "
+            f"Give a multiple of {num_batches} as --batch."
         )
 
 
-class _Plan(NamedTuple):
-    batch: int
-    chunks: int
-
-
-def _plan_of(values: Any) -> _Plan:
-    chunks = values.num_batches or _CHUNKS
-    return _Plan(values.batch if values["batch"].present else chunks * _WALKS, chunks)
+def _num_batches_and_traversals(values: Any) -> tuple[int, int]:
+    num_batches = values.num_batches or _NUM_BATCHES
+    return num_batches, values.batch // num_batches if values["batch"].present else _TRAVERSALS
 
 
 @contextlib.contextmanager
@@ -85,20 +76,20 @@ def connected(values: Any) -> Iterator[Any]:
         return
     from mccfr_plus.cluster.cluster import Cluster
 
-    with Cluster(values.cluster, cpus=max(workers_of(values) + (values.owners or 0), os.cpu_count() or 1)) as cluster:
+    with Cluster(values.cluster, cpus=max(workers_of(values), os.cpu_count() or 1)) as cluster:
         yield cluster
 
 
 def workers_of(values: Any) -> int:
-    """Returns how many workers are wanted."""
+    """Returns the number of workers."""
     return values.workers or 2
 
 
 def neural_plan(values: Any, cluster: Any) -> dict[str, Any]:
-    """Returns what a distributed solver with networks is made with; nothing without a cluster."""
+    """Returns the arguments of a distributed neural solver; nothing without a cluster."""
     if cluster is None:
         return {}
-    return {"workers": workers_of(values), "cluster": cluster, "chunks": values.num_batches or _CHUNKS}
+    return {"workers": workers_of(values), "cluster": cluster, "num_batches": values.num_batches or _NUM_BATCHES}
 
 
 @contextlib.contextmanager
@@ -111,23 +102,23 @@ def distributed_solver(
         values: Parsed flags.
         cluster: See `connected`.
         tree: The game's.
-        choice: The parts.
-        claim: On the checkpoint, if there is to be one.
-        resume: Whether to go on from it.
+        choice: The components.
+        claim: The lock of the checkpoint, if there is to be one.
+        resume: Whether to continue from it.
     """
     from mccfr_plus.cluster.solver import DistributedSolver
 
-    where = {"workers": workers_of(values), "owners": values.owners or 0, "cluster": cluster}
+    where = {"workers": workers_of(values), "cluster": cluster}
     if claim and resume:
         solver = DistributedSolver.from_checkpoint(claim, tree, **where)
     else:
-        plan = _plan_of(values)
+        num_batches, traversals = _num_batches_and_traversals(values)
         solver = DistributedSolver(
             tree,
             *choice[:3],
             alternating=values.alternating,
-            chunks=plan.chunks,
-            traversals=plan.batch // plan.chunks,
+            num_batches=num_batches,
+            traversals=traversals,
             seed=secrets.randbits(32) if values.seed is None else values.seed,
             **where,
         )

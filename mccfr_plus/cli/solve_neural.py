@@ -45,7 +45,7 @@ def solve_neural(game: str, algorithm: str, values: Any, claim: CheckpointLock |
         output.show_notes()
         if not values.quiet:
             settings = changed(config, base) or "the default settings"
-            where = "" if cluster is None else f" in {solver.chunks} chunks"
+            where = "" if cluster is None else f" in {solver.num_batches} batches"
             print(f"solving with {algorithm}{where}, seed {solver.seed}: {settings}", file=sys.stderr)
         _run(game, algorithm, solver, values, claim, changed(config, base))
 
@@ -116,7 +116,7 @@ def _config_to_resume(claim: CheckpointLock, game: str, values: Any, solver_clas
     """
     from mccfr_plus.neural.checkpoint import config_of, read_header
 
-    if (checkpoint_file.read_header(claim).get("chunks") is None) != (values.cluster is None):
+    if (checkpoint_file.read_header(claim).get("num_batches") is None) != (values.cluster is None):
         advice = "leave out --cluster" if values.cluster else "give --cluster=ray, or local, too"
         raise CheckpointError(f"{claim.path} is of a run with{'out' if values.cluster else ''} --cluster: {advice}.")
     header = read_header(claim, solver_class.__name__)
@@ -126,7 +126,7 @@ def _config_to_resume(claim: CheckpointLock, game: str, values: Any, solver_clas
     if values.seed is not None:
         pairs["seed"] = (header["seed"], values.seed)
     if values["num_batches"].present:
-        pairs["chunks"] = (header["chunks"], values.num_batches)
+        pairs["num_batches"] = (header["num_batches"], values.num_batches)
     pairs |= {name: (value_of(config, name), value_of(wanted, name)) for name in fields_of(config)}
     for name, (kept, given) in pairs.items():
         checkpoint_flags.complain_if_different(claim, name, repr(kept), repr(given))
@@ -153,7 +153,7 @@ def _new_solver(game: str, algorithm: str, config: Any, values: Any, claim: Chec
     try:
         tree = loaded if algorithm in WITHOUT_TREE else trees.compile_within_budget(game, values, quiet=values.quiet)
         if claim and values.resume:
-            plan.pop("chunks", None)  # the file tells
+            plan.pop("num_batches", None)  # the file tells
             return solver_class.load(claim, tree, **plan)
         seed = secrets.randbits(32) if values.seed is None else values.seed
         return solver_class(tree, config, seed=seed, **plan)
@@ -184,7 +184,7 @@ def _result(game: str, algorithm: str, solver: Any, values: Any, ending: Ending)
         "losses": list(solver.losses),
         "cluster": values.cluster,
         "workers": None if values.cluster is None else solve_cluster.workers_of(values),
-        "chunks": solver.chunks,
+        "num_batches": solver.num_batches,
         **quality_of(solver, values),
         "tree": None if solver.tree is None else "compiled",
         "information_sets": None if solver.tree is None else solver.tree.num_infosets,
@@ -202,7 +202,7 @@ def _print_table(solver: Any, result: dict[str, Any], settings: str) -> None:
         ["game", result["game"]],
         ["algorithm", result["algorithm"]],
         ["settings", settings or "the default ones"],
-        *([["chunks", f"{result['chunks']}, on cluster {result['cluster']}"]] if result["cluster"] else ()),
+        *([["batches", f"{result['num_batches']}, on cluster {result['cluster']}"]] if result["cluster"] else ()),
         ["seed", str(result["seed"])],
         ["iterations", output.count(result["iterations"]) + cut],
         ["nodes touched", output.count(result["nodes_touched"])],

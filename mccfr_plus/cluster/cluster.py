@@ -1,39 +1,63 @@
-"""A connection to a cluster: found or started, and looked at before work begins.
+"""A connection to a Ray cluster, which is found or started, and checked before work begins.
 
-Ray schedules, ships and tries again; here is only what it does not do: telling in seconds, and in words, why a cluster
+Ray schedules, sends data and retries. This module adds what Ray does not do: it says within seconds why a cluster
 cannot do the work.
 """
 
 from __future__ import annotations
 
+import abc
 import contextlib
+import functools
+import hashlib
 import logging
 import os
+import platform
 import re
-import signal
-import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
-from mccfr_plus.cluster.backend import messages_to_stderr, on_localhost, ray_module
-from mccfr_plus.cluster.closing import Closing
-from mccfr_plus.cluster.versions import versions
+import mccfr_plus
+from mccfr_plus.cluster.connection import (
+    CLIENT,
+    is_on_localhost_only,
+    messages_to_stderr,
+    on_localhost,
+    own_sigterm,
+    probe,
+    ray_module,
+)
 from mccfr_plus.errors import ClusterError, ConfigError
 
 logger = logging.getLogger("mccfr_plus")
 
 RAY = "ray"
-LOCAL = "local"  # no cluster at all: this process does the work
-_CLIENT = "ray://"
-_PROBE_SECONDS = 5.0  # to reach a port
-_HELLO_SECONDS = 15.0  # for a busy head to answer
+LOCAL = "local"  # no cluster: this process does the work
 _ATTEMPTS = 5  # to connect through a client server
-_NO_SERVER = ("Starting Ray client server failed", "ZombieProcess", "NoSuchProcess")  # how it says that
-_SETTINGS = 4  # the type of HTTP/2's first frame
+_NO_SERVER = ("Starting Ray client server failed", "ZombieProcess", "NoSuchProcess")  # in its errors
 _ANSWER_SECONDS = 60.0  # for a node to start a process and import this package
 _ROOM = 0.9  # of an object store that may be taken
+_PACKAGES = ("open_spiel", "numpy", "numba")  # results depend on their versions; Ray checks Python's and its own
+
+
+class Closing(abc.ABC):
+    """Base class of objects with a `close`, which a ``with`` block calls."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Frees the resources."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class Cluster(Closing):
@@ -70,7 +94,7 @@ class Cluster(Closing):
 
     def __enter__(self) -> Self:
         if not self.ray.is_initialized():
-            with _own_sigterm():
+            with own_sigterm():
                 self._connect()
             messages_to_stderr()
             self._is_own_connection = True
@@ -105,8 +129,8 @@ class Cluster(Closing):
                         **quiet,
                     )
                 return
-            _probe(address)
-            with on_localhost() if _is_on_localhost_only(address) else contextlib.nullcontext():
+            probe(address)
+            with on_localhost() if is_on_localhost_only(address) else contextlib.nullcontext():
                 self._init(address, quiet)
         except ClusterError:
             raise
@@ -136,7 +160,7 @@ class Cluster(Closing):
         """Returns the address of a cluster that somebody has started, or None."""
         named = os.environ.get("RAY_ADDRESS")
         if named and named != "local":
-            return named if named.startswith(_CLIENT) else check_address(named)
+            return named if named.startswith(CLIENT) else check_address(named)
         services = sys.modules.get("ray._private.services")
         try:
             found = None if services is None else services.canonicalize_bootstrap_address(None)
@@ -144,13 +168,21 @@ class Cluster(Closing):
             return None
         if found is not None:
             try:
-                _probe(found)
+                probe(found)
             except ClusterError:
                 logger.warning("a Ray cluster has run at %s and does not answer any more: one is started here.", found)
                 return None
         return found
 
     # --- looking at it ---
+
+    @contextlib.contextmanager
+    def worker_errors(self) -> Iterator[None]:
+        """Turns Ray's errors in a ``with`` block into `ClusterError`."""
+        try:
+            yield
+        except self.ray.exceptions.RayError as error:
+            raise ClusterError(f"a worker of the cluster has failed: {error}") from None
 
     @property
     def nodes(self) -> list[dict[str, Any]]:
@@ -191,7 +223,7 @@ class Cluster(Closing):
 
     def _check_versions(self) -> None:
         def ask() -> dict[str, str]:
-            from mccfr_plus.cluster.versions import versions
+            from mccfr_plus.cluster.cluster import versions
 
             return versions()
 
@@ -262,59 +294,28 @@ def check_address(address: Any) -> str:
     return address
 
 
-@contextlib.contextmanager
-def _own_sigterm() -> Iterator[None]:
-    """Keeps the program's handler of SIGTERM, if it has one: Ray's would end it at once, without what it does then."""
-    before = signal.getsignal(signal.SIGTERM)
+@functools.cache
+def versions() -> dict[str, str]:
+    """Returns the versions of this package and of those that its results depend on, by name."""
+    found = {"mccfr_plus": f"{_version('mccfr_plus')} (sources {_digest_of_sources()})"}
+    found["python"] = ".".join(platform.python_version_tuple()[:2])
+    return found | {name: _version(name) for name in _PACKAGES}
+
+
+def _version(name: str) -> str:
     try:
-        yield
-    finally:
-        if callable(before) and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "of unknown version"
 
 
-def _probe(address: str) -> None:
-    """Raises ClusterError if nothing listens at an address, or something else than Ray: it would try for minutes."""
-    host, _, port = address.removeprefix(_CLIENT).rpartition(":")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS) as connection:
-            # Ray's client server is not asked: it takes Ray half a minute to find out there, not minutes.
-            is_ray = address.startswith(_CLIENT) or _speaks_http2(connection)
-            problem = None if is_ray else "what listens there is not Ray"
-    except OSError as error:
-        problem = error.strerror or str(error)
-    if problem is not None:
-        hint = "the port of Ray's client server, usually 10001" if address.startswith(_CLIENT) else "the GCS's port"
-        raise ClusterError(
-            f"no cluster at {address}: {problem}. Look whether `ray start --head` has been run there, "
-            f"and whether the port is right ({hint}) and open."
-        )
-
-
-def _speaks_http2(connection: socket.socket) -> bool:
-    """Returns whether the other end answers as gRPC does, which Ray speaks (RFC 9113, section 3.4)."""
-    if os.environ.get("RAY_USE_TLS", "0") != "0":
-        return True  # it would not answer without a certificate
-    empty_settings = bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
-    connection.settimeout(_HELLO_SECONDS)
-    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + empty_settings)
-    answer = b""
-    while len(answer) < len(empty_settings) and (more := connection.recv(len(empty_settings) - len(answer))):
-        answer += more
-    return len(answer) == len(empty_settings) and answer[3] == _SETTINGS
-
-
-def _is_on_localhost_only(address: str) -> bool:
-    """Returns whether a cluster listens on localhost, and not on the machine's address, which Ray would put there."""
-    host, _, port = address.rpartition(":")
-    services = sys.modules.get("ray._private.services")
-    if host not in ("127.0.0.1", "localhost", "[::1]") or services is None:
-        return False
-    try:
-        _probe(f"{services.get_node_ip_address()}:{port}")
-    except ClusterError:
-        return True
-    return False
+def _digest_of_sources() -> str:
+    """Returns a digest of this package's files: two working copies may have one version and two contents."""
+    root, digest = Path(mccfr_plus.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _caught(what: Callable[..., Any]) -> Callable[..., Any]:

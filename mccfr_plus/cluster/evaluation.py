@@ -1,8 +1,8 @@
-"""Exact evaluations on a cluster: the sums over a game's leaves, shared out by the responding player's sequences.
+"""Exact evaluations on a cluster: the sums over a game's leaves, divided by the responding player's sequences.
 
-What a best response needs of the others is a sum over leaves for each of the player's sequences, which is nearly all of
-the work. Workers have pieces of the leaf tables and make these sums; choosing actions bottom-up is left to the driver.
-Every sum is made as in one process, so that the numbers are the same bits.
+A best response needs a sum over leaves for each of the player's sequences, which is nearly all of the work. Workers
+have pieces of the leaf tables and make these sums; the driver chooses actions bottom-up. Every sum is made as in one
+process, so that the results are bitwise identical.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.cluster.chunk import as_read
-from mccfr_plus.cluster.closing import Closing
-from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.errors import ClusterError, ConfigError
+from mccfr_plus.cluster.batch import read_only
+from mccfr_plus.cluster.cluster import Closing, Cluster
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.exact import AnyGame, Evaluation
 from mccfr_plus.evaluation.kernels import own_reach, respond
@@ -39,7 +38,7 @@ class Piece(NamedTuple):
 
 
 class DistributedEvaluator(Closing):
-    """Values, best responses, NashConv and exploitability by workers of a cluster; the same bits as `evaluate`.
+    """Values, best responses, NashConv and exploitability by workers of a cluster, bitwise identical to `evaluate`.
 
     The leaf tables are sent once, in pieces, and stay in the cluster's shared memory until it is closed.
 
@@ -59,7 +58,7 @@ class DistributedEvaluator(Closing):
         self.tree.require_perfect_recall("a best response")
         if isinstance(pieces, bool) or not isinstance(pieces, int | np.integer) or pieces < 1:
             raise ConfigError(f"pieces={pieces!r}: must be a whole number, at least 1.")
-        self._ray = cluster.ray
+        self._cluster, self._ray = cluster, cluster.ray
         found = cut(self.tree.arrays_with_leaves, int(pieces))
         reach = 8 * (self.tree.num_slots + self.tree.num_players)
         cluster.check_room(max(piece.nbytes for piece in found) + reach, "a piece of the leaf tables")
@@ -86,11 +85,9 @@ class DistributedEvaluator(Closing):
         gradient = np.zeros(len(reach) + 1)
         result = Evaluation(np.empty(len(players)), np.empty(len(players)))
         best = np.empty(self.tree.num_infosets, np.int32)
-        try:
+        with self._cluster.worker_errors():
             for (_, rows), reference in zip(self._rows, waiting, strict=True):
                 gradient[rows] = self._ray.get(reference)
-        except self._ray.exceptions.RayError as error:
-            raise ClusterError(f"a worker of the cluster has failed: {error}") from None
         for player in players:
             result.best_response_values[player], result.values[player] = respond(tree, reach, player, gradient, best)
         return result
@@ -137,12 +134,12 @@ def _piece(arrays: TreeArrays, player: int, first: int, end: int) -> Piece:
         leaf_others=arrays.leaf_others[begin * num_others : stop * num_others],
         leaf_value=arrays.leaf_value[begin:stop],
     )
-    return Piece(player, TreeArrays(*map(as_read, piece)), slots.copy())
+    return Piece(player, TreeArrays(*map(read_only, piece)), slots.copy())
 
 
 def _sums_of_piece(piece: Piece, reach: np.ndarray) -> np.ndarray:
     sums = np.zeros(len(piece.arrays.leaf_row))
-    sum_leaves(TreeArrays(*map(as_read, piece.arrays)), as_read(reach), sums, piece.player)
+    sum_leaves(TreeArrays(*map(read_only, piece.arrays)), read_only(reach), sums, piece.player)
     return sums
 
 

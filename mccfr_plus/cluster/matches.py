@@ -1,4 +1,4 @@
-"""Head-to-head matches on a cluster: chunks of games, each with a random stream of its own."""
+"""Head-to-head matches on a cluster: batches of games, each with its own random stream."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
+from mccfr_plus.cluster.batch import stream_of
 from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.cluster.streams import stream_of
-from mccfr_plus.errors import ClusterError, ConfigError
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.by_sampling.behavior import JointPolicy
 from mccfr_plus.evaluation.by_sampling.estimate import MIN_SAMPLES, Running
 from mccfr_plus.evaluation.by_sampling.head_to_head import HeadToHead, result_of, seats_of
@@ -27,22 +27,22 @@ def head_to_head(
     *,
     cluster: Cluster,
     num_games: int = 10_000,
-    chunks: int = 8,
+    num_batches: int = 8,
     confidence: float = 0.95,
     seed: int | np.random.Generator | None = None,
 ) -> HeadToHead:
     """Returns what one policy wins per game against another, on average over all seats; see `approximate.head_to_head`.
 
-    Games are played in chunks. Each learns its own control variates, so that many small chunks have a little more
-    variance than a few large ones. The result depends on the seed, `num_games` and `chunks`, and not on who plays.
+    Games are played in batches. Each learns its own control variates, so that many small batches have a little more
+    variance than a few large ones. The result depends on `seed`, `num_games` and `num_batches`, and not on the workers.
 
     Args:
         game: A game or a game string of any size, which workers can load.
         first: A joint policy that can be pickled.
         second: Likewise.
         cluster: A connected cluster.
-        num_games: Games in all, rounded up to the same number in each chunk and seat.
-        chunks: How many.
+        num_games: Games in all, rounded up to the same number in each batch and seat.
+        num_batches: How many batches.
         confidence: Of the intervals, from 0.5 to below 1.
         seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
 
@@ -52,40 +52,39 @@ def head_to_head(
         ConfigError: If a number or the seed makes no sense.
         ClusterError: If workers cannot load the game, or the cluster is lost.
     """
-    if isinstance(chunks, bool) or not isinstance(chunks, int) or chunks < 1:
-        raise ConfigError(f"chunks={chunks!r}: must be a whole number, at least 1.")
+    if isinstance(num_batches, bool) or not isinstance(num_batches, int) or num_batches < 1:
+        raise ConfigError(f"num_batches={num_batches!r}: must be a whole number, at least 1.")
     Stop(num_games, None, None, confidence, False)
     begin, ray = time.perf_counter(), cluster.ray
     game = load_game(game)
     cluster.check_game(str(game))
     seats = seats_of(game, first, second, random.Random(0))  # complains about policies here, and not on a worker
     least = MIN_SAMPLES * len(seats)
-    each = max(-(-num_games // chunks), least)
+    each = max(-(-num_games // num_batches), least)
     own_seed = int(new_state(seed)[0])
     policies = ray.put((first, second))
     task = ray.remote(_play).options(num_cpus=1, max_retries=-1)
-    waiting = [task.remote(str(game), policies, each, own_seed, n, cluster.imports) for n in range(chunks)]
+    waiting = [task.remote(str(game), policies, each, own_seed, n, cluster.imports) for n in range(num_batches)]
     plain, controlled = [[Running() for _ in seats] for _ in range(2)]
-    try:
-        for reference in waiting:
-            for whole, parts in zip((plain, controlled), ray.get(reference), strict=True):
-                for seat, part in zip(whole, parts, strict=True):
-                    seat.merge(part)
-    except ray.exceptions.RayTaskError as error:
-        raise error.as_instanceof_cause() from None
-    except ray.exceptions.RayError as error:
-        raise ClusterError(f"a worker of the cluster has failed: {error}") from None
+    with cluster.worker_errors():
+        try:
+            for reference in waiting:
+                for whole, batch in zip((plain, controlled), ray.get(reference), strict=True):
+                    for seat, games in zip(whole, batch, strict=True):
+                        seat.merge(games)
+        except ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
     return result_of(plain, controlled, confidence, time.perf_counter() - begin)
 
 
 def _play(
-    game: str, policies: tuple[JointPolicy, JointPolicy], num_games: int, seed: int, chunk: int, imports: Sequence[str]
+    game: str, policies: tuple[JointPolicy, JointPolicy], num_games: int, seed: int, batch: int, imports: Sequence[str]
 ) -> tuple[list[Running], list[Running]]:
     import importlib
 
     for name in imports:
         importlib.import_module(name)
-    rng = random.Random(int(stream_of(seed, chunk)[0]))
+    rng = random.Random(int(stream_of(seed, batch)[0]))
     plays = seats_of(load_game(game), *policies, rng)
     plain, controlled, _ = play_until(plays, Stop(num_games, None, None, 0.95, False))
     return plain, controlled

@@ -1,4 +1,4 @@
-"""What samples chunks: in the program's own process, or as an actor on a cluster."""
+"""Samples batches of traversals, in the program's process or in a worker."""
 
 from __future__ import annotations
 
@@ -7,90 +7,89 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.cluster.chunk import Chunk, as_read, nodes_of, sums_of, traverser
-from mccfr_plus.cluster.streams import stream_of
+from mccfr_plus.cluster.batch import BatchResult, batch_kernel, nodes_of, read_only, sparse_sums, stream_of
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.kernels.scratch import NO_VISITS, new_scratch
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.layout import Shape
 
 
-class Task(NamedTuple):
-    """What a sampler needs to know of all chunks of a run, but for the tree."""
+class SamplingPlan(NamedTuple):
+    """What all batches of a run have in common."""
 
     estimator: Estimator
     shape: Shape  # of the tree
-    traversals: int  # of a chunk
+    traversals: int  # of a batch
     max_visits: int  # of a traversal
     visit_mode: int  # what traversals list
-    seed: int  # of all streams
+
+
+class Batch(NamedTuple):
+    """A batch to sample."""
+
+    seed: int  # of the run
+    iteration: int  # from 1
+    players: tuple[int, ...]  # whose gradients are estimated; all, if a traversal serves all
+    number: int  # from 0
 
 
 class Sampler:
-    """Samples chunks. What comes out depends on the arguments alone, so that whoever makes a chunk makes the same.
+    """Samples batches. Their results depend on the arguments alone, and not on what was sampled before.
 
     Args:
-        arrays: The tree's, read-only; kept, not copied.
-        task: What is sampled.
+        arrays: The tree's, read-only.
+        plan: What is sampled.
     """
 
-    def __init__(self, arrays: TreeArrays, task: Task):
-        self._arrays, self._task = arrays, task
+    def __init__(self, arrays: TreeArrays, plan: SamplingPlan):
+        self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan
         self._rng = np.zeros(1, np.uint64)
-        estimator = task.estimator
-        self._workspace = new_scratch(
+        estimator = plan.estimator
+        self._scratch = new_scratch(
             self._arrays,
-            task.shape,
+            plan.shape,
             self._rng,
-            max_visits=task.max_visits,
+            max_visits=plan.max_visits,
             sample_per_infoset=estimator.samples_per_infoset,
         )
-        self._walk = traverser(estimator)
-        num_slots = int(self._arrays.slot_range[-1]) if task.visit_mode != NO_VISITS else 0
-        self._weights, self._visited = np.zeros(num_slots), np.zeros(num_slots, np.int32)
+        self._kernel = batch_kernel(estimator)
+        num_slots = int(self._arrays.slot_range[-1])
+        num_weights = num_slots if plan.visit_mode != NO_VISITS else 0
+        self._weights, self._visited = np.zeros(num_weights), np.zeros(num_weights, np.int32)
         self._parameters = estimator.parameters()
+        self._traverse(read_only(np.zeros(num_slots)), read_only(np.zeros(num_slots)), 0, 0)  # compiles the kernel
 
-    def prepare(self) -> None:
-        """Compiles the kernels, if that is to be done."""
-        strategy = np.zeros(int(self._arrays.slot_range[-1]))
-        self._sample(as_read(strategy), as_read(strategy), 0, 0)
-
-    def sample(
-        self, strategy: np.ndarray, sampling_weights: np.ndarray, players: tuple[int, ...], iteration: int, chunk: int
-    ) -> Chunk:
-        """Returns what comes out of a chunk.
+    def work(self, shared: tuple[np.ndarray, np.ndarray], batch: Batch) -> BatchResult:
+        """Returns the results of a batch.
 
         Args:
-            strategy: ``[num_slots]`` float64, what everybody plays.
-            sampling_weights: See `SamplingWeights`.
-            players: Whose gradients are estimated; all, if a traversal serves all.
-            iteration: Its number, from 1.
-            chunk: Its number, from 0.
+            shared: The strategy, ``[num_slots]`` float64, and its sampling weights, see `SamplingWeights`.
+            batch: Which batch.
         """
-        strategy, sampling_weights = as_read(strategy), as_read(sampling_weights)
+        strategy, sampling_weights = map(read_only, shared)
         begin = time.perf_counter()
-        before, task = nodes_of(self._workspace), self._task
+        before, plan = nodes_of(self._scratch), self._plan
         sums = []
-        for player in players:
-            if player == players[0] or not task.estimator.updates_all_players:
-                self._rng[:] = stream_of(task.seed, iteration, player, chunk)
-                visited = self._visited[: self._sample(strategy, sampling_weights, player, task.traversals)]
-            sums.append(sums_of(self._arrays, self._workspace, player, visited, self._weights))
+        for player in batch.players:
+            if player == batch.players[0] or not plan.estimator.updates_all_players:
+                self._rng[:] = stream_of(batch.seed, batch.iteration, player, batch.number)
+                visited = self._visited[: self._traverse(strategy, sampling_weights, player, plan.traversals)]
+            sums.append(sparse_sums(self._arrays, self._scratch, player, visited, self._weights))
             visited = visited[:0]
-        return Chunk(tuple(sums), nodes_of(self._workspace) - before, time.perf_counter() - begin)
+        return BatchResult(tuple(sums), nodes_of(self._scratch) - before, time.perf_counter() - begin)
 
-    def _sample(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
-        task = self._task
-        return self._walk(
+    def _traverse(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
+        plan = self._plan
+        return self._kernel(
             self._arrays,
-            self._workspace,
+            self._scratch,
             strategy,
             self._parameters,
             sampling_weights,
             player,
-            task.estimator.updates_all_players,
+            plan.estimator.updates_all_players,
             traversals,
-            task.visit_mode,
+            plan.visit_mode,
             self._weights,
             self._visited,
         )

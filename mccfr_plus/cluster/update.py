@@ -1,4 +1,4 @@
-"""From the sums of all chunks to the next strategy: what the one loop of all solvers does after its traversals."""
+"""The update of a distributed solver: from the sums of all batches to the next strategy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from mccfr_plus.kernels.scratch import mean_of_traversals
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.backward_pass import minimize
 
-AVERAGE, MINIMIZE, BOTH = range(3)
-
 
 @kernel
 def update(
@@ -23,14 +21,13 @@ def update(
     average,
     scratch,
     parameters,
-    way,
+    average_method,
     gamma,
     all_own,
     first_player,
     last_player,
     traversals,
     now,
-    phases,
 ):
     """Averages and updates the players from `first_player` to `last_player`, in the order of `loop`.
 
@@ -41,14 +38,13 @@ def update(
         average: See `accumulate`. Modified in place.
         scratch: `Scratch`, with the sums of the gradients of so many traversals. Modified in place.
         parameters: See `Minimizer.parameters`. Modified in place.
-        way: A value of `AverageMethod`.
+        average_method: A value of `AverageMethod`.
         gamma: Exponent of the weights of the average.
         all_own: See `accumulate`.
         first_player: The first one.
         last_player: The last one.
         traversals: How many.
         now: Number of the iteration, from 1.
-        phases: `AVERAGE`, `MINIMIZE`, or `BOTH`.
     """
     tree, scratch = no_refcount(tree), no_refcount(scratch)
     strategy, tables, average, parameters = (
@@ -59,12 +55,11 @@ def update(
     )
     weight = weight_of(gamma, now)
     count = last_player + 1 - first_player
-    begin, end = 0 if phases != MINIMIZE else count, 2 * count if phases != AVERAGE else count
-    for step in range(begin, end):  # one place that averages and one that minimizes: each is inlined once
+    for step in range(2 * count):  # one place that averages and one that minimizes: each is inlined once
         player = first_player + step % count
         if step < count:
             mean_of_traversals(scratch, tree, player, traversals)
-            accumulate(way, tree, strategy, average, scratch, player, weight, all_own)
+            accumulate(average_method, tree, strategy, average, scratch, player, weight, all_own)
         else:
             minimize(tree, strategy, tables, scratch, player, now, parameters)
 
@@ -77,11 +72,11 @@ def weight_of(gamma, now):
     return float(now) if gamma == 1.0 else float(now) ** gamma
 
 
-def updater(minimizer: Minimizer, averaging: PowerAverage) -> Callable:
-    """Returns `update`, or a twin of it with the kernels of parts that are not built in.
+def update_kernel(minimizer: Minimizer, averaging: PowerAverage) -> Callable:
+    """Returns `update` for a minimizer and an average.
 
     Raises:
-        ConfigError: If a minimizer is not built in and has no kernel.
+        ConfigError: If the minimizer is user-defined and has no kernel.
     """
-    own = {name: part for name, part in update_kernels_of(minimizer, averaging).items() if part is not None}
+    own = {name: own for name, own in update_kernels_of(minimizer, averaging).items() if own is not None}
     return rebind(update, **own) if own else update

@@ -1,81 +1,40 @@
-"""Who samples the chunks of a round: this process, or actors on a cluster."""
+"""A pool of workers: actors on a cluster, or this process. Ray schedules, sends data and restarts lost actors."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from mccfr_plus.cluster.chunk import Chunk, as_read
-from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.cluster.sampler import Sampler, Task
-from mccfr_plus.errors import ClusterError
-from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.cluster.cluster import LOCAL, RAY, Closing, Cluster, check_address
+from mccfr_plus.errors import ConfigError
+
+# A lost actor is restarted, and repeats what it was doing.
+_RESTARTED: dict[str, Any] = {"max_restarts": -1, "max_task_retries": -1}
 
 
-class WorkerPool(Protocol):
-    """Samples the chunks of rounds."""
-
-    def prepare(self) -> None:
-        """Compiles the kernels, if that is to be done."""
-
-    def sample(
-        self, strategy: np.ndarray, sampling_weights: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
-    ) -> Iterator[Chunk]:
-        """Yields what comes out of the chunks of a round, in their order; see `Sampler.sample`."""
-
-    def close(self) -> None:
-        """Ends what was started."""
-
-
-class OwnProcess:
-    """This process, one chunk after another.
+class _Actor:
+    """A worker that gets its constants with every task: they stay in shared memory, also if the actor is restarted.
 
     Args:
-        arrays: The tree's.
-        task: What is sampled.
+        kind: See `WorkerPool.start`.
     """
 
-    def __init__(self, arrays: TreeArrays, task: Task):
-        self._sampler = Sampler(arrays, task)
+    def __init__(self, kind: Callable[..., Any]):
+        self._kind = kind
+        self._worker: Any = None
 
-    def prepare(self) -> None:
-        self._sampler.prepare()
+    def prepare(self, constants: tuple[Any, ...]) -> None:
+        """Makes the worker, which compiles its kernels or loads them."""
+        if self._worker is None:
+            self._worker = self._kind(*constants)
 
-    def sample(
-        self, strategy: np.ndarray, sampling_weights: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
-    ) -> Iterator[Chunk]:
-        return (self._sampler.sample(strategy, sampling_weights, players, iteration, chunk) for chunk in range(chunks))
-
-    def close(self) -> None:
-        pass
-
-
-class _SamplingActor:
-    """A sampler that gets the tree with every task: so it stays in shared memory, also if an actor begins anew.
-
-    Args:
-        task: What is sampled.
-    """
-
-    def __init__(self, task: Task):
-        self._task = task
-        self._sampler: Sampler | None = None
-
-    def _sampler_on(self, tree: tuple[np.ndarray, ...]) -> Sampler:
-        if self._sampler is None:
-            self._sampler = Sampler(TreeArrays(*tree), self._task)
-        return self._sampler
-
-    def prepare(self, tree: tuple[np.ndarray, ...]) -> None:
-        """Does what `Sampler.prepare` does."""
-        self._sampler_on(tree).prepare()
-
-    def sample(self, tree: tuple[np.ndarray, ...], *arguments: Any) -> Chunk:
-        """Does what `Sampler.sample` does."""
-        return self._sampler_on(tree).sample(*arguments)
+    def work(self, constants: tuple[Any, ...], shared: Any, task: Any) -> Any:
+        """Returns the result of a task."""
+        self.prepare(constants)
+        return self._worker.work(shared, task)
 
     def where(self) -> tuple[str, int]:
         """Returns the node and the number of the process."""
@@ -84,15 +43,117 @@ class _SamplingActor:
         return ray.get_runtime_context().get_node_id(), os.getpid()
 
 
-RESTARTED: dict[str, Any] = {"max_restarts": -1, "max_task_retries": -1}
+class WorkerPool(Closing):
+    """Processes tasks in a fixed number of workers, and returns the results in the order of the tasks.
+
+    Args:
+        num_workers: How many actors; 0: this process does the work, without Ray; None: as many as the cluster has CPUs.
+        cluster: A connected `Cluster`, an address as for `Cluster`, or ``"local"``: this process does the work.
+
+    Raises:
+        ConfigError: If one of them is none of these, or Ray is needed and not installed.
+    """
+
+    def __init__(self, num_workers: int | None = None, cluster: str | Cluster = RAY):
+        if num_workers is not None and (
+            isinstance(num_workers, bool) or not isinstance(num_workers, int | np.integer) or num_workers < 0
+        ):
+            raise ConfigError(
+                f"workers={num_workers!r}: give a number of processes, 0 to sample in this one, or None for as many as "
+                "the cluster has CPUs."
+            )
+        self._num_workers = num_workers
+        self._is_local = num_workers == 0 or cluster == LOCAL
+        self._is_own_cluster = not isinstance(cluster, Cluster)
+        self._cluster: Any = cluster
+        if self._is_own_cluster and cluster != LOCAL:
+            check_address(cluster)
+            if not self._is_local:
+                self._cluster = Cluster(cluster, cpus=max(num_workers or 0, os.cpu_count() or 1))  # type: ignore[arg-type]
+        self._local_worker: Any = None
+        self._constants: Any = None  # what workers are made with, in the cluster's object store
+        self.actors: Sequence[Any] = []
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the workers have been started."""
+        return self._local_worker is not None or bool(self.actors)
+
+    def start(self, kind: Callable[..., Any], constants: tuple[Any, ...], num_bytes: int, what: str) -> None:
+        """Starts the workers, and returns when all can work.
+
+        Args:
+            kind: A class that can be imported. Its objects have a method ``work(shared, task)`` whose result depends on
+                its arguments alone.
+            constants: The arguments of the class.
+            num_bytes: Their size in a node's shared memory.
+            what: Their name in errors.
+
+        Raises:
+            ClusterError: If there is no cluster, or it cannot do the work.
+        """
+        if self._is_local:
+            self._local_worker = kind(*constants)
+            return
+        try:
+            if self._is_own_cluster:
+                self._cluster.__enter__()
+            self._cluster.check_room(num_bytes, what)
+            ray = self._cluster.ray
+            count = max(self._cluster.cpus, 1) if self._num_workers is None else int(self._num_workers)
+            self._cluster.check_workers(count)
+            self._constants = ray.put(constants)
+            actor = ray.remote(_Actor)
+            self.actors = [actor.options(**_RESTARTED, **place).remote(kind) for place in _places(self._cluster, count)]
+            for some in (self.actors[:1], self.actors[1:]):  # the first alone: it compiles kernels for the others
+                for reference in [actor.prepare.remote(self._constants) for actor in some]:
+                    self._get(reference)
+        except BaseException:
+            self.close()
+            raise
+
+    def work(self, shared: Any, tasks: Sequence[Any]) -> Iterator[Any]:
+        """Yields the results of tasks, in their order.
+
+        Args:
+            shared: What all of them read.
+            tasks: What to do, each at the worker that its position says.
+
+        Raises:
+            ClusterError: If a worker raises an error, or the cluster is lost.
+        """
+        if self._local_worker is not None:
+            for task in tasks:
+                yield self._local_worker.work(shared, task)
+            return
+        reference, count = self._cluster.ray.put(shared), len(self.actors)
+        waiting = [
+            self.actors[number % count].work.remote(self._constants, reference, task)
+            for number, task in enumerate(tasks)
+        ]
+        while waiting:
+            yield self._get(waiting.pop(0))
+
+    def _get(self, reference: Any) -> Any:
+        with self._cluster.worker_errors():
+            return self._cluster.ray.get(reference)
+
+    def close(self) -> None:
+        """Ends the workers, and the connection if it was made here. They can be started again."""
+        self._local_worker = self._constants = None
+        for actor in self.actors:
+            self._cluster.ray.kill(actor)
+        self.actors = []
+        if self._is_own_cluster and not self._is_local:
+            self._cluster.close()
 
 
-def placed(cluster: Cluster, count: int) -> list[dict[str, Any]]:
-    """Returns Ray's options for actors, one after another, who are spread among nodes as CPUs are.
+def _places(cluster: Cluster, count: int) -> list[dict[str, Any]]:
+    """Returns Ray's options for actors, which spread them among nodes as CPUs are.
 
-    An actor is begun where a CPU is free, and holds none while it runs, which is Ray's default. Else one whose machine
-    is lost, a second solver, or an evaluation between two rounds could wait for a CPU for ever. But actors that hold
-    nothing are all the same to Ray, which may begin them on one node.
+    An actor starts where a CPU is free, and holds none while it runs, which is Ray's default. Otherwise a restarted
+    actor, a second solver or an evaluation between two rounds could wait for a CPU for ever. But without resources Ray
+    may start all actors on one node.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -107,59 +168,3 @@ def placed(cluster: Cluster, count: int) -> list[dict[str, Any]]:
         else:
             options.append({})  # until there is a CPU
     return options
-
-
-class Actors:
-    """Actors on a cluster, each with its share of the chunks; Ray starts those anew that are lost, with what they did.
-
-    The tree is in shared memory once per node.
-
-    Args:
-        cluster: The cluster, connected.
-        workers: How many actors.
-        arrays: The tree's.
-        task: What is sampled.
-
-    Raises:
-        ClusterError: If a node has no room for the tree.
-    """
-
-    def __init__(self, cluster: Cluster, workers: int, arrays: TreeArrays, task: Task):
-        self._ray = cluster.ray
-        num_bytes = sum(array.nbytes for array in arrays)
-        strategies = 2 * 8 * int(arrays.slot_range[-1])  # the last round's may still be there
-        cluster.check_room(num_bytes + strategies, "the tree with two strategies")
-        cluster.check_workers(workers)
-        self._tree = self._ray.put(tuple(as_read(array) for array in arrays))
-        actor = self._ray.remote(_SamplingActor)
-        self.actors: Sequence[Any] = [
-            actor.options(**RESTARTED, **place).remote(task) for place in placed(cluster, workers)
-        ]
-
-    def prepare(self) -> None:
-        self._get(self.actors[0].prepare.remote(self._tree))  # alone: the others find on disk what it has compiled
-        for reference in [actor.prepare.remote(self._tree) for actor in self.actors[1:]]:
-            self._get(reference)
-
-    def sample(
-        self, strategy: np.ndarray, sampling_weights: np.ndarray, players: tuple[int, ...], iteration: int, chunks: int
-    ) -> Iterator[Chunk]:
-        shared = self._ray.put(strategy)
-        guiding = self._ray.put(sampling_weights)
-        waiting = [
-            self.actors[chunk % len(self.actors)].sample.remote(self._tree, shared, guiding, players, iteration, chunk)
-            for chunk in range(chunks)
-        ]
-        while waiting:
-            yield self._get(waiting.pop(0))
-
-    def close(self) -> None:
-        for actor in self.actors:
-            self._ray.kill(actor)
-        self.actors, self._tree = [], None
-
-    def _get(self, reference: Any) -> Any:
-        try:
-            return self._ray.get(reference)
-        except self._ray.exceptions.RayError as error:
-            raise ClusterError(f"a worker of the cluster has failed: {error}") from None

@@ -189,7 +189,7 @@ def _compile_kernels() -> None:
 def _work(
     number: int, directory: Directory, key: Key, about: dict[str, Any], imports: tuple[str, ...], desk: Any
 ) -> str:
-    from mccfr_plus.cluster.backend import ray_module
+    from mccfr_plus.cluster.connection import ray_module
 
     for name in imports:
         importlib.import_module(name)

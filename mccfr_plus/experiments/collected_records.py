@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mccfr_plus.cluster.backend import ray_module
+from mccfr_plus.cluster.connection import ray_module
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.experiments.result_collector import CHECKPOINT, END, HEADER, POINT, POLICY, Begun

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mccfr_plus.cluster.backend import ray_module
+from mccfr_plus.cluster.connection import ray_module
 from mccfr_plus.experiments.record import Point
 
 # Kinds of entries. Values: the record's first line, a `Point`, a reference to bytes twice, the record's last line, and

@@ -116,16 +116,16 @@ def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any
         raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
 
 
-def chunks_of(path: str | os.PathLike, header: dict[str, Any]) -> int:
-    """Returns into how many chunks the solver of a checkpoint divides its sampling.
+def num_batches_of(path: str | os.PathLike, header: dict[str, Any]) -> int:
+    """Returns into how many batches the solver of a checkpoint divides its sampling.
 
     Raises:
         CheckpointError: If it does not tell.
     """
-    chunks = header.get("chunks")
-    if not isinstance(chunks, int) or chunks < 1:
-        raise CheckpointError(f"{path} is damaged: its number of chunks is {chunks}.")
-    return chunks
+    num_batches = header.get("num_batches")
+    if not isinstance(num_batches, int) or num_batches < 1:
+        raise CheckpointError(f"{path} is damaged: its number of batches is {num_batches}.")
+    return num_batches
 
 
 def _sizes_of(path: str | os.PathLike, header: dict[str, Any], own: dict[str, int]) -> dict[str, int]:
@@ -138,12 +138,12 @@ def _sizes_of(path: str | os.PathLike, header: dict[str, Any], own: dict[str, in
 
 def _complain_if_different(path: str | os.PathLike, header: dict[str, Any], solver: Any) -> None:
     own = _common(solver)
-    theirs, ours = header.get("chunks"), own.get("chunks")
+    theirs, ours = header.get("num_batches"), own.get("num_batches")
     if theirs != ours:
         raise CheckpointError(
-            f"{path} belongs to another run: it samples in chunks={theirs}, and the solver in chunks={ours}, whose "
-            f"random numbers are others. Use {header['algorithm']}.load, which takes chunks from the file, or give "
-            "another file."
+            f"{path} belongs to another run: it samples in num_batches={theirs}, and the solver in num_batches={ours}, "
+            f"whose random numbers are others. Use {header['algorithm']}.load, which takes num_batches from the file, "
+            "or give another file."
         )
     for key, what in (("game", "game"), ("tree", "tree, that is rules, payoffs or the order of nodes,")):
         if header[key] != own[key]:
@@ -167,7 +167,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "tree": None if solver.tree is None else digest_of_tree(solver.tree),  # None: it has none
         "config": solver.config.as_dict(),
     }
-    return common if solver.chunks is None else common | {"chunks": solver.chunks}
+    return common if solver.num_batches is None else common | {"num_batches": solver.num_batches}
 
 
 def _versions(solver: Any) -> dict[str, str]:

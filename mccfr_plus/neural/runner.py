@@ -51,7 +51,7 @@ class NeuralSolver(abc.ABC):
     """
 
     config_class: ClassVar[type]
-    chunks: int | None = None  # into how many sampling is divided; None: it is not
+    num_batches: int | None = None  # into how many batches sampling is divided; None: it is not
     device: str = "cpu"  # where networks are trained, as torch calls it
 
     def __init__(self, tree: GameTree, config: Any, seed: int | np.random.Generator | None):

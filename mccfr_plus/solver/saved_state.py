@@ -35,7 +35,7 @@ _COMMON = {
     "baseline": "baseline",
     "alternating": "alternating",
     "batch": "batch",
-    "chunks": "number of chunks per gradient",
+    "num_batches": "number of batches per gradient",
     "threads": "number of threads",
     "thread_mode": "thread_mode",
     "keys": "kind of keys",
@@ -89,9 +89,9 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     header = checkpoint_file.read_header(path)
     if "algorithm" in header:
         name = header["algorithm"]
-        package = "mccfr_plus.neural" if "chunks" not in header else "mccfr_plus.cluster.neural"
+        package = "mccfr_plus.neural" if "num_batches" not in header else "mccfr_plus.cluster.neural"
         raise CheckpointError(f"{path} holds a run of {name}: load it with {package}.{name}.load.")
-    header.setdefault("chunks", None)  # files of versions that knew no distributed solvers
+    header.setdefault("num_batches", None)  # files of versions that knew no distributed solvers
     missing = (set(_COMMON) | _TOLD) - set(header)
     if missing:
         raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
@@ -194,7 +194,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "baseline": describe(solver.baseline, "baseline"),
         "alternating": bool(solver.alternating),
         "batch": int(solver.batch),
-        "chunks": getattr(solver, "chunks", None),  # of a distributed solver
+        "num_batches": getattr(solver, "num_batches", None),  # of a distributed solver
         "threads": int(solver.threads),
         "thread_mode": solver.thread_mode if solver.threads > 1 else None,
         "keys": tree.keys.kind if isinstance(tree, LazyTree) else None,

@@ -12,24 +12,17 @@ RUN = ("solve", "kuhn_poker", "--iterations=20", "--seed=3", "--quiet", "--json"
 
 def test_is_the_solver_of_the_library(command):
     found = command(*RUN, "--cluster=local", "--num_batches=4", "--batch=200").json
-    with DistributedSolver("kuhn_poker", chunks=4, traversals=50, seed=3, cluster="local") as solver:
+    with DistributedSolver("kuhn_poker", num_batches=4, traversals=50, seed=3, cluster="local") as solver:
         assert found["exploitability"] == solver.run(20).exploitability()
-    assert [found[name] for name in ("estimator", "batch", "chunks", "workers", "owners", "cluster")] == [
-        "external", 200, 4, 2, 0, "local",
+    assert [found[name] for name in ("estimator", "batch", "num_batches", "workers", "cluster")] == [
+        "external", 200, 4, 2, "local",
     ]  # fmt: skip
 
 
 def test_without_a_cluster_it_is_a_solver(command):
     found = command(*RUN, "--estimator=external").json
     assert found["exploitability"] == Solver("kuhn_poker", seed=3).run(20).exploitability()
-    assert [found[name] for name in ("chunks", "workers", "owners", "cluster")] == [None] * 4
-
-
-def test_owners_and_other_parts(command):
-    parts = ("--estimator=outcome", "--minimizer=dcfr", "--cluster=local", "--batch=80")
-    whole, split = command(*RUN, *parts).json, command(*RUN, *parts, "--owners=2").json
-    assert whole["exploitability"] == split["exploitability"]
-    assert (whole["minimizer"], split["owners"]) == ("dcfr", 2)
+    assert [found[name] for name in ("num_batches", "workers", "cluster")] == [None] * 3
 
 
 def test_it_goes_on_from_its_checkpoint(command, tmp_path):
@@ -38,10 +31,10 @@ def test_it_goes_on_from_its_checkpoint(command, tmp_path):
     command(*RUN, "--cluster=local", "--batch=80", "--iterations=8", file)
     resumed = command("solve", "kuhn_poker", "--iterations=20", "--resume", file, "--cluster=local", "--json").json
     assert resumed["exploitability"] == whole["exploitability"]
-    assert (resumed["iterations"], resumed["chunks"], resumed["batch"]) == (20, 8, 80)
+    assert (resumed["iterations"], resumed["num_batches"], resumed["batch"]) == (20, 8, 80)
     command("solve", "kuhn_poker", "--resume", file).assert_one_line_error("a run with --cluster: give --cluster=ray")
     command("solve", "kuhn_poker", "--resume", file, "--cluster=local", "--num_batches=4").assert_one_line_error(
-        "chunks=8, and the command line says chunks=4"
+        "num_batches=8, and the command line says num_batches=4"
     )
 
 
@@ -54,17 +47,21 @@ def test_it_goes_on_from_its_checkpoint(command, tmp_path):
         (["--cluster=127.0.0.1:9"], "no cluster at 127.0.0.1:9: Connection refused"),
         (["--cluster=local", "--threads=2"], "--threads with --cluster=local: leave it out"),
         (["--cluster=local", "--tree=lazy"], "--tree with --cluster=local: leave it out"),
-        (["--cluster=local", "--batch=7"], "--batch=7 in --num_batches=8: chunks have the same number of traversals"),
+        (
+            ["--cluster=local", "--batch=7"],
+            "--batch=7 with --num_batches=8: each batch has the same number of traversals",
+        ),
         (["--cluster=local", "--estimator=full"], "estimator='full'"),
         (["--cluster=local", "--estimator=escher"], "estimator='escher' in a distributed solver"),
-        (["--cluster=local", "--owners=2", "--minimizer=ftrl"], "owners=2 with minimizer='ftrl'"),
         (["--cluster=local", "--algorithm=batched_nfsp"], "--cluster with --algorithm=batched_nfsp: it asks pyspiel"),
-        (["--cluster=local", "--algorithm=nfsp", "--owners=1"], "networks stay in this process"),
         (
             ["--num_batches=2", "--algorithm=nfsp"],
             "--num_batches is about a cluster: give --cluster=ray, or local, too",
         ),
-        (["--cluster=local", "--algorithm=deep_cfr", "--set", "traversals=3"], "chunks=8 is more than traversals=3"),
+        (
+            ["--cluster=local", "--algorithm=deep_cfr", "--set", "traversals=3"],
+            "num_batches=8 is more than traversals=3",
+        ),
     ],
 )
 def test_bad_input_is_one_line(command, arguments, expected):

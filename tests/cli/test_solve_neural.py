@@ -168,7 +168,6 @@ def test_bad_flags_are_found_before_the_game_is_compiled(command, monkeypatch, f
 def test_flags_about_tables(command):
     values = {"averaging": "linear", "batch": 2, "memory": "1GB", "keys": "text", "threads": 2, "thread_mode": "fast"}
     values |= {"baseline_rate": 0.5, "bound_seconds": 1, "confidence": 0.9, "estimator": "full", "minimizer": "rm"}
-    values |= {"owners": 1}
     for name in _OF_TABLES:
         flag = f"--{name}={values[name]}" if name in values else f"--{name}"
         outcome = command("solve", "kuhn_poker", "--algorithm=escher", flag)

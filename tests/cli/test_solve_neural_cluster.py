@@ -26,16 +26,16 @@ def test_is_the_solver_of_the_library_and_goes_on(algorithm, command, tmp_path):
     run = (*RUN, f"--algorithm={algorithm}", *SETTINGS[algorithm], "--num_batches=3")
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     found = command(*run, "--iterations=4", f"--checkpoint={whole}").json
-    assert [found[name] for name in ("algorithm", "cluster", "workers", "chunks")] == [algorithm, "local", 2, 3]
+    assert [found[name] for name in ("algorithm", "cluster", "workers", "num_batches")] == [algorithm, "local", 2, 3]
     solver_class = getattr(mccfr_plus.cluster.neural, f"Distributed{NEURAL[algorithm]}")
     config = solver_class.load(whole, cluster="local").config
-    with solver_class("kuhn_poker", config, seed=3, chunks=3, cluster="local") as twin:
+    with solver_class("kuhn_poker", config, seed=3, num_batches=3, cluster="local") as twin:
         assert found["exploitability"] == twin.run(4).exploitability()
 
     command(*run, "--iterations=2", f"--checkpoint={parts}")
     resume = ("solve", "kuhn_poker", "--resume", f"--checkpoint={parts}", "--iterations=4", "--quiet", "--json")
     resumed = command(*resume, "--cluster=local").json
-    assert (resumed["exploitability"], resumed["chunks"]) == (found["exploitability"], 3)
+    assert (resumed["exploitability"], resumed["num_batches"]) == (found["exploitability"], 3)
 
 
 def test_checkpoints_tell_whether_there_was_a_cluster(command, tmp_path):
@@ -50,5 +50,5 @@ def test_checkpoints_tell_whether_there_was_a_cluster(command, tmp_path):
         "a run without --cluster: leave out --cluster"
     )
     command("solve", "kuhn_poker", "--resume", distributed, "--cluster=local", "--num_batches=5").assert_one_line_error(
-        "chunks=8, and the command line says chunks=5"
+        "num_batches=8, and the command line says num_batches=5"
     )

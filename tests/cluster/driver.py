@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mccfr_plus.cluster import Cluster, DistributedSolver
 
-PLAN = {"chunks": 4, "traversals": 2000, "seed": 7}
+PLAN = {"num_batches": 4, "traversals": 2000, "seed": 7}
 
 
 def main(address, file, iterations, every="60"):

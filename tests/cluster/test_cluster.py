@@ -13,8 +13,8 @@ import pytest
 
 from mccfr_plus import compile_game
 from mccfr_plus.cluster import Cluster, DistributedSolver
-from mccfr_plus.cluster.backend import on_localhost
 from mccfr_plus.cluster.cluster import check_address
+from mccfr_plus.cluster.connection import on_localhost
 from mccfr_plus.errors import ClusterError, ConfigError
 
 
@@ -30,9 +30,8 @@ def test_without_ray(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[ray\]'"):
         Cluster()
-    solver = DistributedSolver("kuhn_poker")
     with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[ray\]'"):
-        solver.iteration()
+        DistributedSolver("kuhn_poker")
 
 
 @pytest.mark.parametrize("address", ["", "nowhere", "ray://", "http://a:1", "a:0", "a:65536", "a b:1", None, "local"])
@@ -66,7 +65,7 @@ class Silent(socketserver.BaseRequestHandler):
 @pytest.mark.parametrize("handler", [http.server.BaseHTTPRequestHandler, Silent])
 def test_something_else_listens(monkeypatch, handler):
     monkeypatch.setattr("ray.is_initialized", lambda: False)
-    monkeypatch.setattr("mccfr_plus.cluster.cluster._HELLO_SECONDS", 0.5)
+    monkeypatch.setattr("mccfr_plus.cluster.connection._HELLO_SECONDS", 0.5)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{server.server_address[1]}"
@@ -81,7 +80,7 @@ import sys
 from mccfr_plus.cluster import Cluster
 from mccfr_plus.cluster import cluster
 from mccfr_plus.errors import ClusterError
-cluster._probe = lambda address: None
+cluster.probe = lambda address: None
 try:
     with Cluster(sys.argv[1]):
         pass
@@ -123,7 +122,7 @@ def test_a_client_server_that_fails_now_and_then(monkeypatch, caplog, failures, 
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     monkeypatch.setattr("ray.init", init)
     monkeypatch.setattr("ray.shutdown", lambda: calls.append("end"))
-    monkeypatch.setattr("mccfr_plus.cluster.cluster._probe", lambda address: None)
+    monkeypatch.setattr("mccfr_plus.cluster.cluster.probe", lambda address: None)
     monkeypatch.setattr(Cluster, "_check_versions", lambda self: None)
     expected = pytest.raises(ClusterError, match=what) if failures == 5 else nullcontext()
     with expected, Cluster("ray://127.0.0.1:9"):
@@ -150,10 +149,9 @@ def test_a_tree_that_does_not_fit_is_refused_before_work(cluster, monkeypatch):
     node = cluster.ray.nodes()[0]
     small = {**node, "Resources": {"CPU": 4.0, "object_store_memory": 10_000.0}}
     monkeypatch.setattr("ray.nodes", lambda: [small])
-    for options in ({}, {"owners": 1}):
-        solver = DistributedSolver(compile_game("leduc_poker"), cluster=cluster, **options)
-        with pytest.raises(ClusterError, match="the tree with two strategies takes"):
-            solver.iteration()
+    solver = DistributedSolver(compile_game("leduc_poker"), cluster=cluster)
+    with pytest.raises(ClusterError, match="the tree with two strategies takes"):
+        solver.iteration()
 
 
 def test_more_workers_than_processors(cluster, caplog):

@@ -57,9 +57,9 @@ def policies():
 
 def test_a_match_in_chunks(cluster):
     first, second = policies()
-    found = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=4000, chunks=4, seed=1)
-    again = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=4000, chunks=4, seed=1)
-    other = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=4000, chunks=4, seed=2)
+    found = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=4000, num_batches=4, seed=1)
+    again = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=4000, num_batches=4, seed=1)
+    other = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=4000, num_batches=4, seed=2)
     assert found.estimate[:3] == again.estimate[:3] != other.estimate[:3]
     assert found.estimate.samples == 4000
     # The exact number, within the interval's width times what makes a false alarm one in 10^9.
@@ -72,10 +72,10 @@ def test_a_match_in_chunks(cluster):
 
 
 def test_chunks_have_different_games(cluster):
-    """If all chunks were the same games, means would be those of one chunk, and the interval too narrow."""
+    """If all batches were the same games, means would be those of one batch, and the interval too narrow."""
     first, second = policies()
-    one = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=400, chunks=1, seed=1)
-    four = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=1600, chunks=4, seed=1)
+    one = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=400, num_batches=1, seed=1)
+    four = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=1600, num_batches=4, seed=1)
     assert one.plain.value != four.plain.value
 
 
@@ -95,8 +95,8 @@ def test_runs_are_merged_as_if_they_were_one():
 
 
 def test_matches_that_make_no_sense(cluster):
-    with pytest.raises(ConfigError, match="chunks=0"):
-        head_to_head("kuhn_poker", {}, {}, cluster=cluster, chunks=0)
+    with pytest.raises(ConfigError, match="num_batches=0"):
+        head_to_head("kuhn_poker", {}, {}, cluster=cluster, num_batches=0)
     with pytest.raises(PolicyError):
         head_to_head("kuhn_poker", 7, {}, cluster=cluster)
     with pytest.raises(GameError):
@@ -106,8 +106,8 @@ def test_matches_that_make_no_sense(cluster):
 def test_a_game_that_only_the_driver_knows(cluster):
     game = "python_faulty(length=2)"
     with pytest.raises(ClusterError, match=r"python_faulty.* --worker_import=MODULE"):
-        head_to_head(game, {}, {}, cluster=cluster, num_games=16, chunks=1)
+        head_to_head(game, {}, {}, cluster=cluster, num_games=16, num_batches=1)
     with Cluster(imports=("lazy_games",)) as importing:
-        assert head_to_head(game, {}, {}, cluster=importing, num_games=16, chunks=1).estimate.samples == 16
+        assert head_to_head(game, {}, {}, cluster=importing, num_games=16, num_batches=1).estimate.samples == 16
     with Cluster(imports=("no_such_module",)) as wrong, pytest.raises(ClusterError, match="no_such_module"):
         wrong.check_game(game)

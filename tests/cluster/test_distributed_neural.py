@@ -1,4 +1,4 @@
-"""Neural solvers whose samples come from workers: bits depend on seed and chunks, and on nothing else."""
+"""Neural solvers whose samples come from workers: bits depend on seed and batches, and on nothing else."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-import chunk_workers
+import batch_workers
 import numpy as np
 import pytest
 
@@ -18,16 +18,22 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus import CheckpointError, ConfigError, Solver  # noqa: E402
 from mccfr_plus.cli.main import main  # noqa: E402
+from mccfr_plus.cluster.batch import stream_of  # noqa: E402
 from mccfr_plus.cluster.neural import (  # noqa: E402
     DistributedDeepCFR,
     DistributedDREAM,
     DistributedESCHER,
     DistributedNFSP,
 )
-from mccfr_plus.cluster.neural.episodes import EpisodeChunks, EpisodeTask, Policies  # noqa: E402
-from mccfr_plus.cluster.neural.plan import shares_of  # noqa: E402
-from mccfr_plus.cluster.neural.traversals import ExternalWalks, PathWalks, Task, without_game  # noqa: E402
-from mccfr_plus.cluster.streams import stream_of  # noqa: E402
+from mccfr_plus.cluster.neural.batches import (  # noqa: E402
+    EpisodeBatches,
+    EpisodePolicies,
+    EpisodeTask,
+    ExternalBatches,
+    PathBatches,
+    TraversalTask,
+    without_game,
+)
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
     ESCHER,
@@ -63,8 +69,8 @@ every_solver = pytest.mark.parametrize(
 )
 
 
-def local(kind, config, seed=1, chunks=5):
-    return kind("kuhn_poker", config, seed=seed, chunks=chunks, cluster="local")
+def local(kind, config, seed=1, num_batches=5):
+    return kind("kuhn_poker", config, seed=seed, num_batches=num_batches, cluster="local")
 
 
 def copy_of(solver):
@@ -86,7 +92,7 @@ def assert_same(solver, state):
 def test_workers_give_the_bits_of_one_process(kind, config):
     alone = local(kind, config).run(3)
     for workers in (1, 2, 4) if config is DEEP else (2,):
-        with kind("kuhn_poker", config, seed=1, chunks=5, workers=workers) as solver:
+        with kind("kuhn_poker", config, seed=1, num_batches=5, workers=workers) as solver:
             solver.run(2).run(1)
             assert_same(solver, alone.state())
             assert solver.nodes_touched == alone.nodes_touched
@@ -114,7 +120,7 @@ def test_the_command(cluster, capsys):
 
 def test_a_connected_cluster_is_taken_as_it_is_and_left_open(cluster):
     before = local(DistributedDeepCFR, DEEP).run(1)
-    with DistributedDeepCFR("kuhn_poker", DEEP, seed=1, chunks=5, workers=1, cluster=cluster) as solver:
+    with DistributedDeepCFR("kuhn_poker", DEEP, seed=1, num_batches=5, workers=1, cluster=cluster) as solver:
         assert_same(solver.run(1), before.state())
     assert cluster.ray.is_initialized()
     assert_same(solver.run(1), before.run(1).state())  # begins anew after its end
@@ -122,12 +128,12 @@ def test_a_connected_cluster_is_taken_as_it_is_and_left_open(cluster):
 
 
 def test_a_killed_worker_changes_nothing(cluster, tmp_path):
-    mortal = stream_of(1, 2, 1, 3)[0]  # of iteration 2, player 1, chunk 3
+    mortal = stream_of(1, 2, 1, 3)[0]  # of iteration 2, player 1, batch 3
 
     class Mortal(DistributedDeepCFR):
-        worker = chunk_workers.MortalWalks
+        worker = batch_workers.MortalBatches
 
-        def _workers_arguments(self):
+        def _worker_arguments(self):
             return str(tmp_path), int(mortal)
 
     killed = []
@@ -142,31 +148,31 @@ def test_a_killed_worker_changes_nothing(cluster, tmp_path):
     hunter = threading.Thread(target=kill)
     hunter.start()
     # A game whose tree goes to shared memory: small things go along with calls.
-    with Mortal("leduc_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster) as solver:
+    with Mortal("leduc_poker", DEEP, seed=1, num_batches=5, workers=2, cluster=cluster) as solver:
         begin = time.monotonic()
         solver.run(3)
         hunter.join()
         assert time.monotonic() - begin < 50  # nobody has waited out the sleep
     assert len(killed) == 1
-    alone = DistributedDeepCFR(solver.tree, DEEP, seed=1, chunks=5, cluster="local")
+    alone = DistributedDeepCFR(solver.tree, DEEP, seed=1, num_batches=5, cluster="local")
     assert_same(solver, alone.run(3).state())
 
 
 def test_chunks_are_taken_in_their_order(cluster):
     class Slow(DistributedDeepCFR):
-        worker = chunk_workers.SlowWalks
+        worker = batch_workers.SlowBatches
 
-        def _workers_arguments(self):
+        def _worker_arguments(self):
             return (int(stream_of(1, 1, 0, 0)[0]),)
 
-    with Slow("kuhn_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster) as solver:
+    with Slow("kuhn_poker", DEEP, seed=1, num_batches=5, workers=2, cluster=cluster) as solver:
         assert_same(solver.run(1), local(DistributedDeepCFR, DEEP).run(1).state())
 
 
 def test_workers_get_no_game_and_no_torch(cluster):
     import ray
 
-    with DistributedDeepCFR("kuhn_poker", DEEP, seed=1, chunks=5, workers=1, cluster=cluster) as solver:
+    with DistributedDeepCFR("kuhn_poker", DEEP, seed=1, num_batches=5, workers=1, cluster=cluster) as solver:
         solver.run(1)
 
         def look(self):
@@ -177,7 +183,7 @@ def test_workers_get_no_game_and_no_torch(cluster):
             tree = self._worker._sampler._tree
             return tree.game, "torch" in sys.modules, tree.arrays.nodes.flags.owndata, len(record_traversals.signatures)
 
-        (actor,) = solver._workers._actors
+        (actor,) = solver._worker_pool.actors
         game, has_torch, owns, compiled = ray.get(actor.__ray_call__.remote(look))
     assert game is None
     assert not has_torch
@@ -189,15 +195,15 @@ def test_what_a_worker_did_before_does_not_matter():
     tree = without_game(mccfr_plus.compile_game("leduc_poker"))  # with two actions here and three there
     strategy, rng = tree.uniform_strategy(), np.random.default_rng(3)
     values = rng.normal(size=tree.num_nodes)
-    policies = Policies(Tables(strategy, np.zeros(tree.num_infosets, np.int32)), np.array([0.1, 0.2]))
+    policies = EpisodePolicies(Tables(strategy, np.zeros(tree.num_infosets, np.int32)), np.array([0.1, 0.2]))
     for make, shared, tasks in (
-        (ExternalWalks, strategy, [Task((p,), 30, stream_of(1, p)) for p in (0, 1)]),
+        (ExternalBatches, strategy, [TraversalTask((p,), 30, stream_of(1, p)) for p in (0, 1)]),
         (
-            lambda tree: PathWalks(tree, np.zeros(0), 0.5, True),
+            lambda tree: PathBatches(tree, np.zeros(0), 0.5, True),
             (strategy, values),
-            [Task((p,), 300, stream_of(1, p), wants_visits=True) for p in (0, 1)],
+            [TraversalTask((p,), 300, stream_of(1, p), wants_visits=True) for p in (0, 1)],
         ),
-        (lambda tree: EpisodeChunks(tree, 0.3), policies, [EpisodeTask(n, stream_of(1, n)) for n in (300, 200)]),
+        (lambda tree: EpisodeBatches(tree, 0.3), policies, [EpisodeTask(n, stream_of(1, n)) for n in (300, 200)]),
     ):
         used = make(tree)
         used.work(shared, tasks[0])
@@ -209,7 +215,7 @@ def test_what_a_worker_did_before_does_not_matter():
 
 
 class Streams:
-    """Makes the in-process solvers draw what a distributed one draws in one chunk."""
+    """Makes the in-process solvers draw what a distributed one draws in one batch."""
 
     def _draw_from(self, *key):
         self._sampler.state()["rng"][:] = stream_of(self.seed, *key)
@@ -238,7 +244,7 @@ def test_one_chunk_is_the_solver_of_one_process(kind, config):
         config = dataclasses.replace(config, epsilon_end=config.epsilon_start)
     mixin, own = (StreamsOfEpisodes, "episodes/rng") if kind is DistributedNFSP else (Streams, "sampler/rng")
     twin = type("Twin", (mixin, TWINS[kind]), {})("kuhn_poker", config, seed=1)
-    solver = local(kind, config, chunks=1)
+    solver = local(kind, config, num_batches=1)
     if kind is DistributedNFSP:
         twin._play = lambda episodes, play=twin._play: all_episodes(twin, episodes)
     twin.run(3)
@@ -263,7 +269,7 @@ def all_episodes(solver, episodes):
 def test_seed_and_chunks_decide(kind, config):
     first = copy_of(local(kind, config).run(2))
     assert_same(local(kind, config).run(2), first)
-    for other in (local(kind, config, seed=2), local(kind, config, chunks=4)):
+    for other in (local(kind, config, seed=2), local(kind, config, num_batches=4)):
         assert not np.array_equal(other.run(2).state()["strategy"], first["strategy"])
 
 
@@ -273,11 +279,6 @@ def test_streams():
     keys = [(i, p, c) for i in range(5) for p in range(3) for c in range(5)]
     keys += [(*key, 1) for key in keys]
     assert len({int(stream_of(seed, *key)[0]) for seed in (1, 2) for key in keys}) == 2 * len(keys)
-
-
-def test_shares():
-    assert shares_of(41, 5) == [9, 8, 8, 8, 8]
-    assert shares_of(8, 8) == [1] * 8
 
 
 def test_chunks_have_streams_of_their_own_and_all_walks_are_made():
@@ -290,10 +291,10 @@ def test_chunks_have_streams_of_their_own_and_all_walks_are_made():
 
     local(Watched, DEEP).run(2)
     expected = [
-        (iteration, player, traversals, int(stream_of(1, iteration, player, chunk)[0]))
+        (iteration, player, traversals, int(stream_of(1, iteration, player, batch)[0]))
         for iteration in (1, 2)
         for player in (0, 1)
-        for chunk, traversals in enumerate((9, 8, 8, 8, 8))
+        for batch, traversals in enumerate((9, 8, 8, 8, 8))
     ]
     assert seen == expected
 
@@ -316,7 +317,7 @@ def test_a_seed_is_drawn_where_there_is_none():
     ],
 )
 def test_it_comes_near_an_equilibrium(kind, config, limit):
-    solver = local(kind, config, chunks=8)
+    solver = local(kind, config, num_batches=8)
     uniform = solver.exploitability()
     assert solver.run(30).exploitability() < limit < uniform
 
@@ -331,7 +332,7 @@ def test_goes_on_bit_for_bit_with_other_workers(kind, config, tmp_path):
     local(kind, config).run(2, checkpoint=tmp_path / "run")
     workers = 2 if kind is DistributedDeepCFR else 0
     with kind.load(tmp_path / "run", workers=workers) as solver:
-        assert (solver.chunks, solver.seed, solver.iterations) == (5, 1, 2)
+        assert (solver.num_batches, solver.seed, solver.iterations) == (5, 1, 2)
         assert_same(solver.run(2, checkpoint=tmp_path / "run"), whole.state())
     restored = local(kind, config, seed=9).run(1).restore(tmp_path / "run")
     assert restored.seed == 1
@@ -344,7 +345,7 @@ from mccfr_plus.cluster import Cluster
 from mccfr_plus.cluster.neural import DistributedDeepCFR
 from test_distributed_neural import DEEP
 with Cluster(sys.argv[1]) as cluster:
-    solver = DistributedDeepCFR("kuhn_poker", DEEP, seed=1, chunks=5, workers=2, cluster=cluster)
+    solver = DistributedDeepCFR("kuhn_poker", DEEP, seed=1, num_batches=5, workers=2, cluster=cluster)
     solver.run(10_000, checkpoint=sys.argv[2], checkpoint_interval=0.01)
 """
 
@@ -376,9 +377,9 @@ def test_another_plan_is_refused(tmp_path):
     path = tmp_path / "run"
     solver = local(DistributedDeepCFR, DEEP).run(1)
     solver.save(path)
-    other = local(DistributedDeepCFR, DEEP, chunks=4).run(1)
+    other = local(DistributedDeepCFR, DEEP, num_batches=4).run(1)
     before = copy_of(other)
-    message = r"samples in chunks=5, and the solver in chunks=4.*Use DistributedDeepCFR.load"
+    message = r"samples in num_batches=5, and the solver in num_batches=4.*Use DistributedDeepCFR.load"
     with pytest.raises(CheckpointError, match=message):
         other.restore(path)
     with pytest.raises(CheckpointError, match=message):
@@ -401,13 +402,13 @@ def test_an_iteration_that_is_cut_short_is_undone(kind, config, workers, cluster
     class Cut(kind):
         is_cut = False
 
-        def _note(self, chunk):
-            super()._note(chunk)
+        def _count(self, batch):
+            super()._count(batch)
             if self.iterations == 1 and not type(self).is_cut:
                 type(self).is_cut = True
                 raise KeyboardInterrupt
 
-    with Cut("kuhn_poker", config, seed=1, chunks=5, workers=workers, cluster=cluster) as solver:
+    with Cut("kuhn_poker", config, seed=1, num_batches=5, workers=workers, cluster=cluster) as solver:
         solver.run(1)
         before = copy_of(solver)
         with pytest.raises(KeyboardInterrupt):
@@ -425,10 +426,10 @@ def test_an_iteration_that_is_cut_short_is_undone(kind, config, workers, cluster
         ({"workers": -1}, "workers=-1: give a number of processes"),
         ({"workers": 1.5}, "workers=1.5: give"),
         ({"workers": True}, "workers=True: give"),
-        ({"chunks": 0}, "chunks=0: must be a whole number, at least 1"),
-        ({"chunks": 42}, "chunks=42 is more than traversals=41: some chunks would be empty"),
+        ({"num_batches": 0}, "num_batches=0: must be a whole number, at least 1"),
+        ({"num_batches": 42}, "num_batches=42 is more than traversals=41: some batches would be empty"),
         ({"cluster": "nowhere"}, "cluster='nowhere': give 'ray'"),
-        ({"cluster": 5}, "cluster=5: give an address"),
+        ({"cluster": 5}, "cluster=5: give 'ray'"),
         ({"seed": -1}, "seed=-1"),
         ({"seed": "a"}, "seed='a'"),
         ({"config": PLAY}, "give a DeepCFRConfig"),
@@ -442,22 +443,22 @@ def test_bad_arguments(arguments, message):
 @pytest.mark.parametrize(
     ("kind", "config", "message"),
     [
-        (DistributedESCHER, ESCHER_NETWORK, "chunks=30 is more than value_traversals=20"),
-        (DistributedNFSP, dataclasses.replace(PLAY, episodes=29), "chunks=30 is more than episodes=29"),
+        (DistributedESCHER, ESCHER_NETWORK, "num_batches=30 is more than value_traversals=20"),
+        (DistributedNFSP, dataclasses.replace(PLAY, episodes=29), "num_batches=30 is more than episodes=29"),
     ],
 )
 def test_empty_chunks_of_others(kind, config, message):
     with pytest.raises(ConfigError, match=message):
-        local(kind, config, chunks=30)
+        local(kind, config, num_batches=30)
     if kind is DistributedESCHER:
-        local(kind, dataclasses.replace(config, values="exact"), chunks=30)
+        local(kind, dataclasses.replace(config, values="exact"), num_batches=30)
 
 
 def test_a_tree_that_no_node_has_room_for(cluster, monkeypatch):
-    from mccfr_plus.cluster.neural import workers
+    from mccfr_plus.cluster.neural import solver as module
 
-    monkeypatch.setattr(workers, "bytes_of", lambda tree: 1 << 40)
-    solver = DistributedDeepCFR("kuhn_poker", DEEP, workers=1, chunks=5, cluster=cluster)
+    monkeypatch.setattr(module, "num_bytes_of", lambda tree: 1 << 40)
+    solver = DistributedDeepCFR("kuhn_poker", DEEP, workers=1, num_batches=5, cluster=cluster)
     with pytest.raises(Exception, match=r"the compiled tree of kuhn_poker\(\) takes 1,048,576 MiB"):
         solver.run(1)
-    assert not solver._workers.has_begun
+    assert not solver._worker_pool.has_started

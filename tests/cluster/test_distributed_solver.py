@@ -1,4 +1,4 @@
-"""Results depend on the seed and the plan of chunks alone; chunks are batches; what cannot work is said at once."""
+"""Results depend on the seed and the plan of batches alone; batches are batches; what cannot work is said at once."""
 
 import os
 import signal
@@ -20,12 +20,11 @@ from mccfr_plus import (
     compile_game,
 )
 from mccfr_plus.cluster import DistributedEvaluator, DistributedSolver
+from mccfr_plus.cluster.batch import stream_of
 from mccfr_plus.cluster.engine import DistributedEngine
-from mccfr_plus.cluster.streams import stream_of
-from mccfr_plus.cluster.worker_pool import Actors
 from mccfr_plus.estimators import AverageMethod
 
-# Estimator, minimizer, average, alternating: every way of averaging, every sampling_weights, shared traversals, own parts.
+# Estimator, minimizer, average, alternating: all average methods, all sampling weights, shared traversals.
 KINDS = {
     "lazy": ("external", "rm", None, None),
     "simultaneous": ("external", "rm", None, False),
@@ -42,7 +41,7 @@ KINDS = {
 
 def solver_of(kind="lazy", game="kuhn_poker", **changes):
     estimator, minimizer, averaging, alternating = KINDS[kind]
-    arguments = {"alternating": alternating, "chunks": 5, "traversals": 7, "seed": 3, "cluster": "local"}
+    arguments = {"alternating": alternating, "num_batches": 5, "traversals": 7, "seed": 3, "cluster": "local"}
     return DistributedSolver(game, estimator, minimizer, averaging, **arguments | changes)
 
 
@@ -61,25 +60,25 @@ def test_the_same_bits_with_other_parts(cluster, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_converges_as_batches_do(kind):
-    """The mean over chunks is the mean over a batch: not the same draws, but about the same exploitability."""
+    """The mean over batches is the mean over a batch: not the same draws, but about the same exploitability."""
     estimator, minimizer, averaging, alternating = KINDS[kind]
     whole = Solver("kuhn_poker", estimator, minimizer, averaging, alternating=alternating, batch=200, seed=1)
-    with solver_of(kind, chunks=4, traversals=50, seed=1) as chunks:
-        found, expected = chunks.run(300).exploitability(), whole.run(300).exploitability()
+    with solver_of(kind, num_batches=4, traversals=50, seed=1) as num_batches:
+        found, expected = num_batches.run(300).exploitability(), whole.run(300).exploitability()
     assert found < 3 * expected + 0.01
-    assert chunks.nodes_touched == pytest.approx(whole.nodes_touched, rel=0.05)
+    assert num_batches.nodes_touched == pytest.approx(whole.nodes_touched, rel=0.05)
 
 
 @pytest.mark.parametrize("averaging", ["lazy", "stochastic", "optimistic"])
 @pytest.mark.parametrize("estimator", [OutcomeSampling(update_all_players=True), ExternalSampling()])
 def test_one_chunk_is_a_batch_bit_for_bit(estimator, averaging):
-    """With one chunk and the stream's state in its generator, the solver in this process makes the same traversals.
+    """With one batch and the stream's state in its generator, the solver in this process makes the same traversals.
 
     A traversal for one player does so in player 0's turn; what serves all players, in the whole iteration.
     """
     shared = estimator.updates_all_players
     inside = Solver("leduc_poker", estimator, "rm", averaging, batch=11, seed=5)
-    plan = {"chunks": 1, "traversals": 11, "seed": 5, "cluster": "local"}
+    plan = {"num_batches": 1, "traversals": 11, "seed": 5, "cluster": "local"}
     with DistributedSolver("leduc_poker", estimator, "rm", averaging, **plan) as outside:
         seed = int(outside._engine._seed[0])
         slots = outside.tree.num_slots if shared else int(outside.tree.arrays.slot_range[1])
@@ -98,17 +97,17 @@ def test_averages_with_a_walk_of_their_own(cluster):
     """With three players, visits do not tell reach: the driver traversals, with a stream of its own."""
     three = {"kind": "visits", "game": "kuhn_poker(players=3)"}
     with solver_of(**three) as alone, solver_of(**three, cluster=cluster) as together:
-        assert alone.way == AverageMethod.OWN_TRAVERSAL
+        assert alone.average_method == AverageMethod.OWN_TRAVERSAL
         assert bits(together.run(4)) == bits(alone.run(4))
 
 
 def test_every_chunk_has_a_stream_of_its_own():
     """Chunks that drew the same would have the variance of one: their mean must have less."""
 
-    def spread(chunks, traversals):
+    def spread(num_batches, traversals):
         tables = []
         for seed in range(200):
-            with solver_of(chunks=chunks, traversals=traversals, seed=seed) as solver:
+            with solver_of(num_batches=num_batches, traversals=traversals, seed=seed) as solver:
                 solver.iteration()
                 tables.append(solver._engine.tables[0].copy())
         return np.var(tables, axis=0).sum()
@@ -128,7 +127,7 @@ def test_the_mean_of_chunks_is_the_exact_gradient():
 
 
 def _first_regrets(seed):
-    with solver_of("simultaneous", chunks=3, traversals=2, seed=seed) as solver:
+    with solver_of("simultaneous", num_batches=3, traversals=2, seed=seed) as solver:
         solver.iteration()
         return solver._engine.tables[0].copy()
 
@@ -139,7 +138,7 @@ def test_workers_leave_processors_to_others(cluster):
     with (
         solver_of() as alone,
         solver_of(workers=5, cluster=cluster) as first,
-        solver_of(workers=2, owners=1, cluster=cluster) as second,
+        solver_of(workers=2, cluster=cluster) as second,
         DistributedEvaluator(tree, cluster) as evaluator,
     ):
         expected = bits(alone.run(3))
@@ -149,12 +148,11 @@ def test_workers_leave_processors_to_others(cluster):
 
 
 def test_a_worker_killed_within_a_round(cluster):
-    plan = {"game": "leduc_poker", "chunks": 8, "traversals": 150_000}
+    plan = {"game": "leduc_poker", "num_batches": 8, "traversals": 150_000}
     with solver_of(**plan) as alone, solver_of(**plan, workers=2, cluster=cluster) as together:
         expected = bits(alone.run(2))
         together.iteration()
         worker_pool = together._engine._worker_pool
-        assert isinstance(worker_pool, Actors)
         _, victim = cluster.ray.get(worker_pool.actors[1].where.remote())
         killer = threading.Timer(0.15, os.kill, (victim, signal.SIGKILL))
         killer.start()
@@ -172,7 +170,7 @@ def test_a_driver_that_goes_on_from_its_checkpoint(cluster, tmp_path):
         first.run(4, checkpoint=file)
     with DistributedSolver.from_checkpoint(file, workers=1, cluster=cluster) as second:
         assert second.iterations == 4
-        assert (second.chunks, second.traversals, second.seed) == (5, 7, 3)
+        assert (second.num_batches, second.traversals, second.seed) == (5, 7, 3)
         assert bits(second.run(5)) == expected
 
 
@@ -184,16 +182,16 @@ def test_an_iteration_cut_short_goes_on_at_its_turn(tmp_path):
         expected = bits(whole.run(3))
         cut.run(1)
         worker_pool, calls = cut._engine._worker_pool, []
-        sample = worker_pool.sample
+        work = worker_pool.work
 
-        def failing(strategy, sampling_weights, players, iteration, chunks):
-            for chunk in sample(strategy, sampling_weights, players, iteration, chunks):
-                calls.append(players)
+        def failing(shared, tasks):
+            for result in work(shared, tasks):
+                calls.append(result)
                 if len(calls) == 8:  # within the second player's turn
                     raise Stop
-                yield chunk
+                yield result
 
-        worker_pool.sample = failing
+        worker_pool.work = failing
         with pytest.raises(Stop):
             cut.run(2)
         cut.save_checkpoint(tmp_path / "cut.checkpoint")
@@ -210,8 +208,8 @@ def test_workers_need_not_know_the_game(cluster):
 
 
 def test_what_is_sent_is_sparse():
-    """A chunk of one traversal sends what that traversal has touched, and not a table."""
-    with solver_of(game="leduc_poker", chunks=1, traversals=1) as solver:
+    """A batch of one traversal sends what that traversal has touched, and not a table."""
+    with solver_of(game="leduc_poker", num_batches=1, traversals=1) as solver:
         solver.iteration()
         assert 0 < solver._engine.bytes_received < 8 * solver.tree.num_slots / 10
 
@@ -224,7 +222,7 @@ def test_limits_and_progress_are_those_of_a_solver():
         assert solver.run(target_exploitability=0.2).exploitability() <= 0.2
 
 
-@pytest.mark.parametrize("name", ["chunks", "traversals", "workers"])
+@pytest.mark.parametrize("name", ["num_batches", "traversals"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, True])
 def test_counts_that_make_no_sense(name, value):
     with pytest.raises(ConfigError, match=f"{name}={value!r}: must be a whole number, at least 1"):
@@ -253,13 +251,13 @@ def test_checkpoints_of_other_plans(tmp_path):
         solver.run(2, checkpoint=file)
     Solver("kuhn_poker", seed=3, batch=35).run(2, checkpoint=other)
     with (
-        solver_of(chunks=7, traversals=5) as solver,
-        pytest.raises(CheckpointError, match=r"number of chunks .* is 5, .* 7"),
+        solver_of(num_batches=7, traversals=5) as solver,
+        pytest.raises(CheckpointError, match=r"number of batches .* is 5, .* 7"),
     ):
         solver.restore(file)
     with pytest.raises(CheckpointError, match="is not distributed: load it with Solver"):
         DistributedSolver.from_checkpoint(other)
-    with pytest.raises(CheckpointError, match=r"number of chunks .* is 5"):
+    with pytest.raises(CheckpointError, match=r"number of batches .* is 5"):
         Solver("kuhn_poker", seed=3, batch=35).restore(file)
 
 

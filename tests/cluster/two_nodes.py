@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 
-from mccfr_plus.cluster.backend import on_localhost
+from mccfr_plus.cluster.connection import on_localhost
 
 with on_localhost():
     from ray._common.utils import reset_ray_address

@@ -1,12 +1,12 @@
 """Neural solvers whose samples come from workers on a Ray cluster. They need the extras ``ray`` and ``neural``.
 
-    driver: strategy table --one put per phase--> workers: chunks of traversals, each with a random stream of its own
-      ^                                              |
-      '-- training <-- memories <--- samples, in the order of chunks
+    driver: strategy table --once per phase--> workers: batches of traversals, each with its own random stream
+      ^                                           |
+      '-- training <-- memories <-- samples, in the order of batches
 
-Workers only sample: they get the game's arrays once, need no torch, and what they return depends on their arguments
-alone. Networks, memories and checkpoints stay in the driver. So a run's bits depend on its seed and on the number of
-chunks, not on how many workers there are, which of them are slow, or which die.
+Workers only sample: they get the game's arrays once, need no torch, and their results depend on their arguments alone.
+Networks, memories and checkpoints stay in the driver. So results are bitwise identical for the same seed and the same
+number of batches: the number and the speed of workers, and workers that die, change nothing.
 
 Example:
     >>> from mccfr_plus.cluster.neural import DistributedDeepCFR
@@ -20,24 +20,19 @@ Example:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mccfr_plus.cluster.neural.deep_cfr import DistributedDeepCFR
-    from mccfr_plus.cluster.neural.dream import DistributedDREAM
-    from mccfr_plus.cluster.neural.escher import DistributedESCHER
-    from mccfr_plus.cluster.neural.nfsp import DistributedNFSP
-
-_NEEDS_TORCH = {  # which workers do without
-    "DistributedDREAM": "mccfr_plus.cluster.neural.dream",
-    "DistributedDeepCFR": "mccfr_plus.cluster.neural.deep_cfr",
-    "DistributedESCHER": "mccfr_plus.cluster.neural.escher",
-    "DistributedNFSP": "mccfr_plus.cluster.neural.nfsp",
-}
+    from mccfr_plus.cluster.neural.algorithms import (
+        DistributedDeepCFR,
+        DistributedDREAM,
+        DistributedESCHER,
+        DistributedNFSP,
+    )
 
 __all__ = ["DistributedDREAM", "DistributedDeepCFR", "DistributedESCHER", "DistributedNFSP"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NEEDS_TORCH:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    from mccfr_plus.cluster.neural import algorithms  # needs torch, which workers do without
 
-    return getattr(importlib.import_module(_NEEDS_TORCH[name]), name)
+    return getattr(algorithms, name)

@@ -1,4 +1,4 @@
-"""What distributed neural solvers share: workers, a plan of chunks, and checkpoints that tell it."""
+"""The base class of distributed neural solvers: workers, batches with their own streams, and checkpoints."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyspiel
 
-from mccfr_plus.cluster.closing import Closing
-from mccfr_plus.cluster.cluster import RAY, Cluster
-from mccfr_plus.cluster.neural.plan import CHUNKS, check_chunks, seed_of, shares_of
-from mccfr_plus.cluster.neural.workers import Workers
-from mccfr_plus.cluster.streams import stream_of
+from mccfr_plus.cluster.batch import stream_of
+from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
+from mccfr_plus.cluster.neural.batches import num_bytes_of, without_game
+from mccfr_plus.cluster.worker_pool import WorkerPool
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural import checkpoint as checkpoints
+from mccfr_plus.neural.config import check_whole
 from mccfr_plus.neural.device import CPU, device_of
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
 from mccfr_plus.neural.training import Learner
@@ -23,32 +24,32 @@ from mccfr_plus.tree.game_tree import GameTree
 
 
 class Distributed(Closing, NeuralSolver):
-    """A solver whose samples come from workers. A subclass gives `_counts`, `_workers_arguments`, `_learners`
-    and ``worker``.
+    """A neural solver whose samples come from workers.
 
-    Ends its workers at the end of a ``with`` block, or by `close`.
+    A subclass defines `_counts`, `_worker_arguments`, `_learners` and ``worker``. The workers end at the end of a
+    ``with`` block, or by `close`.
 
     Args:
         game: See the solver that it is a subclass of.
         config: The same.
         seed: An integer for a repeatable run, a numpy generator or None for an integer that is drawn: see `seed`.
         workers: How many processes sample; 0: this one does, without Ray; None: as many as the cluster has CPUs.
-        chunks: Into how many a player's sampling phase is divided, each with a random stream of its own. The same seed
-            and chunks give the same bits, whatever the workers are.
-        cluster: A connected `Cluster`; or the address of one, as `Cluster` takes it; or ``"local"``: this process
-            samples, without Ray.
-        device: Where this process trains networks, as torch calls it; None: on a GPU if there is one. On another
-            device bits are others.
+        num_batches: Into how many batches a player's sampling phase is divided, each with its own random stream.
+            Results are bitwise identical for the same seed and number of batches, whatever the workers are.
+        cluster: A connected `Cluster`; or an address as for `Cluster`; or ``"local"``: this process samples, without
+            Ray.
+        device: Where this process trains networks, as torch calls it; None: on a GPU if there is one. Results differ
+            between devices.
 
     Raises:
-        ConfigError: If an argument is out of range, chunks would be empty, or Ray is needed and not installed.
+        ConfigError: If an argument is out of range, batches would be empty, or Ray is needed and not installed.
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled.
     """
 
-    worker: ClassVar[Callable[..., Any]]  # the class whose objects sample; see `Workers.begin`
+    worker: ClassVar[Callable[..., Any]]  # the class whose objects sample; see `WorkerPool.start`
     seed: int
-    chunks: int
+    num_batches: int
 
     def __init__(
         self,
@@ -57,30 +58,40 @@ class Distributed(Closing, NeuralSolver):
         seed: int | np.random.Generator | None = None,
         *,
         workers: int | None = None,
-        chunks: int = CHUNKS,
+        num_batches: int = 8,
         cluster: str | Cluster = RAY,
         device: str | None = None,
     ):
         config = config_or_default(config, self.config_class)
-        check_chunks(chunks, self._counts(config))
-        self.chunks = int(chunks)
-        self._workers = Workers(workers, cluster)
+        check_whole("num_batches", num_batches)
+        for name, count in self._counts(config).items():
+            if num_batches > count:
+                raise ConfigError(
+                    f"num_batches={num_batches} is more than {name}={count}: some batches would be empty. Give fewer "
+                    f"batches or a larger {name}."
+                )
+        self.num_batches = int(num_batches)
+        self._worker_pool = WorkerPool(workers, cluster)
         where = device_of(device)
-        super().__init__(game, config, seed_of(seed))  # type: ignore[arg-type]
+        if isinstance(seed, np.random.Generator):
+            seed = int(seed.integers(0, 2**63))
+        elif seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        super().__init__(game, config, seed)  # type: ignore[arg-type]
         self.device = str(where)
         if where != CPU:
             for learner in self._learners():
                 learner.use(where)
 
-    # --- what a subclass gives ---
+    # --- what a subclass defines ---
 
     @abc.abstractmethod
     def _counts(self, config: Any) -> dict[str, int]:
-        """Returns what is divided into chunks, by the name of the setting."""
+        """Returns what is divided into batches, by the name of the setting."""
 
     @abc.abstractmethod
-    def _workers_arguments(self) -> tuple[Any, ...]:
-        """Returns what `worker` is made with besides the tree."""
+    def _worker_arguments(self) -> tuple[Any, ...]:
+        """Returns the arguments of `worker` after the tree."""
 
     @abc.abstractmethod
     def _learners(self) -> list[Learner]:
@@ -90,25 +101,29 @@ class Distributed(Closing, NeuralSolver):
 
     def _prepare(self) -> None:
         super()._prepare()  # type: ignore[safe-super]
-        self._begin_workers()
+        self._start_workers()
 
-    def _begin_workers(self) -> None:
-        if not self._workers.has_begun:
-            self._workers.begin(type(self).worker, self.tree, *self._workers_arguments())
+    def _start_workers(self) -> None:
+        if not self._worker_pool.has_started:
+            constants = (without_game(self.tree), *self._worker_arguments())
+            what = f"the compiled tree of {self.tree.game}"
+            self._worker_pool.start(type(self).worker, constants, num_bytes_of(self.tree), what)
 
     def _work(self, shared: Any, tasks: Sequence[Any]) -> Iterator[Any]:
-        """Yields what comes of tasks, in their order."""
-        self._begin_workers()
-        return self._workers.work(shared, tasks)
+        """Yields the results of tasks, in their order."""
+        self._start_workers()
+        return self._worker_pool.work(shared, tasks)
 
-    def _streams(self, count: int, *key: int, behind: tuple[int, ...] = ()) -> list[tuple[int, np.ndarray]]:
-        """Returns each chunk's share of a count, and the random stream of (seed, *key, chunk, *behind)."""
-        shares = shares_of(count, self.chunks)
-        return [(share, stream_of(self.seed, *key, chunk, *behind)) for chunk, share in enumerate(shares)]
+    def _streams(self, count: int, *key: int, suffix: tuple[int, ...] = ()) -> list[tuple[int, np.ndarray]]:
+        """Returns each batch's share of a count, and the random stream of (seed, *key, batch, *suffix)."""
+        least, more = divmod(count, self.num_batches)
+        return [
+            (least + (batch < more), stream_of(self.seed, *key, batch, *suffix)) for batch in range(self.num_batches)
+        ]
 
     def close(self) -> None:
-        """Ends the workers, and the connection if it was made here. The solver can be asked, saved, and run again."""
-        self._workers.close()
+        """Ends the workers, and the connection if it was made here. `run` would start them again."""
+        self._worker_pool.close()
 
     # --- checkpoints ---
 
@@ -122,34 +137,28 @@ class Distributed(Closing, NeuralSolver):
         cluster: str | Cluster = RAY,
         device: str | None = None,
     ) -> Self:
-        """Returns a solver as it was when a checkpoint was written, with its plan of chunks.
+        """Returns a solver as it was when a checkpoint was written, with its number of batches.
 
         Args:
             path: The checkpoint.
             game: Its game, or the tree if it is compiled already; None: the game that the file names.
-            workers: As many as you like: see the class.
+            workers: See the class; it need not be what it was.
             cluster: See the class.
             device: See the class.
 
         Raises:
             CheckpointError: If the file is no checkpoint or damaged, or of another algorithm or game.
-            ConfigError: If workers, cluster or device is none, or Ray is needed and not installed.
+            ConfigError: If workers, cluster or device are wrong, or Ray is needed and not installed.
             GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path, cls.__name__)
-        config = checkpoints.config_of(path, header, cls.config_class)
         solver = cls(
             header["game"] if game is None else game,
-            config,
+            checkpoints.config_of(path, header, cls.config_class),
             seed=header["seed"],
             workers=workers,
-            chunks=checkpoints.chunks_of(path, header),
+            num_batches=checkpoints.num_batches_of(path, header),
             cluster=cluster,
             device=device,
         )
         return solver.restore(path)
-
-
-def writable(array: np.ndarray) -> np.ndarray:
-    """Returns an array that may be written to: itself or a copy, for which no kernel has to be compiled anew."""
-    return np.require(array, requirements="W")

@@ -1,7 +1,7 @@
-"""A chunk: a fixed number of traversals with a random stream of their own, and the sparse sums that come out of them.
+"""Batches: fixed numbers of traversals, each batch with a random stream of its own, and their sparse sums.
 
-Sums are sparse, as a chunk may touch little of a large table: the first slots of the information sets that it has
-touched, and the values at their slots one after another.
+A batch may touch little of a large table. So its sums are the first slots of the touched information sets, and the
+values at all slots of these, one after another.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from mccfr_plus.kernels.scratch import (
 from mccfr_plus.tree.arrays import TreeArrays
 
 
-class Sums(NamedTuple):
-    """What a chunk has sampled for one player."""
+class SparseSums(NamedTuple):
+    """What a batch has sampled for one player."""
 
-    firsts: np.ndarray  # [infosets] int32: first slots of the infosets touched, parents before children
+    first_slots: np.ndarray  # [infosets] int32: of the infosets touched, parents before children
     values: np.ndarray  # [slots of these] float64: sum of the gradients of all traversals
-    visited: np.ndarray  # [visits] int32: slots whose average is_lazy; see `take_visits`
+    visited: np.ndarray  # [visits] int32: slots that the average needs; see `add_visits`
     visit_weights: np.ndarray  # [visits] float64
 
 
-class Chunk(NamedTuple):
-    """What comes out of a chunk."""
+class BatchResult(NamedTuple):
+    """The results of a batch."""
 
-    sums: tuple[Sums, ...]  # per player of the turn
+    sums: tuple[SparseSums, ...]  # per player that is updated
     nodes: int  # histories touched
-    seconds: float  # that it took
+    seconds: float  # of sampling
 
     @property
     def nbytes(self) -> int:
@@ -51,11 +51,21 @@ class Chunk(NamedTuple):
         return sum(array.nbytes for sums in self.sums for array in sums)
 
 
+def stream_of(seed: int, *key: int) -> np.ndarray:
+    """Returns the state of the random generator of a key, ``[1]`` uint64.
+
+    Args:
+        seed: Of the run, an integer >= 0.
+        *key: What the stream is for, such as iteration, player and batch: integers from 0 to 2^32 - 1.
+    """
+    return np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)
+
+
 @kernel
-def traverse_chunk(
+def traverse_batch(
     tree, scratch, strategy, parameters, sampling_weights, player, all_players, traversals, visit_mode, weights, visited
 ):
-    """Makes the traversals of a chunk for a player; returns how many entries of `visited` are in use.
+    """Makes the traversals of a batch for a player; returns how many entries of `visited` are in use.
 
     Args:
         tree: `TreeArrays`.
@@ -63,11 +73,11 @@ def traverse_chunk(
         strategy: ``[num_slots]``.
         parameters: See `Estimator.parameters`.
         sampling_weights: See `SamplingWeights`.
-        player: For whom.
+        player: The player whose gradient is estimated.
         all_players: Whether a traversal serves all players.
         traversals: How many.
         visit_mode: What traversals list.
-        weights: ``[num_slots]`` float64, zeros; or empty, if traversals list nothing. Modified in place: sums of weights.
+        weights: ``[num_slots]`` float64, zeros; or empty, if traversals list nothing. Modified in place: sums.
         visited: ``[num_slots]`` int32, or empty. Modified in place: where `weights` is not 0.
     """
     tree, scratch = no_refcount(tree), no_refcount(scratch)
@@ -90,33 +100,43 @@ def traverse_chunk(
     return num_visited
 
 
+def batch_kernel(estimator: Estimator) -> Callable:
+    """Returns `traverse_batch` for an estimator.
+
+    Raises:
+        ConfigError: If it is user-defined and has no kernel.
+    """
+    own = estimator_kernel_of(estimator)
+    return traverse_batch if own is None else rebind(traverse_batch, estimate=own)
+
+
 @kernel
-def copy_touched(touched, gradient, firsts, values):
-    """Copies first slots, and the gradient at all slots of what was touched. `firsts` and `values` are outputs."""
+def copy_touched(touched, gradient, first_slots, values):
+    """Copies first slots, and the gradient at all slots of what was touched; the last two arguments are outputs."""
     count = 0
     for position in range(len(touched)):
         first = touched[position]["first_slot"]
-        firsts[position] = first
+        first_slots[position] = first
         for slot in range(first, first + touched[position]["num_actions"]):
             values[count] = gradient[slot]
             count += 1
 
 
 @kernel
-def add_sums(tree, scratch, infoset_of_slot, player, firsts, values):
-    """Adds a chunk's sums to a player's gradient. `scratch` is modified in place.
+def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
+    """Adds a batch's sums to a player's gradient. `scratch` is modified in place.
 
     Args:
         tree: `TreeArrays`; of it, only what belongs to infosets is read.
         scratch: `Scratch`, after `begin_gradient`.
         infoset_of_slot: ``[num_slots]`` int32.
         player: The player.
-        firsts: See `Sums`.
+        first_slots: See `SparseSums`.
         values: Likewise.
     """
     tree, scratch = no_refcount(tree), no_refcount(scratch)
     gradient, stamp, place = scratch.gradient, scratch.counts[STAMP], 0
-    for first in firsts:
+    for first in first_slots:
         infoset = tree.infosets[infoset_of_slot[first]]
         count = infoset["num_actions"]
         is_new = enter(tree, scratch, player, first, count, infoset["parent_slot"], stamp)
@@ -128,8 +148,8 @@ def add_sums(tree, scratch, infoset_of_slot, player, firsts, values):
 
 
 @kernel
-def take_visits(infosets, infoset_of_slot, strategy, average, visited, weights, scale, is_drawn):
-    """Adds what a chunk has visited to the sums of the average, modified in place.
+def add_visits(infosets, infoset_of_slot, strategy, average, visited, weights, scale, is_drawn):
+    """Adds the visits of a batch to the sums of the average, modified in place.
 
     Args:
         infosets: ``[num_infosets]`` INFOSET.
@@ -139,7 +159,7 @@ def take_visits(infosets, infoset_of_slot, strategy, average, visited, weights, 
         visited: First slots of infosets, or with `is_drawn` slots of the actions that were drawn.
         weights: Theirs.
         scale: What all weights are multiplied by.
-        is_drawn: Whether what was drawn counts, and not the strategy.
+        is_drawn: Whether drawn actions count, and not the strategy.
     """
     for visit in range(len(visited)):
         first, weight = visited[visit], scale * weights[visit]
@@ -150,38 +170,30 @@ def take_visits(infosets, infoset_of_slot, strategy, average, visited, weights, 
             average[slot] += weight * strategy[slot]
 
 
-def traverser(estimator: Estimator) -> Callable:
-    """Returns `traverse_chunk`, or a twin of it with the kernel of an estimator that is not built in.
-
-    Raises:
-        ConfigError: If such an estimator has no kernel.
-    """
-    own = estimator_kernel_of(estimator)
-    return traverse_chunk if own is None else rebind(traverse_chunk, estimate=own)
-
-
-def sums_of(tree: TreeArrays, scratch: Scratch, player: int, visited: np.ndarray, weights: np.ndarray) -> Sums:
-    """Returns what has been summed up for a player, and clears the weights of visits.
+def sparse_sums(
+    tree: TreeArrays, scratch: Scratch, player: int, visited: np.ndarray, weights: np.ndarray
+) -> SparseSums:
+    """Returns the sums of a batch for a player, and clears the weights of visits.
 
     Args:
         tree: The tree.
-        scratch: After `traverse_chunk`.
+        scratch: After `traverse_batch`.
         player: The player.
-        visited: The part of `visited` that is in use.
-        weights: See `traverse_chunk`. Modified in place: zeros again.
+        visited: The entries of `visited` that are in use.
+        weights: See `traverse_batch`. Modified in place: zeros again.
     """
     begin = int(tree.infoset_range[player])
     touched = scratch.touched[begin : begin + int(scratch.num_touched[player])]
-    firsts = np.empty(len(touched), np.int32)
+    first_slots = np.empty(len(touched), np.int32)
     values = np.empty(int(touched["num_actions"].sum(dtype=np.int64)))
-    copy_touched(touched, scratch.gradient, firsts, values)
+    copy_touched(touched, scratch.gradient, first_slots, values)
     found = weights[visited]
     weights[visited] = 0.0
-    return Sums(*map(as_read, (firsts, values, visited.copy(), found)))
+    return SparseSums(*map(read_only, (first_slots, values, visited.copy(), found)))
 
 
-def as_read(array: np.ndarray) -> np.ndarray:
-    """Returns a view that cannot be written, as arrays in shared memory cannot: kernels are compiled for these."""
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Returns a read-only view, as arrays in shared memory are: kernels are compiled once, for these."""
     view = array.view()
     view.flags.writeable = False
     return view
