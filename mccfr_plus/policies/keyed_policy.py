@@ -157,6 +157,14 @@ class KeyedPolicy(openspiel_policy.Policy):
         """
         return pyspiel.TabularPolicy({name: list(row.items()) for name, row in self.items()})
 
+    def __getstate__(self) -> dict:
+        return {"game": self.game, "table": self.table, "kind": self.keys.kind, "texts": self.keys.as_bytes()}
+
+    def __setstate__(self, state: dict) -> None:
+        keys = Keys(state["kind"])
+        keys.restore(state["texts"])
+        self.__init__(state["game"], state["table"], keys)  # type: ignore[misc]
+
     def _names(self) -> Sequence[str]:
         if self.keys.kind != "text":
             raise PolicyError("this policy has hashes of information states, not the texts: solve with keys='text'.")

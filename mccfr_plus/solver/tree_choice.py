@@ -18,7 +18,7 @@ from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
-from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
+from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.tree.size_estimate import estimate_size
 
 logger = logging.getLogger("mccfr_plus")
@@ -121,7 +121,11 @@ def compiled_if_it_fits(
 
 def _room(options: TreeOptions) -> int:
     """Returns how many bytes a compiled tree may take."""
-    free = available_bytes() if options.memory is None else bytes_of(options.memory) - resident_bytes()
+    if options.memory is None:
+        free = available_bytes()
+    else:
+        release_unused()
+        free = bytes_of(options.memory) - resident_bytes()
     return max(int(_COMPILED_SHARE * free), 1)
 
 

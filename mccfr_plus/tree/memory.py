@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -47,6 +49,20 @@ def resident_bytes() -> int:
     return psutil.Process().memory_info().rss
 
 
+def release_unused() -> None:
+    """Gives the memory of objects that are no longer used back to the operating system.
+
+    Python collects cycles of references late, and glibc keeps what was freed in small pieces. Other C libraries have
+    no function for this.
+    """
+    gc.collect()
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # TypeError: Windows
+        return
+    trim(0)
+
+
 def available_bytes() -> int:
     """Returns the memory that this process could still get, in bytes: of the machine, or of its container."""
     free = psutil.virtual_memory().available
@@ -89,6 +105,8 @@ def plan_memory(
     Raises:
         ConfigError: If nothing useful fits.
     """
+    if limit is not None:
+        release_unused()
     here = resident_bytes() + reserved
     total = here + int(_SHARE_OF_FREE * available_bytes()) if limit is None else bytes_of(limit)
     room = total - here

@@ -1,5 +1,8 @@
 """Policies of lazy trees: the same play as those of compiled ones, in files, for OpenSpiel, without a tree."""
 
+import copy
+import pickle
+
 import naive
 import numpy as np
 import pyspiel
@@ -78,6 +81,19 @@ def test_it_owns_its_numbers():
     solver.run(200)
     assert policy.items() == before
     assert len(before) == policy.num_infosets < solver.tree.num_infosets
+
+
+@pytest.mark.parametrize("copy_of", [lambda policy: pickle.loads(pickle.dumps(policy)), copy.deepcopy, copy.copy])
+@pytest.mark.parametrize("keys", KINDS)
+def test_copies_play_alike(keys, copy_of):
+    policy = lazy_solver("leduc_poker", "external", keys=keys, seed=1).run(3).average_policy()
+    again = copy_of(policy)
+    assert str(again.game) == str(policy.game)
+    assert 0 < again.num_infosets == policy.num_infosets
+    for state in states_of(policy.game):
+        assert again.action_probabilities(state) == policy.action_probabilities(state)
+    if keys == "text":
+        assert again.items() == policy.items()
 
 
 def test_elsewhere_it_plays_all_actions_alike():

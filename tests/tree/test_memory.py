@@ -1,5 +1,6 @@
 """Memory: what people write, how a limit is divided, and whether a process keeps within it."""
 
+import gc
 import json
 import mmap
 import os
@@ -11,7 +12,7 @@ import pytest
 
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.tree import memory
-from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
+from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,26 @@ def test_the_process_has_memory():
         block.write(b"x" * len(block))
         assert resident_bytes() - before > 0.9 * len(block)
     assert available_bytes() > 0
+
+
+def test_discarded_objects_give_their_memory_back():
+    """Memory for one fits where many were discarded, also if Python has not collected them yet."""
+    Solver("kuhn_poker", "outcome", tree="lazy", memory="64GB").run(1)  # kernels take memory once
+    release_unused()
+    before, limit = resident_bytes(), resident_bytes() + 60_000_000
+    gc.disable()
+    try:
+        for _ in range(4):
+            discarded = [[bytes(100)] for _ in range(300_000)]  # 50 MB in small pieces
+            for cell in discarded:
+                cell.append(discarded)
+            del discarded, cell
+            Solver("phantom_ttt", "outcome", tree="lazy", memory=limit).run(1000)
+            assert plan_memory(limit, **COSTS).limit == limit
+    finally:
+        gc.enable()
+    release_unused()
+    assert resident_bytes() - before < 30_000_000
 
 
 def test_a_container_may_have_less(monkeypatch, tmp_path):
