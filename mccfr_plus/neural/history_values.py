@@ -8,9 +8,10 @@ import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.neural.buffer import draw_batches, draw_positions
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.histories import histories_of
-from mccfr_plus.neural.memory import Batch, draw_positions
+from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
@@ -203,14 +204,11 @@ class Targets:
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
         """Yields batches; see `Memory.batches`."""
-        count = len(self._rows)
-        whole = Batch(self._rows, self._targets, self._weights)
-        while 0 < count <= size:
-            yield whole
-        while count > size:
-            positions = np.zeros(size, np.int64)
-            draw_positions(count, rng, positions)
-            yield Batch(self._rows[positions], self._targets[positions], self._weights[positions])
+
+        def batch_of(positions: np.ndarray) -> Batch:
+            return Batch(self._rows[positions], self._targets[positions], self._weights[positions])
+
+        yield from draw_batches(len(self._rows), size, rng, batch_of)
 
 
 def parents_of(nodes: np.ndarray) -> np.ndarray:

@@ -21,14 +21,13 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.neural.buffer import Buffer, RowBuffer
 from mccfr_plus.neural.choosing import fill_softmax, find_best
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.episodes import DECISION, TRANSITION, Episodes, Tables
 from mccfr_plus.neural.features import Features, compile_with_tensors, features_of
-from mccfr_plus.neural.memory import Kept
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner
-from mccfr_plus.neural.records import RecordReservoir, RecordRing
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game_tree import GameTree
@@ -40,8 +39,8 @@ class _Player(NamedTuple):
     features: Features
     values: ValueLearner
     policy: PolicyLearner
-    transitions: RecordRing
-    decisions: RecordReservoir
+    transitions: RowBuffer  # the latest
+    decisions: RowBuffer  # a uniform sample of all
     reservoir_rng: np.ndarray
 
 
@@ -115,8 +114,8 @@ class NFSP(NeuralSolver):
                 rngs[3:5],
                 f"policy loss of player {player}",
             ),
-            transitions=RecordRing(TRANSITION, config.transition_capacity),
-            decisions=RecordReservoir(DECISION, config.decision_capacity, rngs[:1]),
+            transitions=RowBuffer({"records": np.zeros(config.transition_capacity, TRANSITION)}),
+            decisions=RowBuffer({"records": np.zeros(config.decision_capacity, DECISION)}, rngs[:1]),
             reservoir_rng=rngs[:1],
         )
 
@@ -149,8 +148,8 @@ class NFSP(NeuralSolver):
         due = (self._updates + config.refresh_every) * config.learn_every
         done = self._episodes.play(self._tables, epsilon, due, episodes)
         for player, part in enumerate(self._players):
-            part.transitions.add(self._episodes.transitions(player))
-            part.decisions.add(self._episodes.decisions(player))
+            part.transitions.add_rows(records=self._episodes.transitions(player))
+            part.decisions.add_rows(records=self._episodes.decisions(player))
         return done
 
     def _learn_if_due(self, iteration: int) -> None:
@@ -208,8 +207,8 @@ class NFSP(NeuralSolver):
             arrays |= {f"player{player}/policy/{name}": array for name, array in part.policy.state().items()}
         return arrays
 
-    def _memories(self) -> dict[str, Kept]:
-        memories: dict[str, Kept] = {}
+    def _memories(self) -> dict[str, Buffer]:
+        memories: dict[str, Buffer] = {}
         for player, part in enumerate(self._players):
             memories |= {f"player{player}/transitions": part.transitions, f"player{player}/decisions": part.decisions}
         return memories

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from mccfr_plus.neural.backend import torch
+from mccfr_plus.neural.buffer import RowBuffer
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import Features
-from mccfr_plus.neural.records import RecordReservoir, RecordRing
 from mccfr_plus.neural.training import Learner
 
 Loss = Callable[[torch.Tensor], tuple[float, torch.Tensor]]
@@ -40,9 +40,9 @@ class _StepLearner(Learner):
         """Returns an array where the network is trained."""
         return torch.from_numpy(array).to(self.device)
 
-    def draw_from(self, memory: RecordRing | RecordReservoir, size: int) -> np.ndarray:
-        """Returns a batch of records, drawn by the generator of batches; see `RecordRing.draw`."""
-        return memory.draw(size, self._rngs[1:])
+    def draw_from(self, memory: RowBuffer, size: int) -> np.ndarray:
+        """Returns a batch of records, drawn by the generator of batches; see `RowBuffer.draw`."""
+        return memory.draw(size, self._rngs[1:])["records"]
 
 
 class ValueLearner(_StepLearner):

@@ -19,8 +19,8 @@ from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import torch_threads
+from mccfr_plus.neural.buffer import Buffer
 from mccfr_plus.neural.history import Point
-from mccfr_plus.neural.memory import Kept
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
 from mccfr_plus.tree.game_tree import GameTree
@@ -82,7 +82,7 @@ class NeuralSolver(abc.ABC):
         """Returns the subclass's arrays that carry from one iteration to the next, without memories: views."""
 
     @abc.abstractmethod
-    def _memories(self) -> Mapping[str, Kept]:
+    def _memories(self) -> Mapping[str, Buffer]:
         """Returns the memories by name."""
 
     @abc.abstractmethod

@@ -13,7 +13,6 @@ from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
 from mccfr_plus.neural.batched.network_policy import greedy  # noqa: E402
 from mccfr_plus.neural.batched.nfsp import next_points  # noqa: E402
 from mccfr_plus.neural.batched.paths import sample_paths  # noqa: E402
-from mccfr_plus.neural.batched.reservoir import TransitionRing  # noqa: E402
 
 SMALL = BatchedNFSPConfig(
     episodes=60, walks_at_once=25, hidden_layers=(16,), learn_every=16, batch_size=32, min_samples=20, target_every=3
@@ -60,23 +59,6 @@ def test_transitions_go_from_one_own_point_to_the_next():
                 ends += 1
         assert agent._counts[0] == len(own) + len(np.unique(paths.traversals[own]))
     assert 50 <= ends <= 100
-
-
-def test_the_ring_keeps_the_latest():
-    ring = TransitionRing(2, 3, 5)
-    for begin in (0, 3, 6):
-        numbers = np.arange(begin, begin + 3)
-        ring.add(
-            tensors=np.repeat(numbers[:, None], 2, 1),
-            actions=numbers,
-            rewards=numbers,
-            next_tensors=np.zeros((3, 2)),
-            next_masks=np.ones((3, 3), bool),
-        )
-    assert sorted(ring.state()["actions"].tolist()) == [4, 5, 6, 7, 8]
-    drawn = ring.draw(3, np.zeros(1, np.uint64))
-    np.testing.assert_array_equal(drawn["tensors"][:, 0], drawn["actions"])
-    assert len(ring.draw(10, np.zeros(1, np.uint64))["actions"]) == 5
 
 
 @pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
@@ -183,7 +165,7 @@ def test_targets_are_of_the_best_legal_action_of_the_target_network(monkeypatch)
     rewards = np.where(np.arange(count) < 5, 1.0, 0.0)
     tensors, next_tensors = (draws.integers(0, 2, (count, size)) for _ in range(2))
     actions = draws.integers(0, 9, count)
-    agent.transitions.add(
+    agent.transitions.add_rows(
         tensors=tensors, actions=actions, rewards=rewards, next_tensors=next_tensors, next_masks=next_masks
     )
     seen = []

@@ -1,4 +1,4 @@
-"""Memories: pairs stay pairs, weights are each sample's own, a reservoir is uniform, and all can go back."""
+"""Memories: rows keep their targets and weights, sums give the gradient of all samples, rollback."""
 
 import itertools
 
@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.features import Features
-from mccfr_plus.neural.memory import Aggregated, Reservoir, Ring
+from mccfr_plus.neural.memory import Aggregated, Reservoir
 from mccfr_plus.neural.sampling import Samples
 
 NUM_ACTIONS = 4
-KINDS = ["aggregated", "reservoir", "ring"]
+KINDS = ["aggregated", "reservoir"]
 
 
 def memory_of(kind, features, capacity=64, power=1.0, unit=1.0, seed=1):
     if kind == "aggregated":
         return Aggregated(features, NUM_ACTIONS, power=power, unit=unit)
-    if kind == "ring":
-        return Ring(features, NUM_ACTIONS, capacity, power=power, unit=unit)
     return Reservoir(features, NUM_ACTIONS, capacity, new_state(seed), power=power, unit=unit)
 
 
@@ -41,7 +38,7 @@ def assert_same(left, right):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [2, 16, 1000])  # drawn, drawn, all
-def test_pairs_survive(kind, size, three_rows):
+def test_rows_keep_their_targets(kind, size, three_rows):
     rng = np.random.default_rng(1)
     memory = memory_of(kind, three_rows)
     for iteration in range(1, 6):
@@ -60,10 +57,9 @@ def test_pairs_survive(kind, size, three_rows):
             assert np.ptp(weights[legal]) == 0
 
 
-@pytest.mark.parametrize("kind", ["reservoir", "ring"])
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
-def test_every_sample_has_the_weight_of_its_iteration(kind, power, three_rows):
-    memory = memory_of(kind, three_rows, power=power)
+def test_every_sample_has_the_weight_of_its_iteration(power, three_rows):
+    memory = memory_of("reservoir", three_rows, power=power)
     for iteration in (1, 2, 4):
         memory.add(Samples(np.zeros(3, np.int32), np.full((3, 3), float(iteration))), iteration)
     batch = next(memory.batches(100, 4, new_state(1)))
@@ -77,7 +73,7 @@ def test_every_sample_has_the_weight_of_its_iteration(kind, power, three_rows):
 def test_sums_give_the_gradient_of_all_samples(power, three_rows):
     """sum_k w_k (f - y_k) over samples is W (f - Y) over information sets, for any f."""
     rng = np.random.default_rng(1)
-    every, sums = memory_of("ring", three_rows, 1000, power), memory_of("aggregated", three_rows, power=power)
+    every, sums = memory_of("reservoir", three_rows, 1000, power), memory_of("aggregated", three_rows, power=power)
     for iteration in range(1, 8):
         samples = samples_of(rng.integers(0, 3, 20), rng, three_rows)
         every.add(samples, iteration)
@@ -98,44 +94,6 @@ def test_unit_divides_targets(kind, three_rows):
     memory = memory_of(kind, three_rows, unit=4.0)
     memory.add(Samples(np.array([2], np.int32), np.array([[8.0, 99.0, 99.0]])), 1)
     assert next(memory.batches(5, 1, new_state(1))).targets.tolist() == [[0.0, 0.0, 2.0, 0.0]]
-
-
-def test_reservoir_is_uniform():
-    """Chi-squared of how often each of 60 samples is among the 15 kept, in 4,000 runs; fails by chance once in 1e6."""
-    count, capacity, runs = 60, 15, 4000
-    features = Features(np.zeros((count, 1), np.float32), np.zeros((count, 1), np.int32), np.ones(count, np.int32))
-    kept = np.zeros(count)
-    for run in range(runs):
-        memory = Reservoir(features, 1, capacity, new_state(run))
-        for part in np.split(np.arange(count, dtype=np.int32), [1, 4, 20, 21, 50]):
-            memory.add(Samples(part, np.zeros((len(part), 1))), 1)
-        rows = memory.state()["rows"]
-        assert len(np.unique(rows)) == len(rows) == capacity  # without replacement
-        kept[rows] += 1
-    share = capacity / count
-    # The counts' covariance is runs * share * (1 - share) * count / (count - 1) * (identity - 1 / count).
-    statistic = ((kept - runs * share) ** 2).sum() / (runs * share * (1 - share)) * (count - 1) / count
-    freedom, z = count - 1, 4.753  # Wilson, Hilferty 1931: the quantile of chi-squared at 1 - 1e-6
-    assert statistic < freedom * (1 - 2 / (9 * freedom) + z * np.sqrt(2 / (9 * freedom))) ** 3
-    assert statistic > freedom * (1 - 2 / (9 * freedom) - z * np.sqrt(2 / (9 * freedom))) ** 3
-
-
-def test_batches_are_drawn_uniformly(three_rows):
-    memory = memory_of("ring", three_rows, capacity=50)
-    memory.add(Samples(np.zeros(50, np.int32), np.repeat(np.arange(50.0)[:, None], 3, 1)), 1)
-    drawn = np.concatenate([b.targets[:, 1] for b in itertools.islice(memory.batches(40, 1, new_state(1)), 1000)])
-    counts = np.bincount(drawn.astype(int), minlength=50)
-    expected = 40 * 1000 / 50
-    assert ((counts - expected) ** 2 / expected).sum() < 49 * (1 - 2 / 441 + 4.753 * np.sqrt(2 / 441)) ** 3
-
-
-def test_ring_keeps_the_latest(three_rows):
-    memory = memory_of("ring", three_rows, capacity=8)
-    for start in range(0, 20, 5):
-        memory.add(Samples(np.zeros(5, np.int32), np.repeat(np.arange(start, start + 5.0)[:, None], 3, 1)), 1)
-    assert sorted(memory.state()["values"][:, 0].tolist()) == list(range(12, 20))
-    memory.add(Samples(np.zeros(30, np.int32), np.repeat(np.arange(30.0)[:, None], 3, 1)), 1)  # more than it holds
-    assert sorted(memory.state()["values"][:, 0].tolist()) == list(range(22, 30))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,7 +133,7 @@ def test_samples_may_have_weights(three_rows):
     memory.add(Samples(np.array([1], np.int32), np.array([[10.0, 10, 10]]), np.array([2.0])), 3)
     np.testing.assert_allclose(memory.means()[1], (values[0] + 3 * values[1] + 3 * 2 * 10) / (1 + 3 + 6))
     np.testing.assert_allclose(memory.weights, [0.5, 10.0, 0.0])
-    ring = Ring(three_rows, 4, 10, power=0.0)
-    ring.add(samples, 1)
-    batch = next(ring.batches(10, 1, np.zeros(1, np.uint64)))
+    reservoir = Reservoir(three_rows, 4, 10, new_state(1), power=0.0)
+    reservoir.add(samples, 1)
+    batch = next(reservoir.batches(10, 1, np.zeros(1, np.uint64)))
     np.testing.assert_allclose(batch.weights.max(1), weights / weights.mean())

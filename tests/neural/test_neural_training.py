@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural.backend import check_version, torch_threads  # noqa: E402
 from mccfr_plus.neural.config import DeepCFRConfig  # noqa: E402
-from mccfr_plus.neural.memory import Aggregated, Ring  # noqa: E402
+from mccfr_plus.neural.memory import Aggregated, Reservoir  # noqa: E402
 from mccfr_plus.neural.sampling import Samples  # noqa: E402
 from mccfr_plus.neural.training import Learner  # noqa: E402
 
@@ -57,7 +57,7 @@ def test_the_network_is_trained(three_rows, memory):
 
 @pytest.mark.parametrize("batch_size", [4, 64])
 def test_inputs_go_with_their_targets(three_rows, batch_size, monkeypatch):
-    memory = Ring(three_rows, 4, 32)
+    memory = Reservoir(three_rows, 4, 32, np.ones(1, np.uint64))
     rows = np.random.default_rng(1).integers(0, 3, 32).astype(np.int32)
     memory.add(Samples(rows, np.repeat(10.0 * rows[:, None] + 1.0, 3, 1)), 1)
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, batch_size=batch_size))

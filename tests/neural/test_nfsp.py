@@ -111,7 +111,7 @@ def test_only_best_responses_enter_the_reservoir():
     for player, part in enumerate(greedy._players):
         begin = int(greedy.tree.arrays.infoset_range[player])
         assert len(part.decisions) > 5
-        for row, action in part.decisions.records.tolist():
+        for row, action in part.decisions.state()["records"].tolist():
             best = greedy._tables.best[begin + row]
             assert action == greedy.tree.legal_actions(begin + row)[best]
 
@@ -135,8 +135,8 @@ def test_memories_hold_what_was_played(monkeypatch):
     monkeypatch.setattr(solver._episodes, "play", play)
     solver.run(2)
     for player, part in enumerate(solver._players):
-        assert sorted(part.transitions.records.tolist()) == sorted(played[player][0][-300:])
-        assert part.decisions.records.tolist() == played[player][1]
+        assert sorted(part.transitions.state()["records"].tolist()) == sorted(played[player][0][-300:])
+        assert part.decisions.state()["records"].tolist() == played[player][1]
         assert len(played[player][0]) > 400
 
 

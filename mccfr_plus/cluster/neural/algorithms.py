@@ -283,7 +283,7 @@ class DistributedNFSP(Distributed, NFSP):
     def _count(self, result: EpisodeResult) -> None:
         """Adds a batch to the memories and counts."""
         for number, player in enumerate(self._players):
-            player.transitions.add(result.transitions[number])
-            player.decisions.add(result.decisions[number])
+            player.transitions.add_rows(records=result.transitions[number])
+            player.decisions.add_rows(records=result.decisions[number])
         self._episodes.steps += result.steps
         self._episodes.state()["nodes"][0] += result.nodes_touched

@@ -24,8 +24,9 @@ from mccfr_plus.neural.batched.network_policy import (
     outputs_of,
 )
 from mccfr_plus.neural.batched.paths import Paths, sample_paths
-from mccfr_plus.neural.batched.reservoir import TensorReservoir, TransitionRing
+from mccfr_plus.neural.batched.reservoir import TensorReservoir
 from mccfr_plus.neural.batched.treeless import TreelessSolver
+from mccfr_plus.neural.buffer import RowBuffer
 from mccfr_plus.neural.network import MLP
 
 _PER_PLAYER = 4  # generators: of the reservoir, of initial parameters, of both kinds of batches
@@ -166,7 +167,16 @@ class _Agent:
         self._target = self.values.copy()
         self._value_adam = Adam(self.values, config.value_learning_rate, config.gradient_clip)
         self._policy_adam = Adam(self.policy, config.policy_learning_rate, config.gradient_clip)
-        self.transitions = TransitionRing(size, actions, config.transition_capacity)
+        capacity = config.transition_capacity
+        self.transitions = RowBuffer(
+            {
+                "tensors": np.zeros((capacity, size), np.float16),
+                "actions": np.zeros(capacity, np.int64),
+                "rewards": np.zeros(capacity, np.float32),
+                "next_tensors": np.zeros((capacity, size), np.float16),
+                "next_masks": np.zeros((capacity, actions), bool),  # no legal action: the game was over
+            }
+        )
         self.decisions = TensorReservoir(size, actions, config.decision_capacity, rngs[:1], power=0.0)
         self._counts = np.zeros(2, np.int64)  # steps, updates
         self.losses: list[float] = []
@@ -193,7 +203,7 @@ class _Agent:
         next_tensors, next_masks = paths.tensors[following], paths.masks[following]
         next_tensors[is_last], next_masks[is_last] = 0, False
         rewards = np.where(is_last, paths.returns[paths.traversals[own], player] / self._unit, 0.0)
-        self.transitions.add(
+        self.transitions.add_rows(
             tensors=paths.tensors[own],
             actions=paths.actions[own],
             rewards=rewards,

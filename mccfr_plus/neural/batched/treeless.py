@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyspiel
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.batched.observer import Observer
+from mccfr_plus.neural.buffer import draw_positions, reservoir_places
 from mccfr_plus.neural.runner import NeuralSolver, config_or_default
 from mccfr_plus.tree.game import load_game
 
@@ -45,13 +45,9 @@ class TreelessSolver(NeuralSolver):
         """Returns a generator of its own for some histories."""
         return np.random.default_rng(int(next_word(self._rng)))
 
-    @abc.abstractmethod
-    def _memories(self) -> dict[str, Any]:
-        """Returns the memories by name."""
-
     def _prepare(self) -> None:
-        for memory in self._memories().values():
-            memory.prepare()
+        reservoir_places(0, 1, np.zeros(1, np.uint64), np.zeros(0, np.int64))
+        draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
 
     def run(self, *arguments: Any, **options: Any) -> Any:
         if options.get("target_exploitability") is not None or options.get("evaluate_every") is not None:

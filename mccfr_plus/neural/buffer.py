@@ -1,0 +1,154 @@
+"""Rows that a solver keeps between iterations: the latest ones, or a uniform sample of all."""
+
+from __future__ import annotations
+
+import abc
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+
+from mccfr_plus.estimators.draws import draw_uniform
+from mccfr_plus.kernels.compile import kernel
+
+_SIZE, _SEEN = 0, 1  # entries of `RowBuffer._counts`
+
+T = TypeVar("T")
+
+
+class Buffer(abc.ABC):
+    """Data that a solver keeps between iterations, with rollback."""
+
+    @abc.abstractmethod
+    def __len__(self) -> int:
+        """Returns the number of entries."""
+
+    @abc.abstractmethod
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns the contents, by name: views that are valid until something is added."""
+
+    @abc.abstractmethod
+    def resize(self, size: int) -> None:
+        """Makes `state` return arrays for `size` entries, to be filled from a checkpoint."""
+
+    @abc.abstractmethod
+    def begin(self) -> None:
+        """Marks the present contents as those to which `rollback` returns."""
+
+    @abc.abstractmethod
+    def rollback(self) -> None:
+        """Restores the contents at the last `begin`."""
+
+
+class RowBuffer(Buffer):
+    """A ring buffer of rows; or a uniform sample, without replacement, of all rows (Vitter 1985, algorithm R).
+
+    Args:
+        columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
+        rng: ``[1]`` uint64, the state of the generator of algorithm R, modified in place. None: a ring buffer, which
+            keeps the latest rows.
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
+        self._columns, self._sampling_rng = columns, rng
+        self.capacity = len(next(iter(columns.values())))
+        self._counts = np.zeros(2, np.int64)
+        self._counts_before = self._counts.copy()
+        self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents, since `begin`
+
+    def __len__(self) -> int:
+        return int(self._counts[_SIZE])
+
+    @property
+    def seen(self) -> int:
+        """Number of rows added so far, dropped ones included."""
+        return int(self._counts[_SEEN])
+
+    def add_rows(self, **rows: np.ndarray) -> None:
+        """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
+        count, size = len(next(iter(rows.values()))), len(self)
+        if self._sampling_rng is None:
+            places = (self.seen + np.arange(count)) % self.capacity
+        else:
+            places = np.empty(count, np.int64)
+            reservoir_places(self.seen, self.capacity, self._sampling_rng, places)
+        old = places[(places >= 0) & (places < size)]
+        if len(old):
+            self._replaced.append((old, [column[old] for column in self._columns.values()]))
+        is_kept = places >= 0
+        places = places[is_kept]
+        for name, column in self._columns.items():
+            column[places] = rows[name][is_kept]  # NumPy keeps the last one of several rows for one place
+        self._counts[_SIZE] = min(size + count, self.capacity)
+        self._counts[_SEEN] += count
+
+    def draw(self, size: int, rng: np.ndarray) -> dict[str, np.ndarray]:
+        """Returns `size` rows drawn uniformly with replacement, or all rows if there are no more: copies, by column.
+
+        Args:
+            size: The largest number of rows.
+            rng: ``[1]`` uint64, modified in place.
+        """
+        positions = np.arange(len(self))
+        if len(self) > size:
+            positions = np.zeros(size, np.int64)
+            draw_positions(len(self), rng, positions)
+        return {name: column[positions] for name, column in self._columns.items()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        size = len(self)
+        return {name: column[:size] for name, column in self._columns.items()} | {"counts": self._counts}
+
+    def resize(self, size: int) -> None:
+        self._counts[_SIZE] = size
+
+    def begin(self) -> None:
+        self._replaced = []
+        self._counts_before = self._counts.copy()
+
+    def rollback(self) -> None:
+        for places, contents in reversed(self._replaced):
+            for column, before in zip(self._columns.values(), contents, strict=True):
+                column[places] = before
+        self._replaced = []
+        self._counts[:] = self._counts_before
+
+
+def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.ndarray], T]) -> Iterator[T]:
+    """Yields batches without end: all entries, always the same object, if there are at most `size`; else `size` entries
+    drawn uniformly with replacement. Yields nothing if there are no entries.
+
+    Args:
+        count: The number of entries.
+        size: The largest number of entries of a batch.
+        rng: ``[1]`` uint64, modified in place.
+        batch_of: Returns the batch of entries ``[n]`` int64.
+    """
+    if 0 < count <= size:
+        yield from itertools.repeat(batch_of(np.arange(count)))
+    positions = np.zeros(size, np.int64)
+    while count:
+        draw_positions(count, rng, positions)
+        yield batch_of(positions.copy())
+
+
+@kernel
+def reservoir_places(seen, capacity, rng, places):
+    """Writes the places of the next rows by algorithm R; -1 for rows that are dropped.
+
+    Row n, counted from 0, goes to place n; in a full reservoir to a uniform place of 0 .. n, and is dropped if that is
+    not below the capacity. `rng` and `places` are modified in place.
+    """
+    for row in range(len(places)):
+        place = seen + row
+        if place >= capacity:
+            place = draw_uniform(place + 1, rng)
+        places[row] = place if place < capacity else -1
+
+
+@kernel
+def draw_positions(count, rng, positions):
+    """Fills `positions` with uniform numbers 0 .. count - 1. `rng` and `positions` are modified in place."""
+    for index in range(len(positions)):
+        positions[index] = draw_uniform(count, rng)
