@@ -260,8 +260,8 @@ def all_episodes(solver, episodes):
     due = np.full(2, np.iinfo(np.int64).max)
     done = solver._episodes.play(solver._tables, np.full(2, solver.config.epsilon(0)), due, episodes)
     for player, part in enumerate(solver._players):
-        part.transitions.add(solver._episodes.transitions(player))
-        part.decisions.add(solver._episodes.decisions(player))
+        part.transitions.add_rows(records=solver._episodes.transitions(player))
+        part.decisions.add_rows(records=solver._episodes.decisions(player))
     return done
 
 
