@@ -165,9 +165,7 @@ def test_sampling_memories_and_features_do_without_torch():
         "choosing",
         "config",
         "discounted",
-        "dream_config",
         "episodes",
-        "escher_config",
         "features",
         "histories",
         "history",
@@ -182,7 +180,7 @@ def test_sampling_memories_and_features_do_without_torch():
         "memory",
         "nfsp_config",
         "path_sampling",
-        "records",
+        "buffer",
         "sampling",
     }
     for path in modules():

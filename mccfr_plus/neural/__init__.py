@@ -29,9 +29,7 @@ from mccfr_plus.neural.batched.config import (
     BatchedESCHERConfig,
     BatchedNFSPConfig,
 )
-from mccfr_plus.neural.config import DeepCFRConfig, TrainingConfig
-from mccfr_plus.neural.dream_config import DREAMConfig
-from mccfr_plus.neural.escher_config import ESCHERConfig
+from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig, TrainingConfig
 from mccfr_plus.neural.history import Point
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 

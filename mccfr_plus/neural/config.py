@@ -1,10 +1,11 @@
-"""What a neural solver is told: frozen, and checked when it is built."""
+"""Settings of the neural solvers: frozen dataclasses, checked when they are built."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,27 +13,23 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 
 AGGREGATED, RESERVOIR = "aggregated", "reservoir"
-MEMORIES = (AGGREGATED, RESERVOIR)
-
 LINEAR, UNIFORM = "linear", "uniform"
-WEIGHTINGS = (LINEAR, UNIFORM)
-
 ARGMAX = "argmax"
-FALLBACKS = (ARGMAX, UNIFORM)
+NETWORK, EXACT = "network", "exact"
+BALANCED = "balanced"
 
 CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
-MINIMIZERS = (CFR, DCFR_PLUS, PDCFR_PLUS)
 # Exponents (alpha of the discount of regrets, gamma of the average's weights) of Xu et al. 2024.
 EXPONENTS = {DCFR_PLUS: (1.5, 4.0), PDCFR_PLUS: (2.3, 5.0)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What all configs can: become plain values, and come back."""
+    """Base of all configs: conversion to plain values and back, and checks of fields."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the fields in JSON's types; `from_dict` makes the same config of them."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         return {name: _plain(value) for name, value in fields.items()}
 
     @classmethod
@@ -46,6 +43,28 @@ class Settings:
         nested = {name: TrainingConfig(**value) for name, value in fields.items() if isinstance(value, dict)}
         return cls(**(fields | nested))
 
+    def _check(self, check: Callable[[str, Any], None], *names: str) -> None:
+        """Applies a check to fields; None passes where it is the default."""
+        defaults = {each.name: each.default for each in dataclasses.fields(self)}
+        for name in names:
+            value = getattr(self, name)
+            if value is not None or defaults[name] is not None:
+                check(name, value)
+
+    def _check_choice(self, name: str, *allowed: str) -> None:
+        if getattr(self, name) not in allowed:
+            raise ConfigError(f"{name}={getattr(self, name)!r}: give one of {', '.join(allowed)}.")
+
+    def _check_layers(self, widths: Any) -> None:
+        """Checks ``hidden_layers``, and makes it a tuple."""
+        if not isinstance(widths, tuple | list):
+            raise ConfigError(
+                f"hidden_layers={widths!r}: give a tuple of widths, such as (128, 128), or () for a linear model."
+            )
+        for width in widths:
+            check_whole("a width in hidden_layers", width)
+        object.__setattr__(self, "hidden_layers", tuple(int(width) for width in widths))
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Settings):
@@ -53,14 +72,14 @@ class TrainingConfig(Settings):
 
     Args:
         hidden_layers: Widths of the hidden layers; ``()`` for a linear model.
-        layer_norm: Whether the last hidden layer is normalized before the output, as in Brown et al. 2019, section 5.1.
-        skip: Whether hidden layers of equal width are joined by skip connections, as there.
-        learning_rate: Of Adam.
-        batch_size: Samples (with aggregated memory: information sets) per training step. While the memory holds no more
-            than this, every step takes all of it.
+        layer_norm: Whether the last hidden layer is normalized, as in Brown et al. 2019, section 5.1.
+        skip: Whether hidden layers of equal width have skip connections, as there.
+        learning_rate: Step size of Adam.
+        batch_size: Samples (with aggregated memory: information sets) per training step. If the memory holds no more,
+            each step takes all of them.
         train_steps: Steps of Adam per network and iteration.
-        warm_start: Whether training goes on from the last iteration's network and moments, or from fresh ones.
-        gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: never.
+        warm_start: Whether training continues with the last iteration's network and moments, or with fresh ones.
+        gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: no limit.
 
     Raises:
         ConfigError: If a value is out of range, or two of them do not go together.
@@ -76,37 +95,32 @@ class TrainingConfig(Settings):
     gradient_clip: float | None = None
 
     def __post_init__(self) -> None:
-        check_layers("hidden_layers", self.hidden_layers)
-        object.__setattr__(self, "hidden_layers", tuple(int(width) for width in self.hidden_layers))
-        for name in ("batch_size", "train_steps"):
-            check_whole(name, getattr(self, name))
-        check_positive("learning_rate", self.learning_rate)
-        if self.gradient_clip is not None:
-            check_positive("gradient_clip", self.gradient_clip)
-        for name in ("layer_norm", "skip", "warm_start"):
-            check_flag(name, getattr(self, name))
+        self._check_layers(self.hidden_layers)
+        self._check(check_whole, "batch_size", "train_steps")
+        self._check(check_positive, "learning_rate", "gradient_clip")
+        self._check(check_flag, "layer_norm", "skip", "warm_start")
         if self.layer_norm and not self.hidden_layers:
             raise ConfigError("layer_norm=True normalizes the last hidden layer, and hidden_layers=() has none.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdvantageConfig(TrainingConfig):
-    """What solvers share that learn a network of advantages (regrets) per player.
+    """Common settings of the solvers that learn a network of advantages (regrets) per player.
 
     Args:
         traversals: Traversals per player and iteration.
-        memory: ``"aggregated"``: the weighted mean of all samples ever drawn at an information set, which loses
-            nothing and does not expand, for games that can be enumerated; ``"reservoir"``: a uniform sample of all
-            samples, as in the papers.
-        memory_capacity: Samples per player that a reservoir keeps.
+        memory: ``"aggregated"``: the weighted mean of all samples of each information set, for games that can be
+            enumerated; it loses no sample and has a fixed size. ``"reservoir"``: a uniform sample of all samples, as in
+            the papers.
+        memory_capacity: The largest number of samples per player in a reservoir.
         weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
-            ``"uniform"``: all have the same.
-        fallback: What is played where no advantage is positive: ``"argmax"``, the action of the largest one, or
+            ``"uniform"``: all iterations have the same weight.
+        fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
             ``"uniform"``, as in tabular CFR.
-        scale_targets: Whether networks learn advantages in units of half the player's payoff range, so that games for
-            chips in thousands train like those for one.
-        threads: How many threads torch may use. At these sizes more than one gains little, and only one promises the
-            same bits after a resume.
+        scale_targets: Whether the unit of advantages is half the player's payoff range, so that training does not
+            depend on the unit of payoffs.
+        threads: The number of threads of torch. At these sizes more than one gains little, and resumed runs are bitwise
+            identical with one only.
 
     Raises:
         ConfigError: If a value is out of range, or two of them do not go together.
@@ -122,12 +136,11 @@ class AdvantageConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("traversals", "memory_capacity", "threads"):
-            check_whole(name, getattr(self, name))
-        check_flag("scale_targets", self.scale_targets)
-        check_choice("memory", self.memory, MEMORIES)
-        check_choice("weighting", self.weighting, WEIGHTINGS)
-        check_choice("fallback", self.fallback, FALLBACKS)
+        self._check(check_whole, "traversals", "memory_capacity", "threads")
+        self._check(check_flag, "scale_targets")
+        self._check_choice("memory", AGGREGATED, RESERVOIR)
+        self._check_choice("weighting", LINEAR, UNIFORM)
+        self._check_choice("fallback", ARGMAX, UNIFORM)
         if self.memory == RESERVOIR and self.memory_capacity < self.batch_size:
             raise ConfigError(
                 f"memory_capacity={self.memory_capacity} is smaller than batch_size={self.batch_size}: a batch could "
@@ -140,10 +153,10 @@ class DeepCFRConfig(AdvantageConfig):
     """Settings of `DeepCFR`. The defaults are for games with up to some thousands of information sets.
 
     Args:
-        traversals: Traversals per player and iteration, each of which gives one sample per own information set on its way.
+        traversals: Traversals per player and iteration. Each gives one sample per own information set that it visits.
         minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
-            learn regrets that are discounted and cut off at 0, with prediction in the latter, and the average policy
-            weighs iteration t by t^gamma; see `Discounted`. Those need aggregated memory, and do without `weighting`.
+            learn discounted regrets that are cut off at 0, the latter with prediction, and the average policy weighs
+            iteration t by t^gamma; see `Discounted`. Both need aggregated memory, and ignore `weighting`.
         alpha: Exponent of the discount; None: 1.5 with dcfr+, 2.3 with pdcfr+.
         gamma: Exponent of the average's weights; None: 4 with dcfr+, 5 with pdcfr+.
         **others: See `AdvantageConfig` and `TrainingConfig`.
@@ -166,13 +179,13 @@ class DeepCFRConfig(AdvantageConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("minimizer", self.minimizer, MINIMIZERS)
-        for name in ("alpha", "gamma"):
-            if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
-                if self.minimizer == CFR:
+        self._check_choice("minimizer", CFR, DCFR_PLUS, PDCFR_PLUS)
+        self._check(check_positive, "alpha", "gamma")
+        if self.minimizer == CFR:
+            for name in ("alpha", "gamma"):
+                if getattr(self, name) is not None:
                     raise ConfigError(f"{name}={getattr(self, name)!r} is of dcfr+ and pdcfr+: give one as minimizer.")
-        if self.minimizer != CFR and self.memory != AGGREGATED:
+        elif self.memory != AGGREGATED:
             raise ConfigError(
                 f"minimizer={self.minimizer!r} keeps sums of regrets, not samples: it needs memory='aggregated', not "
                 f"{self.memory!r}."
@@ -185,15 +198,86 @@ class DeepCFRConfig(AdvantageConfig):
         return (alpha if self.alpha is None else self.alpha, gamma if self.gamma is None else self.gamma)
 
 
-def check_share(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is no number above 0 and at most 1."""
-    check_positive(name, value)
-    if value > 1:
-        raise ConfigError(f"{name}={value!r}: must be above 0 and at most 1.")
+@dataclass(frozen=True, kw_only=True)
+class DREAMConfig(AdvantageConfig):
+    """Settings of `DREAM`. The defaults are for games with up to some thousands of information sets.
+
+    Args:
+        traversals: Trajectories per player and iteration.
+        epsilon: Probability of drawing an own action uniformly instead of from the strategy, in (0, 1].
+        baseline: Whether action values are learned as baselines; without them this is outcome sampling with networks
+            for regrets.
+        baseline_training: Shape and training of the network of action values.
+        weight_clip: The largest weight of a sample, in units of the smallest possible one; larger ones are reduced to
+            it, which biases regrets. None: no limit.
+        **others: See `AdvantageConfig` and `TrainingConfig`.
+
+    Raises:
+        ConfigError: If a value is out of range, or two of them do not go together.
+
+    Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
+    learning", section 4.
+
+    Example:
+        >>> from mccfr_plus.neural import DREAMConfig
+        >>> DREAMConfig(traversals=900).epsilon
+        0.5
+    """
+
+    epsilon: float = 0.5
+    baseline: bool = True
+    baseline_training: TrainingConfig = field(default_factory=TrainingConfig)
+    weight_clip: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check(check_positive, "epsilon", "weight_clip")
+        if self.epsilon > 1:
+            raise ConfigError(f"epsilon={self.epsilon!r}: must be above 0 and at most 1.")
+        self._check(check_flag, "baseline")
+        self._check(check_training, "baseline_training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ESCHERConfig(AdvantageConfig):
+    """Settings of `ESCHER`. The defaults are for games with up to some thousands of information sets.
+
+    Args:
+        traversals: Trajectories per player and iteration, for regrets.
+        values: ``"network"``: a network learns values of histories; ``"exact"``: a pass over the tree computes them.
+        value_traversals: Trajectories per player and update, for the network of values.
+        value_training: Shape and training of that network.
+        sampling: The strategy that draws own actions in all iterations: ``"uniform"``, or ``"balanced"``, the
+            exploration-balanced strategy of Farina et al. 2020.
+        **others: See `AdvantageConfig` and `TrainingConfig`.
+
+    Raises:
+        ConfigError: If a value is out of range, or two of them do not go together.
+
+    Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
+    history value function to estimate regret", section 4.
+
+    Example:
+        >>> from mccfr_plus.neural import ESCHERConfig
+        >>> ESCHERConfig(values="exact").traversals
+        4000
+    """
+
+    values: str = NETWORK
+    value_traversals: int = 1000
+    value_training: TrainingConfig = field(default_factory=TrainingConfig)
+    sampling: str = UNIFORM
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_choice("values", NETWORK, EXACT)
+        self._check(check_whole, "value_traversals")
+        self._check(check_training, "value_training")
+        self._check_choice("sampling", UNIFORM, BALANCED)
 
 
 def check_training(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is no config of a network."""
+    """Raises ConfigError if a value is not a `TrainingConfig`."""
     if not isinstance(value, TrainingConfig):
         raise ConfigError(f"{name}={value!r}: give a TrainingConfig.")
 
@@ -204,35 +288,30 @@ def check_flag(name: str, value: Any) -> None:
         raise ConfigError(f"{name}={value!r}: must be True or False.")
 
 
-def _plain(value: Any) -> Any:
-    """Returns a value of a field in JSON's types."""
-    if isinstance(value, Settings):
-        return value.as_dict()
-    return list(value) if isinstance(value, tuple) else value
-
-
 def check_whole(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is no whole number of at least 1."""
+    """Raises ConfigError if a value is not a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ConfigError(f"{name}={value!r}: must be a whole number, at least 1.")
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is no positive finite number."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not 0 < value < math.inf:
+    """Raises ConfigError if a value is not a positive finite number."""
+    if not _is_number(value) or not 0 < value < math.inf:
         raise ConfigError(f"{name}={value!r}: must be a positive number.")
 
 
-def check_layers(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is no sequence of widths."""
-    if not isinstance(value, tuple | list):
-        raise ConfigError(f"{name}={value!r}: give a tuple of widths, such as (128, 128), or () for a linear model.")
-    for width in value:
-        check_whole(f"a width in {name}", width)
+def check_probability(name: str, value: Any) -> None:
+    """Raises ConfigError if a value is not a probability."""
+    if not _is_number(value) or not 0.0 <= value <= 1.0:
+        raise ConfigError(f"{name}={value!r}: must be a probability, from 0 to 1.")
 
 
-def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """Raises ConfigError if a value is none of those allowed."""
-    if value not in allowed:
-        raise ConfigError(f"{name}={value!r}: give one of {', '.join(allowed)}.")
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Any:
+    """Returns the value of a field in JSON's types."""
+    if isinstance(value, Settings):
+        return value.as_dict()
+    return list(value) if isinstance(value, tuple) else value

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
-from mccfr_plus.neural.dream_config import DREAMConfig
+from mccfr_plus.neural.config import DREAMConfig
 from mccfr_plus.neural.history_values import NUM_RNGS, ActionValues
 from mccfr_plus.neural.path_sampling import PathSampler
 from mccfr_plus.neural.sampling import Samples

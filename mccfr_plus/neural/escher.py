@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.estimators.balanced import balanced_strategy
-from mccfr_plus.neural import escher_config as configs
+from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
-from mccfr_plus.neural.escher_config import ESCHERConfig
+from mccfr_plus.neural.config import ESCHERConfig
 from mccfr_plus.neural.history_values import NUM_RNGS, ExactValues, StateValues
 from mccfr_plus.neural.path_sampling import PathSampler
 from mccfr_plus.neural.sampling import Samples

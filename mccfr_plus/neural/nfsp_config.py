@@ -1,54 +1,49 @@
-"""What `NFSP` is told: frozen, and checked when it is built."""
+"""Settings of NFSP."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.config import Settings, check_flag, check_layers, check_positive, check_whole
+from mccfr_plus.neural.config import Settings, check_flag, check_positive, check_probability, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
 class NFSPConfig(Settings):
     """Settings of `NFSP`.
 
-    Where a kernel plays the episodes they cost next to nothing beside the training, so that the defaults differ from
-    those of the sources, in that best responses learn from more of what is played now. In Leduc poker with Adam at
-    1e-3 and the sources' ``learn_every=64, batch_size=128, target_every=300, transition_capacity=200_000,
-    anticipatory=0.1``, ``refresh_every=1``, exploitability was 0.77 after 33 CPU seconds; with these 0.24 (one seed).
+    A player's *steps* are its decisions and the ends of episodes, as OpenSpiel's agents count them. An *update* is one
+    training step of each of its two networks.
 
-    A player's *steps* are its decisions and the ends of episodes, which is how OpenSpiel's agents count theirs; an
-    *update* is one training step of each of its two networks.
+    Episodes cost little beside training, so the defaults update more often per step than those of the sources. In
+    Leduc poker with Adam at 1e-3 and the sources' ``learn_every=64, batch_size=128, target_every=300,
+    transition_capacity=200_000, anticipatory=0.1``, ``refresh_every=1``, exploitability was 0.77 after 33 CPU seconds;
+    with these 0.24 (one seed).
 
     Args:
-        episodes: Per iteration. It only sets how often a run can stop, be evaluated or saved: what `NFSP` learns does
-            not depend on it. (What `DistributedNFSP` learns does: it plays all of an iteration's by the same tables.)
+        episodes: Episodes per iteration. `NFSP` learns the same for any number: it only sets how often a run can stop,
+            be evaluated or saved. (`DistributedNFSP` plays all episodes of an iteration by the same tables.)
         hidden_layers: Widths of the hidden layers of both networks; ``()`` for linear models.
-        value_learning_rate: Of Adam, for the action values of the best response.
-        policy_learning_rate: Of Adam, for the average policy.
-        batch_size: Transitions, and decisions, per update. While a memory holds no more than this, an update takes all
-            of it.
+        value_learning_rate: Step size of Adam for the action values of the best response.
+        policy_learning_rate: Step size of Adam for the average policy.
+        batch_size: Transitions, and decisions, per update. If a memory holds no more, an update takes all of it.
         learn_every: Steps of a player between two of its updates.
-        refresh_every: Updates of a player between two looks at what its networks now say at all information sets, by
-            which episodes are played; 1: after each.
-        target_every: Updates between two renewals of the target network.
-        min_samples: A network is not trained while its memory holds fewer.
-        transition_capacity: Transitions per player that are kept, the latest (M_RL).
-        decision_capacity: Decisions of the best response per player that are kept, a uniform sample of all (M_SL).
-        anticipatory: Probability with which a player plays an episode by its best response; by the average policy
-            otherwise (eta).
-        epsilon_start: Probability with which the best response plays any action instead of the best one, at first.
-        epsilon_end: What that probability tends to.
-        epsilon_decay: After so many steps of a player it has come to ``1 / e`` of the way.
-        scale_targets: Whether values are learned in units of half the player's payoff range, so that games for chips in
-            thousands train like those for one.
-        gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: never.
-        threads: How many threads torch may use. At these sizes more than one gains little, and only one promises the
-            same bits after a resume.
+        refresh_every: Updates of a player between two refreshes of the tables that play episodes; 1: after each.
+        target_every: Updates between two copies of the value network to the target network.
+        min_samples: The smallest number of samples in a memory from which a network is trained.
+        transition_capacity: The largest number of transitions per player, the latest (M_RL).
+        decision_capacity: The largest number of best-response decisions per player, a uniform sample of all (M_SL).
+        anticipatory: Probability with which a player plays its best response in an episode, and not its average policy
+            (eta).
+        epsilon_start: Probability with which the best response plays a uniform action, at first.
+        epsilon_end: The limit of that probability.
+        epsilon_decay: Steps of a player after which the distance to the limit has shrunk by a factor of e.
+        scale_targets: Whether the unit of values is half the player's payoff range, so that training does not depend on
+            the unit of payoffs.
+        gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: no limit.
+        threads: The number of threads of torch. At these sizes more than one gains little, and resumed runs are bitwise
+            identical with one only.
 
     Raises:
         ConfigError: If a value is out of range, or two of them do not go together.
@@ -82,22 +77,12 @@ class NFSPConfig(Settings):
     threads: int = 1
 
     def __post_init__(self) -> None:
-        check_layers("hidden_layers", self.hidden_layers)
-        object.__setattr__(self, "hidden_layers", tuple(int(width) for width in self.hidden_layers))
-        for name in ("episodes", "batch_size", "learn_every", "refresh_every", "target_every", "min_samples"):
-            check_whole(name, getattr(self, name))
-        for name in ("transition_capacity", "decision_capacity", "epsilon_decay", "threads"):
-            check_whole(name, getattr(self, name))
-        for name in ("value_learning_rate", "policy_learning_rate"):
-            check_positive(name, getattr(self, name))
-        if self.gradient_clip is not None:
-            check_positive("gradient_clip", self.gradient_clip)
-        for name in ("anticipatory", "epsilon_start", "epsilon_end"):
-            check_probability(name, getattr(self, name))
-        check_flag("scale_targets", self.scale_targets)
-        self._check_together()
-
-    def _check_together(self) -> None:
+        self._check_layers(self.hidden_layers)
+        self._check(check_whole, "episodes", "batch_size", "learn_every", "refresh_every", "target_every")
+        self._check(check_whole, "min_samples", "transition_capacity", "decision_capacity", "epsilon_decay", "threads")
+        self._check(check_positive, "value_learning_rate", "policy_learning_rate", "gradient_clip")
+        self._check(check_probability, "anticipatory", "epsilon_start", "epsilon_end")
+        self._check(check_flag, "scale_targets")
         if self.epsilon_end > self.epsilon_start:
             raise ConfigError(
                 f"epsilon_end={self.epsilon_end} is above epsilon_start={self.epsilon_start}: exploration can only "
@@ -108,17 +93,10 @@ class NFSPConfig(Settings):
             for need in ("batch_size", "min_samples"):
                 if capacity < getattr(self, need):
                     raise ConfigError(
-                        f"{name}={capacity} is smaller than {need}={getattr(self, need)}: so many samples would never "
-                        f"be there. Give a larger {name} or a smaller {need}."
+                        f"{name}={capacity} is smaller than {need}={getattr(self, need)}: a memory could never "
+                        f"hold enough. Give a larger {name} or a smaller {need}."
                     )
 
     def epsilon(self, steps: int) -> float:
-        """Returns how likely the best response is to explore once its player has made so many steps."""
+        """Returns the best response's probability of exploration after a player's number of steps."""
         return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * math.exp(-steps / self.epsilon_decay)
-
-
-def check_probability(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is no probability."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not 0.0 <= value <= 1.0:
-        raise ConfigError(f"{name}={value!r}: must be a probability, from 0 to 1.")

@@ -27,11 +27,11 @@ from mccfr_plus.neural.network import MLP  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
 POLICY = TrainingConfig(**NETWORK)
-COMMON = {**NETWORK, "traversals": 25, "walks_at_once": 10, "policy_training": POLICY}
+COMMON = {**NETWORK, "traversals": 25, "parallel_traversals": 10, "policy_training": POLICY}
 # External sampling would visit 285,000 histories of phantom tic-tac-toe in a traversal.
 GAME = {BatchedDeepCFR: "liars_dice", BatchedDREAM: "phantom_ttt", BatchedESCHER: "phantom_ttt"}
 SOLVERS = [
-    (BatchedDeepCFR, BatchedDeepCFRConfig(**(COMMON | {"traversals": 4, "walks_at_once": 3}))),
+    (BatchedDeepCFR, BatchedDeepCFRConfig(**(COMMON | {"traversals": 4, "parallel_traversals": 3}))),
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY)),
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline=False, memory_capacity=60, policy_capacity=60)),
     (BatchedESCHER, BatchedESCHERConfig(**COMMON, value_training=POLICY, value_traversals=15)),
@@ -247,8 +247,8 @@ def test_bad_input():
         BatchedDREAMConfig(memory="aggregated")
     with pytest.raises(ConfigError, match="values='exact', sampling='uniform': those need a tree"):
         BatchedESCHERConfig(values="exact")
-    with pytest.raises(ConfigError, match="walks_at_once=0"):
-        BatchedESCHERConfig(walks_at_once=0)
+    with pytest.raises(ConfigError, match="parallel_traversals=0"):
+        BatchedESCHERConfig(parallel_traversals=0)
     solver = BatchedDREAM("kuhn_poker", SOLVERS[1][1])
     with pytest.raises(ConfigError, match="cannot compute an exploitability"):
         solver.run(3, target_exploitability=0.1)

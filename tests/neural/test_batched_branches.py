@@ -99,9 +99,9 @@ def test_a_walk_that_is_too_wide():
     tree = mccfr_plus.compile_game("leduc_poker")
     with pytest.raises(BudgetError, match=r"50 traversals of external sampling on leduc_poker.*depth 2, and 60 are"):
         sample_branches(tree.game, Observer(tree.game, "X"), Table(tree, 1), 0, 50, np.random.default_rng(1), 60)
-    config = BatchedDeepCFRConfig(traversals=50, most_points=60)
+    config = BatchedDeepCFRConfig(traversals=50, max_parallel_histories=60)
     solver = BatchedDeepCFR(tree.game, config, seed=1)
-    with pytest.raises(BudgetError, match="smaller walks_at_once"):
+    with pytest.raises(BudgetError, match="smaller parallel_traversals"):
         solver.run(1)
     assert (solver.iterations, solver.nodes_touched) == (0, 0)
 

@@ -15,7 +15,13 @@ from mccfr_plus.neural.batched.nfsp import next_points  # noqa: E402
 from mccfr_plus.neural.batched.paths import sample_paths  # noqa: E402
 
 SMALL = BatchedNFSPConfig(
-    episodes=60, walks_at_once=25, hidden_layers=(16,), learn_every=16, batch_size=32, min_samples=20, target_every=3
+    episodes=60,
+    parallel_episodes=25,
+    hidden_layers=(16,),
+    learn_every=16,
+    batch_size=32,
+    min_samples=20,
+    target_every=3,
 )
 
 
@@ -63,7 +69,7 @@ def test_transitions_go_from_one_own_point_to_the_next():
 
 @pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
 def test_best_responses_are_followed_as_often_as_they_should(eta):
-    config = dataclasses.replace(SMALL, anticipatory=eta, episodes=4000, walks_at_once=1000)
+    config = dataclasses.replace(SMALL, anticipatory=eta, episodes=4000, parallel_episodes=1000)
     solver = BatchedNFSP("kuhn_poker", config, seed=1)
     groups = solver._groups()
     assert sum(count for _, count in groups) == 4000
@@ -149,8 +155,8 @@ def test_an_iteration_that_fails_has_not_been(network, what, monkeypatch):
 
 
 def test_bad_configs():
-    with pytest.raises(ConfigError, match="walks_at_once=0"):
-        BatchedNFSPConfig(walks_at_once=0)
+    with pytest.raises(ConfigError, match="parallel_episodes=0"):
+        BatchedNFSPConfig(parallel_episodes=0)
     with pytest.raises(ConfigError, match=r"anticipatory=1\.5"):
         BatchedNFSPConfig(anticipatory=1.5)
 

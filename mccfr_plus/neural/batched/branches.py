@@ -41,7 +41,7 @@ def sample_branches(
     player: int,
     traversals: int,
     rng: np.random.Generator,
-    most_points: int,
+    max_histories: int,
 ) -> Branches:
     """Makes traversals of external sampling for a player (Brown et al. 2019, algorithm 2).
 
@@ -52,7 +52,7 @@ def sample_branches(
         player: Whose regrets are sampled.
         traversals: How many.
         rng: Draws the others' actions and chance outcomes.
-        most_points: The largest number of points of a level.
+        max_histories: The largest number of points of a level.
 
     Raises:
         BudgetError: If a level has more than that: a traversal of this game is too wide.
@@ -70,10 +70,10 @@ def sample_branches(
                 levels[-1].worth[parent, action] = state.returns()[player]
         if not at_decisions:
             break
-        if len(at_decisions) > most_points:
+        if len(at_decisions) > max_histories:
             raise BudgetError(
                 f"{traversals} traversals of external sampling on {game} have {len(at_decisions):,} histories at depth "
-                f"{len(levels) + 1}, and {most_points:,} are the most: give a smaller walks_at_once, or use "
+                f"{len(levels) + 1}, and {max_histories:,} are the most: give a smaller parallel_traversals, or use "
                 "BatchedDREAM or BatchedESCHER, which follow one history at a time."
             )
         level = _look(at_decisions, observer, strategies, player, rng)

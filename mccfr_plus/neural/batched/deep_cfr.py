@@ -48,14 +48,20 @@ class BatchedDeepCFR(BatchedSolver):
             self._begin_phase(f"traversals {player}")
             left = self.config.traversals
             while left > 0:
-                traversals = min(left, self.config.walks_at_once)
+                traversals = min(left, self.config.parallel_traversals)
                 self._walk(player, traversals, iteration)
                 left -= traversals
             self._learn(player, iteration)
 
     def _walk(self, player: int, traversals: int, iteration: int) -> None:
         found = sample_branches(
-            self.game, self._observer, self._strategy_of, player, traversals, self._new_rng(), self.config.most_points
+            self.game,
+            self._observer,
+            self._strategy_of,
+            player,
+            traversals,
+            self._new_rng(),
+            self.config.max_parallel_histories,
         )
         self._nodes[0] += found.nodes
         for other in range(self.game.num_players()):

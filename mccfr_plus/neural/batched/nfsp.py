@@ -98,7 +98,7 @@ class BatchedNFSP(TreelessSolver):
         groups, rng = [], self._new_rng()
         left = self.config.episodes
         while left > 0:
-            now = min(left, self.config.walks_at_once)
+            now = min(left, self.config.parallel_episodes)
             counts = rng.multinomial(now, chances)
             groups += [(modes, int(count)) for modes, count in zip(every, counts, strict=True) if count]
             left -= now

@@ -130,7 +130,7 @@ class BatchedSolver(TreelessSolver):
     def _sampled(self, player: int, traversals: int) -> Iterator[Paths]:
         """Yields histories in which a player explores, some at a time."""
         while traversals > 0:
-            now = min(traversals, self.config.walks_at_once)
+            now = min(traversals, self.config.parallel_traversals)
             paths = sample_paths(
                 self.game, self._observer, self._strategy_of, player, self._epsilon, now, self._new_rng()
             )
