@@ -13,7 +13,7 @@ import pyspiel
 from absl import app, flags
 
 import mccfr_plus
-from mccfr_plus.evaluation.by_sampling import exploitability_lower_bound, head_to_head
+from mccfr_plus.evaluation import exploitability_lower_bound, head_to_head
 
 FLAGS = flags.FLAGS
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from absl import app, flags
 
 import mccfr_plus
-from mccfr_plus.evaluation.by_sampling.quality import local_bound
+from mccfr_plus.evaluation.quality import local_bound
 
 _GAME = flags.DEFINE_string("game", "phantom_ttt", "An OpenSpiel game string.")
 _SECONDS = flags.DEFINE_float("seconds", 4.0, "How long to train.", lower_bound=0.1)

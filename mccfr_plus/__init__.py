@@ -13,7 +13,7 @@ Example:
     True
 
 Where the tree does not fit memory, `Solver` is_lazy it where traversals go, policies are `KeyedPolicy`, and
-`estimate_quality`, `head_to_head` and the bounds of `mccfr_plus.evaluation.by_sampling` take the place of exact evaluation.
+`estimate_quality`, `head_to_head` and the bounds of `mccfr_plus.evaluation` take the place of exact evaluation.
 """
 
 from mccfr_plus.averages.averaging import PowerAverage
@@ -53,24 +53,22 @@ from mccfr_plus.estimators import (
 )
 from mccfr_plus.evaluation import (
     BestResponse,
+    Estimate,
     Evaluation,
+    HeadToHead,
+    Quality,
     best_response,
+    estimate_quality,
     evaluate,
     expected_values,
     exploitability,
-    nash_conv,
-)
-from mccfr_plus.evaluation.by_sampling import (
-    Estimate,
-    HeadToHead,
-    Quality,
-    estimate_quality,
     exploitability_lower_bound,
     head_to_head,
     local_best_response,
+    nash_conv,
     sampled_best_response,
 )
-from mccfr_plus.evaluation.zero_sum_value import GameValue, game_value
+from mccfr_plus.evaluation.game_value import GameValue, game_value
 from mccfr_plus.minimizers import (
     FTRL,
     OMD,

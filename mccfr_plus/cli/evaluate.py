@@ -23,9 +23,8 @@ from mccfr_plus.cli.quality_table import (
     print_head_to_head,
 )
 from mccfr_plus.errors import PolicyFileError
-from mccfr_plus.evaluation import evaluate, expected_values, nash_conv
-from mccfr_plus.evaluation.by_sampling import HeadToHead, estimate_quality, head_to_head
-from mccfr_plus.evaluation.by_sampling.estimate import require_confidence
+from mccfr_plus.evaluation import HeadToHead, estimate_quality, evaluate, expected_values, head_to_head, nash_conv
+from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.policies.files import needs_tree
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.tree_choice import TreeOptions, compiled_if_it_fits

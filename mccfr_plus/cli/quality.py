@@ -7,7 +7,7 @@ from typing import Any
 
 from mccfr_plus.cli import output
 from mccfr_plus.evaluation import expected_values
-from mccfr_plus.evaluation.by_sampling.quality import local_bound
+from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.tree.game_tree import GameTree
 
 _UNIT = "in the game's payoffs"

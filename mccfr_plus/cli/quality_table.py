@@ -6,8 +6,7 @@ import textwrap
 from typing import Any
 
 from mccfr_plus.cli import output
-from mccfr_plus.evaluation import expected_values
-from mccfr_plus.evaluation.by_sampling import Estimate, Finding, HeadToHead
+from mccfr_plus.evaluation import Estimate, Finding, HeadToHead, expected_values
 from mccfr_plus.evaluation.strategies import AnyPolicy
 from mccfr_plus.tree.game_tree import GameTree
 

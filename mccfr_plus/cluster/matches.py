@@ -12,10 +12,10 @@ import pyspiel
 from mccfr_plus.cluster.batch import stream_of
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.by_sampling.behavior import JointPolicy
-from mccfr_plus.evaluation.by_sampling.estimate import MIN_SAMPLES, Running
-from mccfr_plus.evaluation.by_sampling.head_to_head import HeadToHead, result_of, seats_of
-from mccfr_plus.evaluation.by_sampling.play_until import Stop, play_until
+from mccfr_plus.evaluation.behavior import JointPolicy
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Running
+from mccfr_plus.evaluation.head_to_head import HeadToHead, result_of, seats_of
+from mccfr_plus.evaluation.play import Stop, play_until
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 

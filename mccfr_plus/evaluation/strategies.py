@@ -1,4 +1,4 @@
-"""From any OpenSpiel policy to a strategy array."""
+"""What any kind of policy answers: by information state string, at a state, and as a strategy array of a tree."""
 
 from __future__ import annotations
 
@@ -31,16 +31,86 @@ def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.n
             probabilities, or a list of one of these per player.
 
     Raises:
-        PolicyError: If the policy does not answer for an infoset of the game, or not with a distribution over its
-            legal actions.
+        PolicyError: If the policy has no distribution over the legal actions at an infoset of the game.
     """
     if isinstance(policy, list | tuple):
-        if len(policy) != tree.num_players:
-            raise PolicyError(f"{len(policy)} policies for {tree.num_players} players: give one per player, or one.")
         ranges = tree.arrays.slot_range
-        parts = [_strategy_of(tree, p, [i])[ranges[i] : ranges[i + 1]] for i, p in enumerate(policy)]
-        return np.concatenate(parts)
+        policies = one_per_player(policy, tree.num_players)
+        return np.concatenate([_strategy_of(tree, p, [i])[ranges[i] : ranges[i + 1]] for i, p in enumerate(policies)])
     return _strategy_of(tree, policy, list(range(tree.num_players)))
+
+
+def one_per_player(policy: Any, num_players: int) -> list:
+    """Returns a list of policies, one per player; a joint policy is repeated.
+
+    Raises:
+        PolicyError: If a list has another length.
+    """
+    if not isinstance(policy, list | tuple):
+        return [policy] * num_players
+    if len(policy) != num_players:
+        raise PolicyError(f"{len(policy)} policies for {num_players} players: give one per player, or one.")
+    return list(policy)
+
+
+def answers_by_text(policy: Any) -> Callable[[str], Probabilities | None] | None:
+    """Returns a function from information state strings to {action: probability}; None if the policy needs states."""
+    if isinstance(policy, openspiel_policy.TabularPolicy) and not isinstance(policy, TreePolicy):
+        rows, lookup = policy.action_probability_array, policy.state_lookup
+        return lambda text: dict(enumerate(rows[lookup[text]].tolist())) if text in lookup else None
+    table: Any = policy.policy_table() if isinstance(policy, pyspiel.TabularPolicy) else policy
+    return table.get if isinstance(table, Mapping) and not isinstance(table, TreePolicy) else None
+
+
+def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | None]:
+    """Returns a function from (state, player) to {action: probability}; it returns None where the policy has none.
+
+    Raises:
+        PolicyError: If the argument is no policy.
+    """
+    by_text = answers_by_text(policy)
+    if by_text is not None:
+
+        def from_text(state: pyspiel.State, player: int) -> Probabilities | None:
+            text = state.information_state_string(player)
+            found = by_text(text)
+            # OpenSpiel's conversion to turn-based puts this line before the original's string.
+            return by_text(text.removeprefix(f"Current player: {player}\n")) if found is None else found
+
+        return from_text
+    if isinstance(policy, openspiel_policy.Policy):
+        return policy.action_probabilities
+    if isinstance(policy, pyspiel.Policy):
+
+        def from_cpp(state: pyspiel.State, _: int) -> Probabilities | None:
+            try:
+                with quiet_openspiel():
+                    return policy.get_state_policy(state)
+            except (RuntimeError, pyspiel.SpielError):  # it has no such state
+                return None
+
+        return from_cpp
+    raise PolicyError(
+        f"policy={policy!r} is a {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "
+        "information states to {action: probability}, where games are sampled a function from states to that, or a "
+        "list of one per player."
+    )
+
+
+def distribution(answer: Probabilities | None, legal: list[int], where: str) -> list[float]:
+    """Returns the probabilities of the legal actions, as they are.
+
+    Raises:
+        PolicyError: If the answer is no distribution over these actions.
+    """
+    if not answer:
+        raise PolicyError(f"the policy has no answer {where}: is it a policy of another game, or a partial one?")
+    given = dict(answer)
+    row = [float(given.get(action, 0.0)) for action in legal]
+    total = sum(row)
+    if not all(p >= 0 for p in row) or not abs(total - 1.0) <= _TOLERANCE:
+        raise PolicyError(f"the policy's probabilities {where} are {row}, summing to {total:.6g}, not a distribution.")
+    return row
 
 
 def _strategy_of(tree: GameTree, policy: AnyPolicy, players: list[int]) -> np.ndarray:
@@ -48,67 +118,25 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: list[int]) -> np.nd
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
             return policy.strategy()
         raise PolicyError(f"a policy of {policy.game} does not fit {tree.game}: evaluate it on its own game.")
-    if isinstance(policy, KeyedPolicy):
-        return _strategy_of_keys(tree, policy)
-    answer = _answers(tree, policy)
-    strategy = np.zeros(tree.num_slots)
+    strategy = tree.uniform_strategy()
+    answer = _answers_of_infosets(tree, policy)
     ranges = tree.arrays.infoset_range
     for player in players:
         for infoset in range(ranges[player], ranges[player + 1]):
-            slots = tree.slots(infoset)
-            strategy[slots] = _row(tree, infoset, player, answer(infoset))
+            found = answer(infoset, player)
+            if found is None and isinstance(policy, KeyedPolicy):
+                continue  # it is uniform elsewhere
+            where = f"at information state {tree.info_states[infoset]!r} of player {player} in {tree.game}"
+            strategy[tree.slots(infoset)] = distribution(found, tree.legal_actions(infoset), where)
     return strategy
 
 
-def _strategy_of_keys(tree: GameTree, policy: KeyedPolicy) -> np.ndarray:
-    strategy = tree.uniform_strategy()  # which it plays where it has nothing
-    for infoset, player in enumerate(tree.arrays.infosets["player"].tolist()):
-        found = policy.find(tree.info_states[infoset], player)
-        if found is not None:
-            strategy[tree.slots(infoset)] = _row(tree, infoset, player, found)
-    return strategy
-
-
-def _answers(tree: GameTree, policy: AnyPolicy) -> Callable[[int], Any]:
-    """Returns a function from infosets to {action: probability}, or None where the policy has no answer."""
-    if isinstance(policy, openspiel_policy.TabularPolicy):
-        rows, lookup = policy.action_probability_array, policy.state_lookup
-
-        def from_rows(infoset: int) -> Probabilities | None:
-            row = lookup.get(tree.info_states[infoset])
-            return None if row is None else dict(enumerate(rows[row].tolist()))
-
-        return from_rows
-    table: Any = policy.policy_table() if isinstance(policy, pyspiel.TabularPolicy) else policy
-    if isinstance(table, Mapping):
-        return lambda infoset: table.get(tree.info_states[infoset])
+def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, int], Probabilities | None]:
+    if isinstance(policy, KeyedPolicy):
+        return lambda infoset, player: policy.find(tree.info_states[infoset], player)
+    by_text = answers_by_text(policy)
+    if by_text is not None:
+        return lambda infoset, _: by_text(tree.info_states[infoset])
+    at_state = answers_at_states(policy)
     states = representative_states(tree)
-    if isinstance(policy, pyspiel.Policy):
-
-        def from_cpp(infoset: int) -> Probabilities | None:
-            try:
-                with quiet_openspiel():
-                    return policy.get_state_policy(states[infoset])
-            except (RuntimeError, pyspiel.SpielError):  # it has no such state
-                return None
-
-        return from_cpp
-    if isinstance(policy, openspiel_policy.Policy):
-        return lambda infoset: policy.action_probabilities(states[infoset], states[infoset].current_player())
-    raise PolicyError(
-        f"policy={policy!r} is a {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "
-        "information states to [(action, probability), ...], or a list of one per player."
-    )
-
-
-def _row(tree: GameTree, infoset: int, player: int, answer: Probabilities | None) -> list[float]:
-    where = f"at information state {tree.info_states[infoset]!r} of player {player} in {tree.game}"
-    if not answer:
-        raise PolicyError(f"the policy has no answer {where}: is it a policy of another game, or a partial one?")
-    given = dict(answer)
-    legal = tree.legal_actions(infoset)
-    row = [float(given.get(action, 0.0)) for action in legal]
-    total = sum(row)
-    if not all(p >= 0 for p in row) or not abs(total - 1.0) <= _TOLERANCE:
-        raise PolicyError(f"the policy's probabilities {where} are {row}, summing to {total:.6g}, not a distribution.")
-    return row
+    return lambda infoset, player: at_state(states[infoset], player)

@@ -336,7 +336,7 @@ class Solver:
         With a lazy tree the game is compiled for it, once.
 
         Raises:
-            BudgetError: If it is too large for that; see `mccfr_plus.evaluation.by_sampling` for bounds and estimates.
+            BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         if isinstance(self.tree, GameTree):
             if self._evaluator is None:
@@ -353,7 +353,7 @@ class Solver:
             except BudgetError as error:
                 raise BudgetError(
                     f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "
-                    "seconds as limit, and see mccfr_plus.evaluation.by_sampling for bounds."
+                    "seconds as limit, and see mccfr_plus.evaluation for bounds."
                 ) from None
         return self._tree_to_evaluate
 

@@ -10,8 +10,8 @@ from mccfr_plus import ConfigError, GameError, Solver, compile_game, evaluate
 from mccfr_plus.cluster import Cluster, DistributedEvaluator, head_to_head
 from mccfr_plus.cluster.evaluation import cut
 from mccfr_plus.errors import ClusterError, PolicyError
-from mccfr_plus.evaluation.by_sampling import head_to_head as head_to_head_here
-from mccfr_plus.evaluation.by_sampling.estimate import Running
+from mccfr_plus.evaluation import head_to_head as head_to_head_here
+from mccfr_plus.evaluation.estimates import Running
 
 
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "liars_dice(dice_sides=4)"])

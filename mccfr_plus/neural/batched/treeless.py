@@ -52,8 +52,8 @@ class TreelessSolver(NeuralSolver):
     def run(self, *arguments: Any, **options: Any) -> Any:
         if options.get("target_exploitability") is not None or options.get("evaluate_every") is not None:
             raise ConfigError(
-                f"{self._name} cannot compute an exploitability: leave target_exploitability and evaluate_every out, give iterations "
-                "or seconds, and compare policies by mccfr_plus.evaluation.by_sampling."
+                f"{self._name} cannot compute an exploitability: leave target_exploitability and evaluate_every out, give "
+                "iterations or seconds, and compare policies by mccfr_plus.evaluation."
             )
         return super().run(*arguments, **options)
 

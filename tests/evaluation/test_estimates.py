@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from mccfr_plus.evaluation.by_sampling import Estimate
-from mccfr_plus.evaluation.by_sampling.estimate import Running, mean_estimate, student_quantile, sum_estimate
+from mccfr_plus.evaluation import Estimate
+from mccfr_plus.evaluation.estimates import Running, mean_estimate, student_quantile, sum_estimate
 
 
 @pytest.mark.parametrize(

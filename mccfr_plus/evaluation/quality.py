@@ -1,47 +1,47 @@
-"""How good a policy is, as far as a given time tells: values, responses and exploitability, each with what it is."""
+"""Values, best responses and exploitability of a policy in a game of any size, within a given time."""
 
 from __future__ import annotations
 
 import math
 import random
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.evaluation.by_sampling.behavior import Behavior, JointPolicy
-from mccfr_plus.evaluation.by_sampling.estimate import MIN_SAMPLES, Estimate, require_confidence, sum_of
-from mccfr_plus.evaluation.by_sampling.head_to_head import head_to_head
-from mccfr_plus.evaluation.by_sampling.local_best_response import ExploitabilityBound, exploitability_lower_bound
-from mccfr_plus.evaluation.by_sampling.lookahead import Lookahead, Pace, lookahead_within, pace_of
-from mccfr_plus.evaluation.by_sampling.play_until import sum_of_payoffs
-from mccfr_plus.evaluation.by_sampling.sampled_best_response import SampledBestResponse, sampled_best_response
+from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, require_confidence, sum_of
+from mccfr_plus.evaluation.head_to_head import head_to_head
+from mccfr_plus.evaluation.local_best_response import ExploitabilityBound, exploitability_lower_bound
+from mccfr_plus.evaluation.lookahead import Lookahead, Pace, lookahead_within, pace_of
+from mccfr_plus.evaluation.play import sum_of_payoffs
+from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.size_estimate import estimate_size
 
 GAMES, LOCAL, SAMPLED = "games", "local best response", "sampled best response"
 
-# WorkPartition of the time; a local best response gets what is left.
-_LOOK_SHARE = 0.1  # whether players forget; within the limits below, in seconds
+# Shares of the time; local best responses get the rest.
+_RECALL_SHARE = 0.1  # for the test of perfect recall, within these limits, in seconds
+_MIN_RECALL_SECONDS, _MAX_RECALL_SECONDS = 0.2, 0.5  # 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 _PACE_SHARE = 0.04
 _VALUES_SHARE = 0.13
 _SAMPLED_SHARE = 0.4
-_TRIAL_SHARE = 0.2  # of a player's time for sampled best responses: for finding out that there is none
-_LEAST_LOOK, _MOST_LOOK = 0.2, 0.5  # 0.05 shows it of liars_dice_ir, 0.02 in one of three times
 
+# Sampled best responses, with shares of a player's time for them.
+_TRIAL_SHARE = 0.2  # for the first trial, which may be too slow
+_LOWER_SHARE = 0.1  # for the games of the lower bound
 _FIRST_SAMPLES = 16
 _MORE_SAMPLES = 4  # times as many next time
-_COST_OF_MORE = 6.0  # times as long, with some room for what samples no longer share
-_LOWER_SHARE = 0.1  # of a player's time for sampled best responses: for games that give the lower bound
+_COST_OF_MORE = 6.0  # times as long: more samples share less
 _MOST_GAMES = 2000
+_MAX_NODES = 1_000_000_000  # no limit: time is
 
 _PILOT_SHARE = 0.15  # of the time for local best responses
-_ENOUGH_GAMES = 400  # of a player; with more, looking further ahead is worth more than a narrow interval
-
-_MAX_NODES = 1_000_000_000  # the time ends it before
+_ENOUGH_GAMES = 400  # of a player; with more, a larger lookahead is worth more than a narrow interval
 
 
 class Finding(NamedTuple):
@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """What could be found out about a policy, and what could not."""
+    """Numbers about a policy, and notes on missing ones."""
 
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]  # what is missing, why, and what would help
@@ -69,12 +69,12 @@ def estimate_quality(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> Quality:
-    """Returns values, best responses and exploitability of a policy, as bounds and estimates, from a time of play.
+    """Returns bounds and estimates of a policy's values, best responses and exploitability, within a given time.
 
-    1. The players' values, by playing games with control variates.
-    2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows; nothing
-       where a trial with a few samples does not come to an end.
-    3. Lower bounds by local best responses, which look ahead as far as the time allows.
+    1. The players' values, by games with control variates.
+    2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows. There are
+       none if a trial with a few samples takes too long.
+    3. Lower bounds by local best responses, with as much lookahead as the time allows.
 
     Bounds of one quantity by two methods are two numbers: the larger of two lower bounds is biased upwards.
 
@@ -83,19 +83,19 @@ def estimate_quality(
         policy: A joint policy: any of OpenSpiel's, from Python or C++; a mapping from information states to
             {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
             these per player.
-        seconds: Of wall-clock time, about.
+        seconds: Of wall-clock time, approximately.
         confidence: Of each interval, from 0.5 to below 1.
-        seed: An integer >= 0, a numpy generator, or None. As time decides on the size of samples, two calls with one
-            seed are close, not equal.
+        seed: An integer >= 0, a numpy generator, or None. As time limits the samples, two calls with the same seed are
+            close, not equal.
         progress: Whether to show progress bars.
 
     Raises:
         GameError: If the game is unknown, or has no explicit chance or no information states.
-        PolicyError: If the policy is none, or does not answer with a distribution where it is asked.
-        ConfigError: If a number or the seed makes no sense.
+        PolicyError: If the policy is none, or has no distribution over the legal actions at a state.
+        ConfigError: If a number or the seed is out of range.
 
     Example:
-        >>> from mccfr_plus.evaluation.by_sampling import estimate_quality
+        >>> from mccfr_plus.evaluation import estimate_quality
         >>> quality = estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)  # of uniform play: 0.458
         >>> for found in quality.findings:
         ...     if found.quantity == "exploitability":
@@ -112,22 +112,20 @@ def estimate_quality(
     rng = np.random.default_rng(word)
     begin = time.perf_counter()
     pace = pace_of(game, Behavior(game, policy), _PACE_SHARE * seconds, random.Random(word))
-    values = head_to_head(
-        game,
-        policy,
-        policy,
-        num_games=None,
-        seconds=_VALUES_SHARE * seconds,
-        confidence=confidence,
-        seed=rng,
-        progress=progress,
-    ).by_seat
+    options: dict[str, Any] = {"confidence": confidence, "seed": rng, "progress": progress}
+    values = head_to_head(game, policy, policy, num_games=None, seconds=_VALUES_SHARE * seconds, **options).by_seat
     findings = [Finding("value", player, GAMES, value) for player, value in enumerate(values)]
-    if _players_forget(game, seconds, rng):
-        return Quality(tuple(findings), ("players forget (imperfect recall): best responses are not defined here.",))
-    sampled, notes = _sampled_responses(game, policy, pace, _SAMPLED_SHARE * seconds, confidence, rng, progress)
+    if not _perfect_recall(game, seconds, rng):
+        return Quality(tuple(findings), ("the game has imperfect recall: best responses are not defined here.",))
+    notes = []
+    sampled = _sampled_responses(game, policy, pace, _SAMPLED_SHARE * seconds, **options)
+    if not sampled:
+        notes.append(
+            "no upper bound: the best response in a sampled game traverses all own actions, and takes too long even "
+            f"with {_FIRST_SAMPLES} samples."
+        )
     left = max(seconds - (time.perf_counter() - begin), (1 - _SAMPLED_SHARE) / 2 * seconds)
-    local = local_bound(game, policy, left, pace=pace, confidence=confidence, seed=rng, progress=progress)
+    local = local_bound(game, policy, left, pace=pace, **options)
     if local is None:
         needed = MIN_SAMPLES * game.num_players() * pace.game_seconds
         notes.append(
@@ -137,17 +135,12 @@ def estimate_quality(
         )
     else:
         findings += [Finding("best response", p, LOCAL, found) for p, found in enumerate(local.responses)]
-    for player, response in enumerate(sampled):
-        findings.append(Finding("best response", player, SAMPLED, response.lower))
-        if response.upper is not None:
-            findings.append(Finding("best response", player, SAMPLED, response.upper))
+    bounds = [(response.lower, response.upper) for response in sampled if response.upper is not None]
+    findings += [Finding("best response", p, SAMPLED, bound) for p, pair in enumerate(bounds) for bound in pair]
     if local is not None:
         findings.append(Finding("exploitability", None, LOCAL, local.estimate))
-    if sampled:
-        lower = [response.lower for response in sampled]
-        upper = [response.upper for response in sampled if response.upper is not None]
-        findings.append(Finding("exploitability", None, SAMPLED, _gain(game, lower, values)))
-        findings.append(Finding("exploitability", None, SAMPLED, _gain(game, upper, values)))
+    for responses in zip(*bounds, strict=True):
+        findings.append(Finding("exploitability", None, SAMPLED, _gain(game, list(responses), values)))
     return Quality(tuple(findings), tuple(notes))
 
 
@@ -161,20 +154,20 @@ def local_bound(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> ExploitabilityBound | None:
-    """Returns `exploitability_lower_bound`, looking as far ahead as the time allows.
+    """Returns `exploitability_lower_bound` with as much lookahead as the time allows.
 
-    None if it allows nothing, or if players are seen to forget.
+    None if it allows nothing, or if a sample shows imperfect recall.
 
     Args:
         game: See `estimate_quality`, also for what is not listed here and for errors.
         policy: The policy to evaluate.
-        seconds: Of wall-clock time, for all players together, about.
+        seconds: Of wall-clock time, for all players together, approximately.
         pace: Of the game, if it is known already.
     """
     game = load_game(game)
     rng = np.random.default_rng(int(new_state(seed)[0]))
     if pace is None:
-        if _players_forget(game, seconds, rng):
+        if not _perfect_recall(game, seconds, rng):
             return None
         share = _PACE_SHARE * seconds
         pace = pace_of(game, Behavior(game, policy), share, random.Random(int(rng.integers(2**62))))
@@ -184,84 +177,52 @@ def local_bound(
         return None
 
     def bound(seconds: float, lookahead: Lookahead, progress: bool) -> ExploitabilityBound:
-        return exploitability_lower_bound(
-            game,
-            policy,
-            num_games=None,
-            seconds=seconds / runs,
-            confidence=confidence,
-            seed=rng,
-            progress=progress,
-            **lookahead._asdict(),
-        )
+        limits = {"num_games": None, "seconds": seconds / runs, **lookahead._asdict()}
+        return exploitability_lower_bound(game, policy, confidence=confidence, seed=rng, progress=progress, **limits)
 
     if lookahead != Lookahead():
-        # The pace does not know how often decisions repeat, and are remembered.
+        # The pace does not know how often decisions repeat; those are kept.
         begin = time.perf_counter()
         pilot = bound(_PILOT_SHARE * seconds, lookahead, False)
         spent = time.perf_counter() - begin
         seconds = max(seconds - spent, seconds / 2)
         games = min(response.samples for response in pilot.responses)
-        lookahead = lookahead.times(max(1.0, games * seconds / spent / _ENOUGH_GAMES))
+        lookahead = lookahead.scaled(max(1.0, games * seconds / spent / _ENOUGH_GAMES))
     return bound(seconds, lookahead, progress)
 
 
-def _players_forget(game: pyspiel.Game, seconds: float, rng: np.random.Generator) -> bool:
-    """Returns whether a sample shows imperfect recall."""
-    look = min(max(_LOOK_SHARE * seconds, _LEAST_LOOK), _MOST_LOOK, seconds)
-    return not estimate_size(game, seconds=look, seed=rng).perfect_recall
+def _perfect_recall(game: pyspiel.Game, seconds: float, rng: np.random.Generator) -> bool:
+    """Returns whether a sample shows no imperfect recall."""
+    limit = min(max(_RECALL_SHARE * seconds, _MIN_RECALL_SECONDS), _MAX_RECALL_SECONDS, seconds)
+    return estimate_size(game, seconds=limit, seed=rng).perfect_recall
 
 
 def _sampled_responses(
-    game: pyspiel.Game,
-    policy: JointPolicy,
-    pace: Pace,
-    seconds: float,
-    confidence: float,
-    rng: np.random.Generator,
-    progress: bool,
-) -> tuple[list[SampledBestResponse], list[str]]:
-    """Returns a response per player, or none and why."""
-    players = game.num_players()
+    game: pyspiel.Game, policy: JointPolicy, pace: Pace, seconds: float, **options: Any
+) -> list[SampledBestResponse]:
+    """Returns a response per player; none if one takes too long."""
     responses = []
-    for player in range(players):
-        found = _sampled_response(game, policy, player, pace, seconds / players, confidence, rng, progress)
+    for player in range(game.num_players()):
+        found = _sampled_response(game, policy, player, pace, seconds / game.num_players(), options)
         if found is None:
-            return [], [
-                "no upper bound: the best response in a sampled game, which traversals all own actions, takes too long even "
-                f"with {_FIRST_SAMPLES} samples."
-            ]
+            return []
         responses.append(found)
-    return responses, []
+    return responses
 
 
 def _sampled_response(
-    game: pyspiel.Game,
-    policy: JointPolicy,
-    player: int,
-    pace: Pace,
-    seconds: float,
-    confidence: float,
-    rng: np.random.Generator,
-    progress: bool,
+    game: pyspiel.Game, policy: JointPolicy, player: int, pace: Pace, seconds: float, options: dict
 ) -> SampledBestResponse | None:
+    """Returns the response with the most samples that the time allows; None if it allows none."""
     end = time.perf_counter() + seconds
     num_games = int(min(max(_LOWER_SHARE * seconds / pace.game_seconds, MIN_SAMPLES), _MOST_GAMES))
+    limits: dict[str, Any] = {"num_games": num_games, "max_nodes": _MAX_NODES}
     num_samples, limit = _FIRST_SAMPLES, _TRIAL_SHARE * seconds
     found = None
     while True:
         try:
             found = sampled_best_response(
-                game,
-                policy,
-                player,
-                num_samples=num_samples,
-                num_games=num_games,
-                max_nodes=_MAX_NODES,
-                seconds=limit,
-                confidence=confidence,
-                seed=rng,
-                progress=progress,
+                game, policy, player, num_samples=num_samples, seconds=limit, **limits, **options
             )
         except BudgetError:
             return found
@@ -273,7 +234,7 @@ def _sampled_response(
 
 
 def _gain(game: pyspiel.Game, responses: list[Estimate], values: tuple[Estimate, ...]) -> Estimate:
-    """Returns what all players gain by responses together, per player."""
+    """Returns the sum of all players' gains by responses, divided by their number."""
     share = 1 / game.num_players()
     constant = sum_of_payoffs(game)
     kind = responses[0].kind

@@ -1,4 +1,4 @@
-"""What one policy wins against another, in all seats, with a confidence interval."""
+"""The payoff of one policy against another, in all seats, with a confidence interval."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.evaluation.by_sampling.behavior import Behavior, JointPolicy, Row
-from mccfr_plus.evaluation.by_sampling.controlled_play import ControlledPlay
-from mccfr_plus.evaluation.by_sampling.estimate import Estimate, Running, mean_estimate, sum_estimate
-from mccfr_plus.evaluation.by_sampling.play_until import Stop, play_until, variance_ratio
+from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Row
+from mccfr_plus.evaluation.control_variates import ControlledPlay
+from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, sum_estimate
+from mccfr_plus.evaluation.play import Stop, play_until, variance_ratio
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 
 
 class HeadToHead(NamedTuple):
-    """What `first` wins per game against `second`."""
+    """The payoff of `first` per game against `second`."""
 
     estimate: Estimate  # average over seats
-    plain: Estimate  # the same from the same games, by averaging payoffs
+    plain: Estimate  # the average payoff of the same games, without control variates
     by_seat: tuple[Estimate, ...]  # with `first` in seat 0, 1, ... and `second` in all others
-    variance_reduction: float  # variance of a game's payoff / of its payoff less control variates
+    variance_reduction: float  # variance of a game's payoff / of its payoff minus control variates
 
     def __str__(self) -> str:
         return f"{self.estimate}; {self.variance_reduction:.3g} times less variance than payoffs have"
@@ -41,32 +41,33 @@ def head_to_head(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> HeadToHead:
-    """Returns what one policy wins per game against another, on average over all seats.
+    """Returns the payoff of one policy per game against another, on average over all seats.
 
-    With n players, `first` sits in each seat in turn and `second` in the n - 1 others. The estimate is unbiased for a
-    fixed number of games: the luck of chance and of both players' own random choices is subtracted in each game, as
-    judged by what earlier games have taught (`mccfr_plus.evaluation.by_sampling.controlled_play`). A wanted half width makes
-    the number of games depend on what is seen; the interval then holds in the limit of small widths.
+    With n players, `first` sits in each seat in turn and `second` in the n - 1 others. Control variates, learned from
+    earlier games, reduce the variance (`mccfr_plus.evaluation.control_variates`). The estimate is unbiased for a fixed
+    number of games. With `half_width`, the number of games depends on the payoffs: the interval then holds in the limit
+    of small widths.
 
     Args:
         game: A game or a game string of any size; simultaneous moves are made turn-based.
         first: A joint policy: any of OpenSpiel's, from Python or C++; a mapping from information states to
-            {action: probability}, uniform where it has no entry; or a list of one per player.
+            {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
+            these per player.
         second: Likewise.
         num_games: Games in all, over all seats, rounded up to the same number in each (at least 4); None for no limit.
         seconds: Of wall-clock time, or None for no limit.
-        half_width: Stop when the interval of `estimate` reaches no further than this to either side; None for never.
+        half_width: Stop when half the interval of `estimate` is at most this; None for never.
         confidence: Of the intervals, from 0.5 to below 1.
         seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
         progress: Whether to show a progress bar.
 
     Raises:
         GameError: If the game is unknown, or has no explicit chance or no information states.
-        PolicyError: If a policy is none, or does not answer with a distribution where it is asked.
-        ConfigError: If a number or the seed makes no sense, or there is no limit at all.
+        PolicyError: If a policy is none, or has no distribution over the legal actions at a state.
+        ConfigError: If a number or the seed is out of range, or there is no limit at all.
 
     Example:
-        >>> from mccfr_plus.evaluation.by_sampling import head_to_head
+        >>> from mccfr_plus.evaluation import head_to_head
         >>> folds = {f"{card}{bet}": {0: 1.0} for card in "012" for bet in ("b", "pb")}
         >>> result = head_to_head("kuhn_poker", {}, folds, num_games=2000, seed=1)  # uniform against one who folds
         >>> result.estimate.kind, result.estimate.low > 0, result.variance_reduction > 2
@@ -83,7 +84,7 @@ def head_to_head(
 
 
 def seats_of(game: pyspiel.Game, first: JointPolicy, second: JointPolicy, rng: random.Random) -> list[ControlledPlay]:
-    """Returns the plays with `first` in seat 0, 1, ..., and `second` in all others.
+    """Returns the games with `first` in seat 0, 1, ..., and `second` in all others.
 
     Raises:
         PolicyError: If a policy is none.
@@ -93,19 +94,12 @@ def seats_of(game: pyspiel.Game, first: JointPolicy, second: JointPolicy, rng: r
 
 
 def result_of(plain: list[Running], controlled: list[Running], confidence: float, spent: float) -> HeadToHead:
-    """Returns the result of the games that were played in each seat.
-
-    Args:
-        plain: Payoffs, per seat.
-        controlled: Payoffs less control variates, per seat.
-        confidence: Of the intervals.
-        spent: Seconds.
-    """
+    """Returns the result of games, from payoffs and payoffs minus control variates by seat."""
     weights = [1 / len(plain)] * len(plain)
     return HeadToHead(
         estimate=sum_estimate(controlled, weights, 0.0, "estimate", confidence, spent),
         plain=sum_estimate(plain, weights, 0.0, "estimate", confidence, spent),
-        by_seat=tuple(mean_estimate(part, "estimate", confidence, spent) for part in controlled),
+        by_seat=tuple(mean_estimate(seat, "estimate", confidence, spent) for seat in controlled),
         variance_reduction=variance_ratio(plain, controlled),
     )
 

@@ -1,4 +1,4 @@
-"""How far a local best response can look ahead in a given time: measured by playing, before the time is spent."""
+"""How far a local best response can look ahead in a given time, from the measured pace of games."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import NamedTuple
 
 import pyspiel
 
-from mccfr_plus.evaluation.by_sampling.behavior import Behavior, chance_row
-from mccfr_plus.evaluation.by_sampling.controlled_play import ControlledPlay
-from mccfr_plus.evaluation.by_sampling.estimate import MIN_SAMPLES
+from mccfr_plus.evaluation.behavior import Behavior, random_move
+from mccfr_plus.evaluation.control_variates import ControlledPlay
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES
 
 _GAMES = 40  # that an interval should come from
-_BELIEF_PASSES = 3  # sampling histories that fit takes up to 8, mostly 1
-_PATIENCE = 0.5  # how much of the time a coarse look may take by this reckoning, which may be off by a factor of 2
+_BELIEF_PASSES = 3  # sampling consistent histories takes up to 8, mostly 1
+_COARSE_SHARE = 0.5  # of the time, for the coarsest lookahead: the model may be off by a factor of 2
 
 
 class Lookahead(NamedTuple):
-    """What a decision of `local_best_response` may cost; see its arguments of these names."""
+    """Limits of a decision of `local_best_response`: its arguments of these names."""
 
     max_histories: int = 2000
     num_rollouts: int = 200
     max_nodes: int = 5000
 
-    def times(self, factor: float) -> Lookahead:
-        """Returns so many times as much, between 1 and the defaults."""
+    def scaled(self, factor: float) -> Lookahead:
+        """Returns the limits times a factor, between 1 and the defaults."""
         return Lookahead(*(max(1, min(most, int(factor * own))) for own, most in zip(self, Lookahead(), strict=True)))
 
 
 class Pace(NamedTuple):
-    """How long games are, and how long it takes to play them."""
+    """The length of games and the time to play them."""
 
-    move_seconds: float  # of a move, chance's too, with asking the policy
+    move_seconds: float  # of a move, chance's too, policy included
     game_seconds: float  # of a game with control variates
     moves: float  # of a game, chance's too
     decisions: float  # of one player in a game
     actions: float  # of a decision
 
     def response_seconds(self, lookahead: Lookahead) -> float:
-        """Returns about how long a game of a local best response takes, in seconds, with nothing remembered."""
+        """Returns an estimate of the seconds of a local best response's game, if no decision repeats."""
         between = self.moves / max(self.decisions, 1.0)
         replay = self.decisions * self.moves / 4  # of all own decisions before this one
         belief = _BELIEF_PASSES * between * lookahead.max_histories
@@ -50,12 +50,12 @@ class Pace(NamedTuple):
 
 
 def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.Random) -> Pace:
-    """Returns how fast games are played.
+    """Measures the pace of games.
 
     Args:
         game: A turn-based game.
-        behavior: How it is played.
-        seconds: For how long to look; one game at least.
+        behavior: How all players play.
+        seconds: For how long to measure; one game at least.
         rng: Source of all random choices.
     """
     moves = decisions = actions = 0
@@ -65,11 +65,10 @@ def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.
         begin = time.perf_counter()
         state = game.new_initial_state()
         while not state.is_terminal():
-            row = chance_row(state) if state.is_chance_node() else behavior.row(state)
             if not state.is_chance_node():
                 decisions += 1
                 actions += len(state.legal_actions())
-            state.apply_action(rng.choices(row.actions, row.probabilities)[0])
+            random_move(state, behavior.row, rng)
         moves += len(state.history())
         paces.append((time.perf_counter() - begin) / max(len(state.history()), 1))
     play = ControlledPlay(game, behavior.row, 0, rng)
@@ -80,7 +79,7 @@ def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.
         play.play()
         plays.append(time.perf_counter() - begin)
     return Pace(
-        # Medians, as what is done for the first time, and other programs, make a game slow now and then.
+        # Medians: first-time work and other programs slow single games down.
         move_seconds=statistics.median(paces),
         game_seconds=statistics.median(plays),
         moves=moves / len(paces),
@@ -90,7 +89,7 @@ def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.
 
 
 def lookahead_within(pace: Pace, seconds: float) -> Lookahead | None:
-    """Returns how far to look ahead so that enough games end in time; None if not even the coarsest look does.
+    """Returns the largest lookahead with which enough games end in time; None if even the coarsest is too slow.
 
     Args:
         pace: Of the game.
@@ -99,6 +98,6 @@ def lookahead_within(pace: Pace, seconds: float) -> Lookahead | None:
     lookahead = Lookahead()
     while _GAMES * pace.response_seconds(lookahead) > seconds:
         if lookahead.num_rollouts == 1:
-            return lookahead if MIN_SAMPLES * pace.response_seconds(lookahead) <= _PATIENCE * seconds else None
-        lookahead = lookahead.times(0.5)
+            return lookahead if MIN_SAMPLES * pace.response_seconds(lookahead) <= _COARSE_SHARE * seconds else None
+        lookahead = lookahead.scaled(0.5)
     return lookahead

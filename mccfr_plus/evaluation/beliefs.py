@@ -1,4 +1,4 @@
-"""What a player can conclude from an information state: histories that are consistent with it, and their weights."""
+"""Beliefs: the histories that are consistent with an information state, with weights."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import TypeAlias
 
 import pyspiel
 
-from mccfr_plus.evaluation.by_sampling.behavior import Behavior, chance_row
+from mccfr_plus.evaluation.behavior import Behavior, random_move, row_at
 
 Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified; weights do not sum to 1
 
-_MAX_PASSES = 8  # of sampling, in search of histories that fit
-_MAX_REMEMBERED = 100_000  # states, of some kilobytes each
+_MAX_PASSES = 8  # of sampling, in search of consistent histories
+_MAX_KEPT = 100_000  # states, of some kilobytes each
 
 
 class Beliefs:
     """The histories of a player's information states, weighted by chance's and the opponents' probabilities.
 
-    They are found from those of the player's last decision, by going on to the next one in all ways. Where that makes
-    more than `max_histories`, as many are sampled instead. All random numbers depend on the seed and the information
-    state alone, so that the answer is a function of what the player knows, in games of perfect recall.
+    They follow from those of the player's last decision. If there are more than `max_histories`, as many are sampled.
+    Random numbers depend on the seed and the information state alone: with perfect recall, a belief is a function of
+    what the player knows.
 
     Args:
         game: A turn-based game.
-        behavior: What the opponents do.
-        player: Whose decisions it is about.
-        max_histories: The largest number of histories that is held for an information state.
+        behavior: How the opponents play.
+        player: The player.
+        max_histories: The largest number of histories of an information state.
         seed: Any integer.
     """
 
@@ -40,12 +40,12 @@ class Beliefs:
         self._seed = seed
         self._groups: dict[tuple[str, int] | None, dict[str, Belief]] = {}
         self._sampled: set[tuple[str, int] | None] = set()  # keys of groups that are samples
-        self._remembered = 0
+        self._num_kept = 0
 
     def at(self, state: pyspiel.State) -> Belief:
-        """Returns the histories that share a decision node's information state; empty if none was found.
+        """Returns the histories that share a decision node's information state.
 
-        None is found where the opponents never let it happen, or where sampling did not meet it.
+        There are none where the opponents never let it happen, or where sampling did not find any.
         """
         previous = self._previous_decision(state)
         if previous is None:
@@ -67,16 +67,16 @@ class Beliefs:
         info_state = state.information_state_string(self._player)
         groups = self._groups.get(key)
         if groups is None:
-            if self._remembered > _MAX_REMEMBERED:
+            if self._num_kept > _MAX_KEPT:
                 self._groups.clear()
                 self._sampled.clear()
-                self._remembered = 0
+                self._num_kept = 0
             found = self._all_next_decisions(start)
             if found is None:
                 found = self._sample_next_decisions(start, random.Random(f"{self._seed} {key}"), None)
                 self._sampled.add(key)
             groups = self._groups[key] = found
-            self._remembered += sum(map(len, groups.values()))
+            self._num_kept += sum(map(len, groups.values()))
         if key in self._sampled and info_state not in groups:
             rng = random.Random(f"{self._seed} {key} {info_state}")
             belief: Belief = []
@@ -85,7 +85,7 @@ class Beliefs:
                 if belief:
                     break
             groups[info_state] = belief
-            self._remembered += len(belief)
+            self._num_kept += len(belief)
         return groups.get(info_state, [])
 
     def _all_next_decisions(self, start: Belief) -> dict[str, Belief] | None:
@@ -101,20 +101,19 @@ class Beliefs:
                 groups.setdefault(state.information_state_string(), []).append((state, weight))
                 found += 1
                 continue
-            row = chance_row(state) if state.is_chance_node() else self._behavior.row(state)
+            row = row_at(state, self._behavior.row)
             if found + len(pending) + len(row.actions) > self._max_histories:
                 return None
             pending.extend((state.child(a), weight * p) for a, p in zip(row.actions, row.probabilities, strict=True))
         return groups
 
     def _sample_next_decisions(self, start: Belief, rng: random.Random, wanted: str | None) -> dict[str, Belief]:
-        """Returns sampled histories at the player's next decisions, or at one of them if it is named."""
+        """Returns sampled histories at the player's next decisions, or only at the information state `wanted`."""
         groups: dict[str, Belief] = {}
         for begin in sample_states(start, self._max_histories, rng):
             state = begin.clone()
             while not state.is_terminal() and state.current_player() != self._player:
-                row = chance_row(state) if state.is_chance_node() else self._behavior.row(state)
-                state.apply_action(row.actions[bisect_right(row.cumulative, rng.random())])
+                random_move(state, self._behavior.row, rng)
             if not state.is_terminal():
                 info_state = state.information_state_string()
                 if wanted is None or info_state == wanted:

@@ -1,23 +1,21 @@
-"""Games of known strategies, with one player's payoff and an estimate of its mean that varies less.
+"""Games of known strategies, with control variates for a player's payoff.
 
-Every random choice of a game (chance, and all players' strategies, which are known) has a control variate: the value
-learned for what was chosen minus the expected value over all choices, times a coefficient. Values and coefficients
-come from earlier games alone, so that each control variate has mean 0 given all that was before, and
+Each random choice of a game (by chance or by a player) has a control variate: the learned value of the choice minus
+the expected value over all choices, times a coefficient. Values and coefficients come from earlier games alone. So each
+control variate has mean 0 given everything before it, and
 
     payoff - sum over choices of coefficient * (value(chosen) - sum over c of P(c) value(c))
 
 has the payoff's mean in every game. With exact values and coefficients of 1 the sum telescopes to a constant.
 
-Values are kept by history, as many as memory allows, each the expectation of the values one step below. Below a
-decision, what few games say of a history is filled up with average payoffs by information state and action, shifted to
-where the history stands. Choices that end the game are known from the rules. Control variates of different
-choices are uncorrelated, so that each group of them (by how often the place was visited) has a least squares
-coefficient of its own.
+The value of a history is the expectation of the values one step below. After a decision that few games have
+visited, it also uses average payoffs by information state and action, shifted to the level of the history. Values of
+terminal histories are exact. Control variates of different choices are uncorrelated: so each group of them, by the
+number of visits, has its own least-squares coefficient.
 
 Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
-evaluation in imperfect information games". Differs from it in values that are learned instead of given, and in that
-no sum is taken over private information that an observer does not know: with all strategies known, histories tell
-more.
+evaluation in imperfect information games". Differs from it in learned values, and in that it takes no sum over private
+information: with all strategies known, histories tell more.
 """
 
 from __future__ import annotations
@@ -28,12 +26,12 @@ from collections.abc import Callable
 
 import pyspiel
 
-from mccfr_plus.evaluation.by_sampling.behavior import Row, chance_row
+from mccfr_plus.evaluation.behavior import Row, chance_row
 
-_PRIOR_GAMES = 1.0  # how many games of a history weigh as much as what is known of its information state
+_PRIOR_GAMES = 1.0  # how many games of a history weigh as much as its information state's average
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0
 _GROUPS = 32  # by binary logarithm of visits, for each kind of place
-_LOOK_AHEAD = 32  # choices that are looked at for ending the game, which tells their values at once
+_LOOK_AHEAD = 32  # choices that are checked for ending the game
 _MAX_NODES = 300_000  # some 300 MB
 
 
@@ -53,7 +51,7 @@ class _Infoset:
         self.means[index] += (payoff - self.means[index]) / self.counts[index]
 
     def averages(self, probabilities: tuple[float, ...]) -> list[float]:
-        """Returns a value for each action; one that is new counts as much as the others do on average."""
+        """Returns a value for each action; a new one has the average value of the others."""
         known = [(p, mean) for p, mean, count in zip(probabilities, self.means, self.counts, strict=True) if count]
         if not known:
             return [0.0] * len(self.means)
@@ -62,7 +60,7 @@ class _Infoset:
 
 
 class _Place:
-    """A history that is not terminal: what is chosen there, how likely, and what was learned of it."""
+    """A history that is not terminal: its choices, their probabilities and learned values."""
 
     __slots__ = ("children", "counts", "infoset", "mass", "row", "total", "value", "values", "visits")
 
@@ -70,7 +68,7 @@ class _Place:
         self.row = row
         self.infoset = infoset  # None for chance
         self.children: dict[int, _Place | None] = {}  # by index of the choice; None is a terminal history
-        self.values: dict[int, float] = {}  # of choices of which something is known
+        self.values: dict[int, float] = {}  # of choices with a known value
         self.counts: dict[int, int] = {}  # games behind a value
         self.value = 0.0
         self.visits = 0
@@ -78,24 +76,23 @@ class _Place:
         self.mass = 0.0  # at chance: sum of their probabilities
 
     def control(self, index: int) -> tuple[int, float, float] | None:
-        """Returns the group of a choice's control variate, the variate, and the expected value; None if unknown."""
+        """Returns the group of a choice's control variate, the variate and the expected value; None if unknown."""
         visits = min(self.visits.bit_length(), _GROUPS - 1)
         if self.infoset is None:
             if not self.visits:
                 return None
-            # A choice that is new counts as much as the others do on average: so the expected value is the same.
+            # A new choice has the average value of the others: so the expected value is the same.
             return visits, self.values.get(index, self.value) - self.value, self.value
-        if self.visits or self.values:
-            values, expected = self.judge(self.infoset)
-            return _GROUPS + visits, values[index] - expected, expected
-        if not self.infoset.visits:
-            return None
-        values, expected = self.judge(self.infoset)
-        visits = min(self.infoset.visits.bit_length(), _GROUPS - 1)
-        return 2 * _GROUPS + visits, values[index] - expected, expected
+        group = _GROUPS + visits
+        if not self.visits and not self.values:
+            if not self.infoset.visits:
+                return None
+            group = 2 * _GROUPS + min(self.infoset.visits.bit_length(), _GROUPS - 1)
+        values, expected = self.decision_values(self.infoset)
+        return group, values[index] - expected, expected
 
-    def judge(self, infoset: _Infoset) -> tuple[list[float], float]:
-        """Returns the value of each choice of a decision, by this history and its infoset, and the expected value."""
+    def decision_values(self, infoset: _Infoset) -> tuple[list[float], float]:
+        """Returns the value of each choice of a decision, from this history and its infoset, and the expected value."""
         probabilities = self.row.probabilities
         values = infoset.averages(probabilities)
         shift = weight = 0.0  # how much better this history is than the average of its infoset
@@ -118,18 +115,18 @@ class _Place:
         return values, expected
 
     def learn(self, index: int, payoff: float) -> None:
-        """Takes a game into account, after the places below have."""
+        """Adds a game, after the places below it."""
         self.visits += 1
         count = self.counts[index] = self.counts.get(index, 0) + 1
         old = self.values.get(index)
         child = self.children.get(index, self)
-        if child is self:  # what lies below is not remembered
+        if child is self:  # what lies below is not kept
             new = payoff if old is None else old + (payoff - old) / count
         else:
             new = payoff if child is None else child.value
         self.values[index] = new
         if self.infoset is not None:
-            self.value = self.judge(self.infoset)[1]
+            self.value = self.decision_values(self.infoset)[1]
             return
         probability = self.row.probabilities[index]
         if old is None:
@@ -144,10 +141,10 @@ class ControlledPlay:
 
     Args:
         game: A turn-based game.
-        row_of: What is played at a decision node.
-        player: Whose payoffs are wanted.
+        row_of: The distribution at a decision node.
+        player: Whose payoffs.
         rng: Source of all random choices.
-        max_nodes: How many histories, and how many information states, are remembered.
+        max_nodes: How many histories, and how many information states, are kept.
     """
 
     def __init__(
@@ -175,8 +172,8 @@ class ControlledPlay:
         if self._root is None:
             self._root = self._new_place(self._game.new_initial_state())
         node = self._root
-        stored = True  # whether `node` is remembered
-        state: pyspiel.State | None = None  # needed only where nothing is remembered
+        stored = True  # whether `node` is kept
+        state: pyspiel.State | None = None  # needed only where nothing is kept
         path: list[tuple[_Place, int, bool]] = []
         controls: list[tuple[int, float, float]] = []
         correction = 0.0

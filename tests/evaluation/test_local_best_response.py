@@ -10,11 +10,12 @@ from references import LIMIT, random_policy, score, standard_error, tree_of, uni
 from test_behavior import decisions_of
 
 from mccfr_plus import ConfigError, PolicyError, best_response, expected_values, exploitability, nash_conv
-from mccfr_plus.evaluation.by_sampling import exploitability_lower_bound, local_best_response
-from mccfr_plus.evaluation.by_sampling.behavior import Behavior
-from mccfr_plus.evaluation.by_sampling.beliefs import Beliefs, sample_states
-from mccfr_plus.evaluation.by_sampling.local_best_response import LocalResponder
-from mccfr_plus.evaluation.by_sampling.rollouts import Rollouts
+from mccfr_plus.evaluation import exploitability_lower_bound, local_best_response
+from mccfr_plus.evaluation.behavior import Behavior
+from mccfr_plus.evaluation.beliefs import Beliefs, sample_states
+from mccfr_plus.evaluation.local_best_response import LocalResponder
+from mccfr_plus.evaluation.lookahead import Lookahead
+from mccfr_plus.evaluation.rollouts import Rollouts
 
 SAMPLED = {"max_histories": 12, "max_nodes": 1, "num_rollouts": 20}  # all approximations at work on Leduc
 
@@ -23,7 +24,7 @@ def responder(game, policy, player, *, rollout=None, max_histories=2000, num_rol
     game = tree_of(game).game
     behavior = Behavior(game, policy)
     own = None if rollout is None else Behavior(game, rollout)
-    return LocalResponder(game, behavior, player, own, max_histories, num_rollouts, max_nodes, seed=1)
+    return LocalResponder(game, behavior, player, own, Lookahead(max_histories, num_rollouts, max_nodes), seed=1)
 
 
 def by_infoset(game, player):

@@ -7,9 +7,9 @@ import pytest
 from references import LIMIT, random_policy, score, standard_error, tree_of, uniform_policy
 
 from mccfr_plus import BudgetError, ConfigError, best_response, expected_values
-from mccfr_plus.evaluation.by_sampling import sampled_best_response
-from mccfr_plus.evaluation.by_sampling.behavior import Behavior
-from mccfr_plus.evaluation.by_sampling.sampled_game import Budget, SampledGame, uniforms
+from mccfr_plus.evaluation import sampled_best_response
+from mccfr_plus.evaluation.behavior import Behavior
+from mccfr_plus.evaluation.sampled_best_response import Budget, SampledGame, uniforms
 
 REPETITIONS = 30  # so that Student's quantile is close to the normal one
 

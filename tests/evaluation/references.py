@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 import mccfr_plus
-from mccfr_plus.evaluation.by_sampling import Estimate
+from mccfr_plus.evaluation import Estimate
 
 LIMIT = 5.0  # standard errors: once in 1.7 million draws of a normal number
 

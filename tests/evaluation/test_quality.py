@@ -6,10 +6,10 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.errors import ConfigError, PolicyError
-from mccfr_plus.evaluation.by_sampling import Estimate, estimate_quality
-from mccfr_plus.evaluation.by_sampling.estimate import sum_of
-from mccfr_plus.evaluation.by_sampling.lookahead import Lookahead, Pace, lookahead_within
-from mccfr_plus.evaluation.by_sampling.quality import local_bound
+from mccfr_plus.evaluation import Estimate, estimate_quality
+from mccfr_plus.evaluation.estimates import sum_of
+from mccfr_plus.evaluation.lookahead import Lookahead, Pace, lookahead_within
+from mccfr_plus.evaluation.quality import local_bound
 
 
 def standard_error(estimate):

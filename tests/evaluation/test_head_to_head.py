@@ -9,9 +9,9 @@ import pytest
 from references import LIMIT, random_policy, score, tree_of
 
 from mccfr_plus import ConfigError, GameError, PolicyError, expected_values
-from mccfr_plus.evaluation.by_sampling import head_to_head
-from mccfr_plus.evaluation.by_sampling.behavior import Behavior
-from mccfr_plus.evaluation.by_sampling.controlled_play import ControlledPlay
+from mccfr_plus.evaluation import head_to_head
+from mccfr_plus.evaluation.behavior import Behavior
+from mccfr_plus.evaluation.control_variates import ControlledPlay
 
 REDUCTION = {"kuhn_poker": 20.0, "leduc_poker": 2.0}  # at least, of the variance, in 20,000 games
 

@@ -1,4 +1,4 @@
-"""What an evaluation by sampling returns: a number, what kind of number it is, and how sure it is."""
+"""Estimates with confidence intervals, and the statistics behind them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MIN_SAMPLES = 4  # below that, `student_quantile` is off by more than a percent
 
 
 class Estimate(NamedTuple):
-    """A number that was found by sampling, with a confidence interval.
+    """A number from sampling, with a confidence interval for its mean.
 
-    The interval is one for the mean of `value`. Of a "lower bound", that mean is at most the quantity asked for, so
-    that `low` is the number to rely on; of an "upper bound" it is at least that quantity, and `high` is the one.
+    The mean of a "lower bound" is at most the quantity in question: rely on `low`. The mean of an "upper bound" is at
+    least that quantity: rely on `high`.
 
     Example:
-        >>> from mccfr_plus.evaluation.by_sampling import Estimate
+        >>> from mccfr_plus.evaluation import Estimate
         >>> print(Estimate(0.25, 0.2, 0.3, "lower bound", 0.95, 1000, 1.5))
         lower bound 0.25 (95% interval 0.2 to 0.3, 1000 samples, 1.5 s)
     """
@@ -46,7 +46,7 @@ class Estimate(NamedTuple):
 
 
 class Running:
-    """Mean and variance of numbers that come one by one.
+    """Mean and variance of a stream of numbers.
 
     Reference: Welford 1962, "Note on a method for calculating corrected sums of squares and products".
     """
@@ -57,14 +57,14 @@ class Running:
         self._squares = 0.0
 
     def add(self, number: float) -> None:
-        """Takes one more number into account."""
+        """Adds a number."""
         self.count += 1
         distance = number - self.mean
         self.mean += distance / self.count
         self._squares += distance * (number - self.mean)
 
     def merge(self, other: Running) -> None:
-        """Takes the numbers of another one into account, too.
+        """Adds the numbers of another stream.
 
         Reference: Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance", equation 2.1.
         """
@@ -87,11 +87,11 @@ class Running:
 
 
 def student_quantile(confidence: float, degrees: int) -> float:
-    """Returns how many standard errors a two-sided interval reaches to either side.
+    """Returns the half width of a two-sided interval in standard errors, from Student's t distribution.
 
     Args:
         confidence: Of the interval, between 0 and 1.
-        degrees: Of freedom, at least 3, for which the error is below a percent at confidences up to 0.95.
+        degrees: Of freedom, at least 3; the error is below a percent at confidences up to 0.95.
 
     Reference: Abramowitz, Stegun 1964, "Handbook of mathematical functions", equation 26.7.5.
     """
@@ -106,19 +106,19 @@ def student_quantile(confidence: float, degrees: int) -> float:
 
 
 def mean_estimate(running: Running, kind: Kind, confidence: float, seconds: float) -> Estimate:
-    """Returns the estimate for a mean of `running`, which holds at least `MIN_SAMPLES` numbers."""
+    """Returns the estimate for the mean of at least `MIN_SAMPLES` numbers."""
     return sum_estimate([running], [1.0], 0.0, kind, confidence, seconds)
 
 
 def sum_estimate(
-    parts: list[Running], weights: list[float], offset: float, kind: Kind, confidence: float, seconds: float
+    means: list[Running], weights: list[float], offset: float, kind: Kind, confidence: float, seconds: float
 ) -> Estimate:
     """Returns the estimate for a weighted sum of means of independent samples, plus a constant."""
-    value = offset + math.fsum(w * part.mean for w, part in zip(weights, parts, strict=True))
-    error = math.sqrt(math.fsum(w * w * part.variance_of_mean for w, part in zip(weights, parts, strict=True)))
-    reach = error * student_quantile(confidence, min(part.count for part in parts) - 1)
-    samples = sum(part.count for part in parts)
-    return Estimate(value, value - reach, value + reach, kind, confidence, samples, seconds)
+    value = offset + math.fsum(w * mean.mean for w, mean in zip(weights, means, strict=True))
+    error = math.sqrt(math.fsum(w * w * mean.variance_of_mean for w, mean in zip(weights, means, strict=True)))
+    half_width = error * student_quantile(confidence, min(mean.count for mean in means) - 1)
+    samples = sum(mean.count for mean in means)
+    return Estimate(value, value - half_width, value + half_width, kind, confidence, samples, seconds)
 
 
 def sum_of(estimates: list[Estimate], weights: list[float], offset: float, kind: Kind) -> Estimate:
@@ -127,11 +127,11 @@ def sum_of(estimates: list[Estimate], weights: list[float], offset: float, kind:
     Reference: Zou, Donner 2008, "Construction of confidence limits about effect measures: a general approach", section
     2: limits of a sum from the limits of its terms.
     """
-    value = offset + math.fsum(w * part.value for w, part in zip(weights, estimates, strict=True))
-    reach = math.sqrt(math.fsum((w * part.half_width) ** 2 for w, part in zip(weights, estimates, strict=True)))
-    samples = sum(part.samples for part in estimates)
-    seconds = math.fsum(part.seconds for part in estimates)
-    return Estimate(value, value - reach, value + reach, kind, estimates[0].confidence, samples, seconds)
+    value = offset + math.fsum(w * term.value for w, term in zip(weights, estimates, strict=True))
+    half_width = math.sqrt(math.fsum((w * term.half_width) ** 2 for w, term in zip(weights, estimates, strict=True)))
+    samples = sum(term.samples for term in estimates)
+    seconds = math.fsum(term.seconds for term in estimates)
+    return Estimate(value, value - half_width, value + half_width, kind, estimates[0].confidence, samples, seconds)
 
 
 def require_confidence(confidence: float) -> None:

@@ -1,17 +1,16 @@
-"""What a player gets from a history on under given strategies: exactly where little is left, sampled elsewhere."""
+"""A player's payoff from a history on under known strategies: exact where little is left, else sampled."""
 
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
 from collections.abc import Callable
 
 import pyspiel
 
-from mccfr_plus.evaluation.by_sampling.behavior import Row, chance_row
+from mccfr_plus.evaluation.behavior import Row, random_move, row_at
 
 _MAX_DEPTH = 400  # of an exact expectation, far below Python's limit of recursion
-_MAX_REMEMBERED = 300_000
+_MAX_KEPT = 300_000
 
 
 class _TooLarge(Exception):
@@ -22,14 +21,14 @@ class Rollouts:
     """Payoffs of one player under known strategies of all.
 
     Args:
-        row_of: What is played at a decision node.
-        player: Whose payoffs are wanted.
+        row_of: The distribution at a decision node.
+        player: Whose payoffs.
     """
 
     def __init__(self, row_of: Callable[[pyspiel.State], Row], player: int):
         self._row_of = row_of
         self._player = player
-        self._values: dict[tuple[int, ...], tuple[float, int]] = {}  # with the number of histories it stands for
+        self._values: dict[tuple[int, ...], tuple[float, int]] = {}  # with the number of histories below
         self._left = 0
 
     def exact(
@@ -37,9 +36,9 @@ class Rollouts:
     ) -> list[float] | None:
         """Returns the expected payoff after each action; None if that takes more than `max_nodes` histories.
 
-        Histories count whether or not they are remembered, so that the answer does not depend on earlier questions.
+        Histories count also if their values are kept: the result does not depend on earlier calls.
         """
-        if len(self._values) > _MAX_REMEMBERED:
+        if len(self._values) > _MAX_KEPT:
             self._values.clear()
         self._left = max_nodes
         try:
@@ -63,7 +62,7 @@ class Rollouts:
             raise _TooLarge
         left = self._left
         self._spend(1)
-        row = chance_row(state) if state.is_chance_node() else self._row_of(state)
+        row = row_at(state, self._row_of)
         value = 0.0
         for action, probability in zip(row.actions, row.probabilities, strict=True):
             value += probability * self._expected(state.child(action), depth + 1)
@@ -78,6 +77,5 @@ class Rollouts:
     def _play(self, state: pyspiel.State, rng: random.Random) -> float:
         """Returns the payoff of one play. `state` is modified in place."""
         while not state.is_terminal():
-            row = chance_row(state) if state.is_chance_node() else self._row_of(state)
-            state.apply_action(row.actions[bisect_right(row.cumulative, rng.random())])
+            random_move(state, self._row_of, rng)
         return state.player_return(self._player)

@@ -1,0 +1,136 @@
+"""The behavior of players under any policy, state by state, without a tree."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
+
+from mccfr_plus.evaluation.strategies import (
+    AnyPolicy,
+    answers_at_states,
+    answers_by_text,
+    distribution,
+    one_per_player,
+)
+
+PlayerPolicy: TypeAlias = AnyPolicy | Callable[[pyspiel.State], Mapping[int, float]]
+JointPolicy: TypeAlias = PlayerPolicy | Sequence[PlayerPolicy]
+
+_MAX_ROWS = 100_000  # some 50 MB
+
+
+class Row(NamedTuple):
+    """A known distribution over actions: a policy's at an information state, or chance's."""
+
+    info_state: str | None  # None for chance
+    actions: tuple[int, ...]  # those of positive probability
+    probabilities: tuple[float, ...]  # sum to 1
+    cumulative: tuple[float, ...]  # the last one is 1, so that bisecting by a number below 1 stays inside
+
+
+class Behavior:
+    """The actions of all players under a policy.
+
+    The policy is called once per information state, as long as `max_rows` allows: it must answer alike at all states
+    that share one.
+
+    Args:
+        game: A turn-based game.
+        policy: A joint policy of OpenSpiel, from Python or C++; a mapping from information states to actions and
+            probabilities, uniform where it has no entry; a function from states to {action: probability}; or a list of
+            one of these per player.
+        max_rows: How many information states of a player are kept.
+
+    Raises:
+        PolicyError: If the policy is none, or, in `row`, if it has no distribution over the legal actions.
+    """
+
+    def __init__(self, game: pyspiel.Game, policy: JointPolicy, max_rows: int = _MAX_ROWS):
+        self._answers = [_answers(one) for one in one_per_player(policy, game.num_players())]
+        self._rows: list[dict[str, Row]] = [{} for _ in self._answers]
+        self._max_rows = max_rows
+
+    def row(self, state: pyspiel.State) -> Row:
+        """Returns the distribution at a decision node."""
+        player = state.current_player()
+        info_state = state.information_state_string(player)
+        rows = self._rows[player]
+        row = rows.get(info_state)
+        if row is None:
+            if len(rows) >= self._max_rows:
+                rows.clear()
+            legal = state.legal_actions()
+            where = f"at information state {info_state!r} of player {player}"
+            weights = distribution(self._answers[player](state, player), legal, where)
+            row = rows[info_state] = new_row(info_state, legal, weights)
+        return row
+
+
+def random_move(state: pyspiel.State, row_of: Callable[[pyspiel.State], Row], rng: random.Random) -> None:
+    """Draws an action of chance or of the player to move. `state` is modified in place."""
+    row = row_at(state, row_of)
+    state.apply_action(row.actions[bisect_right(row.cumulative, rng.random())])
+
+
+def row_at(state: pyspiel.State, row_of: Callable[[pyspiel.State], Row]) -> Row:
+    """Returns the distribution at a chance or decision node."""
+    return chance_row(state) if state.is_chance_node() else row_of(state)
+
+
+def chance_row(state: pyspiel.State) -> Row:
+    """Returns the distribution of a chance node."""
+    return new_row(None, *zip(*state.chance_outcomes(), strict=True))
+
+
+def new_row(info_state: str | None, actions: Sequence[int], weights: Sequence[float]) -> Row:
+    """Returns a row of the actions of positive weight; the weights are made to sum to 1."""
+    actions, weights = zip(*((a, w) for a, w in zip(actions, weights, strict=True) if w > 0), strict=True)
+    total = sum(weights)
+    probabilities = tuple(w / total for w in weights)
+    return Row(info_state, actions, probabilities, (*itertools.accumulate(probabilities[:-1]), 1.0))
+
+
+def _answers(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
+    if callable(policy) and not isinstance(policy, openspiel_policy.Policy | pyspiel.Policy | Mapping):
+        return lambda state, _: policy(state)
+    answers = answers_at_states(policy)
+    if answers_by_text(policy) is None or isinstance(policy, openspiel_policy.Policy):
+        return answers
+
+    def uniform_elsewhere(state: pyspiel.State, player: int) -> Any:
+        found = answers(state, player)
+        return dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions())) if found is None else found
+
+    return uniform_elsewhere
+
+
+class Response(openspiel_policy.Policy):
+    """The joint policy that was evaluated, with one player's strategy replaced by a response to it.
+
+    Args:
+        game: The turn-based game.
+        player: The responding player.
+        row_of: What the player does at a decision node.
+        behavior: What all others do.
+    """
+
+    def __init__(self, game: pyspiel.Game, player: int, row_of: Callable[[pyspiel.State], Row], behavior: Behavior):
+        super().__init__(game, list(range(game.num_players())))
+        self.player = player
+        self._row_of = row_of
+        self._behavior = behavior
+
+    def row(self, state: pyspiel.State) -> Row:
+        """Returns what is played at a decision node."""
+        return self._row_of(state) if state.current_player() == self.player else self._behavior.row(state)
+
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
+        """Returns {action: probability} of the player to move; `player_id` is ignored."""
+        row = self.row(state)
+        return dict(zip(row.actions, row.probabilities, strict=True))

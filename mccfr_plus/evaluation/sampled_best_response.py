@@ -1,0 +1,267 @@
+"""Best responses in sampled games: an upper and a lower bound of a best response's value.
+
+In a sampled game, everything that the player does not decide is drawn beforehand, once per sample. Chance's choice at
+each history, and the opponents' action at each of their information states, are hashes of the sample's random word:
+nothing is stored. The player knows the information states, but not the sample. Samples that share a history are
+traversed together.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+import pyspiel
+from tqdm import tqdm
+
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, Row, chance_row, new_row
+from mccfr_plus.evaluation.control_variates import ControlledPlay
+from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean_estimate, require_integer
+from mccfr_plus.evaluation.play import Stop, play_until, require_player
+from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.tree.game import load_game
+
+Group = list[tuple[pyspiel.State, np.ndarray]]  # histories with the numbers of the samples that come there
+
+_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_B = np.uint64(0x94D049BB133111EB)
+_TO_UNIT = 1.0 / (1 << 53)
+
+
+class SampledBestResponse(NamedTuple):
+    """Two bounds of a best response's value, and the strategy that reaches the lower one."""
+
+    upper: Estimate | None  # of the best response's value; None if `depth` was limited
+    lower: Estimate  # of the best response's value: the payoff of `policy` in fresh games
+    policy: Response  # the evaluated policy, with the player's strategy replaced
+    nodes: int  # histories that were traversed
+
+
+def sampled_best_response(
+    game: pyspiel.Game | str,
+    policy: JointPolicy,
+    player: int,
+    *,
+    num_samples: int = 1000,
+    repetitions: int = 8,
+    num_games: int = 1000,
+    depth: int | None = None,
+    max_nodes: int = 5_000_000,
+    seconds: float | None = None,
+    confidence: float = 0.95,
+    seed: int | np.random.Generator | None = None,
+    progress: bool = False,
+) -> SampledBestResponse:
+    """Returns bounds of a best response's value, from best responses in sampled games.
+
+    A sampled game has `num_samples` independent draws of everything that the player does not decide: chance's choice at
+    each history, the opponents' action at each of their information states. A fixed strategy has the same mean payoff
+    in sampled games as in the game. So the mean value of the best strategies of sampled games is at least the best
+    response's value: E max >= max E. That is the upper bound; its interval is over `repetitions` independent sampled
+    games. The lower bound is the payoff of a response in fresh games. It takes at each information state the
+    action that was best over all repetitions, and follows `policy` elsewhere. Both bounds converge to the value as
+    `num_samples` increases.
+
+    Args:
+        game: A game or a game string, of perfect recall; simultaneous moves are made turn-based. All own actions are
+            traversed: own decisions of a play must be few, or `depth` small. Everything else may be of any size.
+        policy: The policy to respond to: any of OpenSpiel's, from Python or C++; a mapping from information states to
+            {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
+            these per player.
+        player: The responding player, 0 .. num_players - 1.
+        num_samples: Samples per sampled game, at least 1.
+        repetitions: Sampled games, at least 4.
+        num_games: Fresh games for the lower bound, at least 4.
+        depth: The number of free own decisions of a play, at least 1; later ones follow `policy`. None for all. With a
+            limit there is no upper bound, as better strategies may differ from `policy` later on.
+        max_nodes: The most histories of all repetitions together, of some 10 microseconds each.
+        seconds: The most wall-clock time of all repetitions together, or None for no limit.
+        confidence: Of the intervals, from 0.5 to below 1.
+        seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
+        progress: Whether to show a progress bar.
+
+    Raises:
+        GameError: If the game is unknown, or has no explicit chance or no information states.
+        PolicyError: If the policy is none, or has no distribution over the legal actions at a state.
+        ConfigError: If a number, the player or the seed is out of range.
+        BudgetError: If the traversal takes more than `max_nodes` or `seconds`.
+
+    Example:
+        >>> from mccfr_plus.evaluation import sampled_best_response
+        >>> result = sampled_best_response("kuhn_poker", {}, player=0, seed=1)  # to uniform play: 0.5
+        >>> result.lower.low < 0.5 < result.upper.high
+        True
+    """
+    stop = Stop(num_games, None, None, confidence, progress)
+    require_integer("num_samples", num_samples, 1)
+    require_integer("repetitions", repetitions, MIN_SAMPLES)
+    require_integer("max_nodes", max_nodes, 1)
+    if depth is not None:
+        require_integer("depth", depth, 1)
+    if seconds is not None and not 0 < seconds < np.inf:
+        raise ConfigError(f"seconds={seconds!r}: give a positive number, or None.")
+    game = load_game(game)
+    require_player(game, player)
+    state = new_state(seed)
+    rng = random.Random(int(state[0]))
+    words = np.random.default_rng(state)
+    behavior = Behavior(game, policy)
+    begin = time.perf_counter()
+    budget = Budget(max_nodes, seconds)
+    totals: dict[str, dict[int, float]] = {}
+    values = Running()
+    for _ in tqdm(range(repetitions), unit="sampled game", disable=not progress):
+        drawn = words.integers(0, 2**64, num_samples, np.uint64)
+        values.add(SampledGame(game, behavior, player, drawn, depth, budget).solve(totals))
+    spent = time.perf_counter() - begin
+    best = {info_state: max(sums, key=sums.__getitem__) for info_state, sums in totals.items()}
+
+    def row_of(state: pyspiel.State) -> Row:
+        info_state = state.information_state_string()
+        action = best.get(info_state)
+        return behavior.row(state) if action is None else new_row(info_state, (action,), (1.0,))
+
+    response = Response(game, player, row_of, behavior)
+    _, controlled, played = play_until([ControlledPlay(game, response.row, player, rng)], stop)
+    return SampledBestResponse(
+        upper=None if depth is not None else mean_estimate(values, "upper bound", confidence, spent),
+        lower=mean_estimate(controlled[0], "lower bound", confidence, spent + played),
+        policy=response,
+        nodes=budget.nodes,
+    )
+
+
+class Budget:
+    """Histories and seconds that a traversal may take.
+
+    Args:
+        max_nodes: Histories, over all traversals that share this budget.
+        seconds: Of wall-clock time from now on, or None for no limit.
+    """
+
+    def __init__(self, max_nodes: int, seconds: float | None):
+        self.max_nodes = max_nodes
+        self.nodes = 0
+        self.seconds = seconds
+        self._end = np.inf if seconds is None else time.perf_counter() + seconds
+
+    def spend(self) -> str | None:
+        """Counts one history; returns the name of the limit that is exceeded, if any."""
+        self.nodes += 1
+        if self.nodes > self.max_nodes:
+            return f"max_nodes={self.max_nodes}"
+        if self.nodes % 256 == 0 and time.perf_counter() >= self._end:
+            return f"seconds={self.seconds}"
+        return None
+
+
+class SampledGame:
+    """One player's decisions in a sampled game, and the best ones.
+
+    Args:
+        game: A turn-based game of perfect recall.
+        behavior: How the opponents play, and the player beyond `depth`.
+        player: The responding player.
+        words: ``[num_samples]`` uint64, a random word per sample.
+        depth: The number of free own decisions of a play; None for all.
+        budget: Shared with other traversals.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        behavior: Behavior,
+        player: int,
+        words: np.ndarray,
+        depth: int | None,
+        budget: Budget,
+    ):
+        self._game, self._behavior, self._player = game, behavior, player
+        self._words, self._depth, self._budget = words, depth, budget
+        self._deepest = 0
+
+    def solve(self, totals: dict[str, dict[int, float]]) -> float:
+        """Returns the largest average payoff in the sampled game.
+
+        Args:
+            totals: By own information state and action, the sum over samples of the payoff if best actions follow.
+                Modified in place.
+
+        Raises:
+            BudgetError: If the traversal is larger than the budget.
+        """
+        everything = np.arange(len(self._words))
+        payoff, groups = self._spread([(self._game.new_initial_state(), everything)], 0)
+        payoff += sum(self._best(info_state, group, 1, totals) for info_state, group in groups.items())
+        return payoff / len(self._words)
+
+    def _best(self, info_state: str, group: Group, depth: int, totals: dict[str, dict[int, float]]) -> float:
+        """Returns the sum over samples of payoffs from an own information state on, and adds to `totals`."""
+        self._deepest = max(self._deepest, depth)
+        sums = totals.setdefault(info_state, {})
+        best = -np.inf
+        for action in group[0][0].legal_actions():
+            value, groups = self._spread([(state.child(action), samples) for state, samples in group], depth)
+            value += sum(self._best(key, below, depth + 1, totals) for key, below in groups.items())
+            sums[action] = sums.get(action, 0.0) + value
+            best = max(best, value)
+        return best
+
+    def _spread(self, pending: Group, depth: int) -> tuple[float, dict[str, Group]]:
+        """Follows all samples to the end or the next own decision; returns summed payoffs and these decisions."""
+        free = self._depth is None or depth < self._depth
+        payoff = 0.0
+        groups: dict[str, Group] = {}
+        while pending:
+            state, samples = pending.pop()
+            exceeded = self._budget.spend()
+            if exceeded:
+                self._refuse(exceeded)
+            if state.is_terminal():
+                payoff += state.player_return(self._player) * len(samples)
+            elif state.is_chance_node():
+                pending.extend(self._split(state, samples, chance_row(state), f"chance {state.history()}"))
+            elif free and state.current_player() == self._player:
+                groups.setdefault(state.information_state_string(), []).append((state, samples))
+            else:
+                row = self._behavior.row(state)
+                pending.extend(self._split(state, samples, row, f"{state.current_player()} {row.info_state}"))
+        return payoff, groups
+
+    def _split(self, state: pyspiel.State, samples: np.ndarray, row: Row, place: str) -> Group:
+        """Returns the histories that a choice leads to, each with the samples that choose it."""
+        if len(row.actions) == 1:
+            return [(state.child(row.actions[0]), samples)]
+        chosen = np.searchsorted(row.cumulative, uniforms(self._words[samples], place), side="right")
+        if len(samples) == 1:
+            return [(state.child(row.actions[chosen[0]]), samples)]
+        return [(state.child(row.actions[c]), samples[chosen == c]) for c in np.unique(chosen).tolist()]
+
+    def _refuse(self, limit: str) -> None:
+        fewer = max(1, len(self._words) // 4)
+        shallower = max(1, self._deepest - 1)
+        raise BudgetError(
+            f"the best response in {len(self._words)} samples of {self._game.get_type().short_name} takes more than "
+            f"{limit}: own decisions were {self._deepest} deep so far. Give num_samples={fewer}, or depth={shallower}, "
+            "which leaves only the lower bound valid, or a larger budget."
+        )
+
+
+def uniforms(words: np.ndarray, place: str) -> np.ndarray:
+    """Returns a number in [0, 1) for each sample's word at a place, the same in every call.
+
+    Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17: its mixing
+    function, applied twice.
+    """
+    key = np.uint64(int.from_bytes(blake2b(place.encode(), digest_size=8).digest(), "little"))
+    return (_mixed(_mixed(words) ^ key) >> np.uint64(11)) * _TO_UNIT
+
+
+def _mixed(z: np.ndarray) -> np.ndarray:
+    z = (z ^ (z >> np.uint64(30))) * _MIX_A
+    z = (z ^ (z >> np.uint64(27))) * _MIX_B
+    return z ^ (z >> np.uint64(31))
