@@ -69,7 +69,7 @@ def cold(game, scheme):
         gc.collect()
         solver = lazy_solver(loaded, scheme)
         ours.append(our_rate(solver, FLAGS.seconds))
-        new.append(solver.tree.num_asked / solver.nodes_touched)
+        new.append(solver.tree.num_expanded / solver.nodes_touched)
         ratios.append(ours[-1] / theirs[-1])
         found = solver.tree.num_infosets
         if solver.stopped:
@@ -109,9 +109,9 @@ def warm(game, scheme):
 
 def new_share(solver, run):
     """Returns the share of the nodes touched meanwhile that pyspiel was asked for."""
-    asked, touched = solver.tree.num_asked, solver.nodes_touched
+    asked, touched = solver.tree.num_expanded, solver.nodes_touched
     run()
-    return (solver.tree.num_asked - asked) / (solver.nodes_touched - touched)
+    return (solver.tree.num_expanded - asked) / (solver.nodes_touched - touched)
 
 
 def main(_):

@@ -19,7 +19,6 @@ LAYERS = [
     {"errors"},
     {"code_digest"},
     {"_jit", "borrowed", "native", "interrupts"},
-    {"python_api"},
     {"rng"},
     {"games"},
     {"tree"},

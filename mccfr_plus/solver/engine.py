@@ -75,7 +75,7 @@ class Engine:
                 self.strategy,
                 None if row is None else self.tables[row],
                 check_depth=with_baseline,
-                is_history=not (estimator.visits_all_own or estimator.visits_all_chance),
+                single_trajectory=not (estimator.visits_all_own or estimator.visits_all_chance),
             )
         self.average = np.zeros(tree.slot_capacity + tree.num_players)
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_baseline else (0, 0))

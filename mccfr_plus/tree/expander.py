@@ -1,4 +1,4 @@
-"""What lies behind the nodes of a lazy tree: asks pyspiel, and keeps states so that it need not replay histories."""
+"""The callback that tells kernels, through pyspiel, what a node of a lazy tree is."""
 
 from __future__ import annotations
 
@@ -6,34 +6,38 @@ import random
 import struct
 import threading
 import time
-from array import array
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import BudgetError, GameError, MccfrPlusError
+from mccfr_plus.errors import BudgetError
 from mccfr_plus.tree.arrays import CHANCE, NODE, TERMINAL
-from mccfr_plus.tree.asking import ANSWER_ACTIONS, ANSWER_COUNT, ANSWER_STATE
-from mccfr_plus.tree.chance import checked_outcomes
-from mccfr_plus.tree.expansion import FAILED, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
+from mccfr_plus.tree.expansion import FAILED, NONE, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
+from mccfr_plus.tree.game_error import (
+    WrongAnswerError,
+    checked_outcomes,
+    checked_returns,
+    game_error,
+    unknown_mover,
+    wrong_number_of_actions,
+)
 from mccfr_plus.tree.keys import KEY_BYTES, Keys
 from mccfr_plus.tree.layout import alias_table
 from mccfr_plus.tree.memory import resident_bytes
-from mccfr_plus.tree.short_cut import ShortCut
 
 _ROOT = 0
 _TERMINAL, _CHANCE = int(pyspiel.PlayerId.TERMINAL), int(pyspiel.PlayerId.CHANCE)
 
-_HEAD = struct.Struct("<qqq")  # kind, count, row
-_DECISION = struct.Struct("<qqq24s")  # and the key
+_HEAD = struct.Struct("<qqq")  # the first three columns of an answer; see `expansion`
+_NO_STATE: tuple[int, Any] = NONE, None
+
 _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
 _ROUNDS, _CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
-_OWN_SHARE = 8  # one in so many states is kept here, where kernels keep states, too
-_SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of what keeps it and wraps it
+_SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Python object and dictionary entry
 
 
 class Places(NamedTuple):
@@ -50,7 +54,10 @@ class Places(NamedTuple):
 
 
 class Expander:
-    """Tells kernels, through a callback, what a node is that nobody has visited.
+    """Writes what a node is: `answer` is the callback of `expansion.expand`.
+
+    It keeps states of the game, because replaying a history from the root costs more than all else. The state of a node
+    that is not kept is replayed from its nearest ancestor that is.
 
     An error in the game ends the traversal and is kept in `error`; so does Ctrl-C.
 
@@ -60,67 +67,65 @@ class Expander:
         keys: Gives the keys of infosets.
         state_bytes: Memory for states that are kept, in bytes.
         max_depth: The longest history that traversals can take, or None for any.
+        single_trajectory: Whether a traversal visits a single history, so that one state can be played on from new node
+            to new node. Copying it at each of them would cost as much as the rest.
     """
 
-    def __init__(self, game: pyspiel.Game, places: Places, keys: Keys, state_bytes: int, max_depth: int | None):
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        places: Places,
+        keys: Keys,
+        state_bytes: int,
+        max_depth: int | None,
+        single_trajectory: bool,
+    ):
         self._game = game
         self._places = places
         self._keys = keys
         self._max_depth = max_depth
-        # Entries of memoryviews are read and written several times as fast as those of numpy arrays.
+        self._single_trajectory = single_trajectory
+        # Entries of memoryviews are read several times as fast as those of numpy arrays.
         self._nodes = _view(places.nodes, "i")
         self._parents = _view(places.parents, "i")
         self._slot_actions = _view(places.slot_actions, "q")
-        self._answers = _view(places.answers, "q")
-        self._answer_width = places.answers.shape[1]
+        self._outcome_actions = _view(places.outcome_actions, "q")
         self._payoff_rows: dict[tuple[float, ...], int] = {}
         self._distributions: dict[tuple, tuple[int, int]] = {}  # to first row and number of outcomes
-        self._outcome_actions = _view(places.outcome_actions, "q")
-        self._hands: list[pyspiel.State | None] = [None] * len(places.answers)  # what each thread was last asked for
-        self._young: dict[int, pyspiel.State] = {}  # states that are kept
+        # Kept states in two generations: when the young one is full, the old one is dropped.
+        self._young: dict[int, pyspiel.State] = {}
         self._old: dict[int, pyspiel.State] = {}
-        num_states = max(state_bytes // _state_size(game), 2)
-        self.short_cut: ShortCut | None = None
-        if keys.kind == "hash" and max_depth is None and ShortCut.can_ask(game):
-            own = max(num_states // _OWN_SHARE, 2)  # of what kernels do not ask themselves: mostly chance nodes
-            self.short_cut = ShortCut(game, places, KEY_BYTES, num_states - own, len(places.answers))
-            num_states = own
-        self._max_states = num_states // 2  # per generation
+        self._max_states = max(state_bytes // _state_size(game) // 2, 1)  # per generation
+        self._last = [_NO_STATE] * len(places.answers)  # per thread, the node expanded last and its state
+        self._packers: dict[int, Callable] = {}  # of answers for decision nodes, by number of actions
         self.error: BaseException | None = None
         self.answer = self._make_answer()
 
     def _make_answer(self) -> Callable[[int, int], None]:
-        """Returns the callback. For a node it writes what that is, for -1 - node the actions of the one asked for last.
+        """Returns the callback, which takes a node and a thread.
 
-        An error is kept in `error`. One function with everything in local names, because it runs once per new
-        node: as methods of the class it took twice as long.
+        It is one function with everything in local names, because it runs once per new node.
         """
-        nodes, parents, slot_actions, outcome_actions = (
-            self._nodes,
-            self._parents,
-            self._slot_actions,
-            self._outcome_actions,
-        )
-        row_bytes, buffer = 8 * self._answer_width, _view(self._places.answers, "B")
-        width, answers = self._answer_width, self._answers
-        pack_head, pack_decision, new_key = _HEAD.pack_into, _DECISION.pack_into, self._keys.new
-        hands, payoff_rows, checked = self._hands, self._payoff_rows, self._keys.checked
-        list_actions, older_state, max_states = self._list_actions, self._older_state, self._max_states
-        depth_matters = self._max_depth is not None
+        nodes, parents, last = self._nodes, self._parents, self._last
+        slot_actions, outcome_actions = self._slot_actions, self._outcome_actions
+        buffer, row_bytes = _view(self._places.answers, "B"), self._places.answers.strides[0]
+        new_key, payoff_rows, state_of = self._keys.new, self._payoff_rows, self._state_of
+        packers, new_packer, pack_head = self._packers, self._new_packer, _HEAD.pack_into
+        single, depth_matters, keep = self._single_trajectory, self._max_depth is not None, self._keep
 
         def answer(node: int, thread: int) -> None:
             try:
-                if node < 0:
-                    list_actions(thread)
-                    return
                 if node:
                     above = parents[node]
-                    state = self._young.get(above)
-                    if state is None:
-                        state = older_state(above)
                     first = _FIELDS * above
                     row = nodes[first + _PAYLOAD] + node - nodes[first + _FIRST_CHILD]
-                    state = state.child(outcome_actions[row] if nodes[first] == CHANCE else slot_actions[row])
+                    action = outcome_actions[row] if nodes[first] == CHANCE else slot_actions[row]
+                    before, state = last[thread]
+                    if before == above:
+                        last[thread] = _NO_STATE
+                        state.apply_action(action)
+                    else:
+                        state = (self._young.get(above) or state_of(above)).child(action)
                 else:
                     state = self._game.new_initial_state()
                 player = state.current_player()
@@ -133,71 +138,60 @@ class Expander:
                     return
                 if depth_matters:
                     self._check_depth(state)
-                if len(self._young) >= max_states:
-                    self._old, self._young = self._young, {}
-                self._young[node] = state
-                hands[thread] = state
-                answers[width * thread + ANSWER_STATE] = id(state)
+                if single:
+                    last[thread] = node, state
+                else:
+                    keep(node, state)
                 if player >= 0:
-                    pack_decision(buffer, row_bytes * thread, player, 0, 0, new_key(state.information_state_string()))
-                    if checked:
-                        list_actions(thread)
+                    key = new_key(state.information_state_string())
+                    actions = state.legal_actions()
+                    count = len(actions)
+                    pack = packers.get(count) or new_packer(count)
+                    pack(buffer, row_bytes * thread, player, count, 0, key, *actions)
                 elif player == _CHANCE:
                     row, count = self._distribution(state)
                     pack_head(buffer, row_bytes * thread, CHANCE, count, row)
                 else:
-                    self._refuse_kind(player)
+                    raise unknown_mover(player)
                 return
-            except MccfrPlusError as error:
-                self.error = error
             except Exception as error:
-                self.error = self._named(error, node if node >= 0 else -1 - node)
-            except BaseException as error:
+                self.error = game_error(self._game, self.actions_to(node), error)
+            except BaseException as error:  # such as a KeyboardInterrupt, for `LazyTree.raise_error`
                 self.error = error
             self._places.expansion[STATUS] = FAILED
 
-        if len(hands) == 1:
+        if len(last) == 1:
             return answer
-        lock = threading.Lock()  # the interpreter's own does not last for a whole function
+        lock = threading.Lock()  # the interpreter's own is given to other threads in the middle of a function
 
-        def answer_one(node: int, thread: int) -> None:
+        def answer_alone(node: int, thread: int) -> None:
             with lock:
                 answer(node, thread)
 
-        return answer_one
+        return answer_alone
+
+    def _new_packer(self, count: int) -> Callable:
+        """Returns what packs the answer for a decision node with that many actions."""
+        most = self._game.num_distinct_actions()
+        if not 0 < count <= most:
+            raise wrong_number_of_actions(count, most)
+        packer = self._packers[count] = struct.Struct(f"<qqq{KEY_BYTES}s{count}q").pack_into
+        return packer
 
     def _check_depth(self, state: pyspiel.State) -> None:
         if state.move_number() > self._max_depth:
-            raise GameError(
-                f"{self._game} has a history of more than {self._max_depth} moves, which is more than its "
-                "max_game_length and max_chance_nodes_in_history say."
+            raise WrongAnswerError(
+                f"more than {self._max_depth} moves, which is more than its max_game_length and "
+                "max_chance_nodes_in_history say"
             )
 
-    def _refuse_kind(self, player: int) -> None:
-        raise GameError(
-            f"{self._game.get_type().short_name} has a node of a kind that is no decision, chance or terminal node "
-            f"(current player {player}): only turn-based games with explicit chance can be solved."
-        )
-
-    def _list_actions(self, thread: int) -> None:
-        state = self._hands[thread]
-        actions = state.legal_actions()  # type: ignore[union-attr]
-        if not actions:
-            raise GameError(
-                f"{self._game.get_type().short_name} has a decision node without legal actions, at information state "
-                f"{state.information_state_string()!r}."  # type: ignore[union-attr]
-            )
-        first = self._answer_width * thread + ANSWER_ACTIONS
-        self._answers[first : first + len(actions)] = array("q", actions)
-        self._answers[self._answer_width * thread + ANSWER_COUNT] = len(actions)
-
-    # --- what leaves and chance nodes point at ---
+    # --- rows of leaves and chance nodes ---
 
     def _new_payoff(self, returns: tuple[float, ...]) -> int:
         row = int(self._places.expansion[NUM_PAYOFFS])
         if row == len(self._places.payoffs):
             raise BudgetError(f"{self._game} has more than {row:,} different payoffs, for which there is no room.")
-        self._places.payoffs[row] = returns
+        self._places.payoffs[row] = checked_returns(returns, self._game.num_players())
         self._payoff_rows[returns] = row
         self._places.expansion[NUM_PAYOFFS] += 1
         return row
@@ -206,7 +200,7 @@ class Expander:
         outcomes = tuple(state.chance_outcomes())
         found = self._distributions.get(outcomes)
         if found is None:
-            possible = checked_outcomes(self._game, outcomes)
+            possible = checked_outcomes(outcomes)
             found = self._distributions.get(possible)
             if found is None:
                 first, count = int(self._places.expansion[NUM_OUTCOMES]), len(possible)
@@ -223,43 +217,51 @@ class Expander:
     # --- states ---
 
     def _action(self, above: int, node: int) -> int:
+        """Returns the action that leads from a node to one of its children."""
         first = _FIELDS * above
         row = self._nodes[first + _PAYLOAD] + node - self._nodes[first + _FIRST_CHILD]
         return self._outcome_actions[row] if self._nodes[first] == CHANCE else self._slot_actions[row]
 
-    def _older_state(self, node: int) -> pyspiel.State:
-        """Returns the state of a node that is in the tree, from the nearest state that is kept."""
+    def _state_of(self, node: int) -> pyspiel.State:
+        """Returns the state of an expanded node, which is kept from now on."""
         path = []
-        near = node
-        while near != _ROOT and near not in self._old and near not in self._young:
+        near, kept = node, None
+        while near != _ROOT:
+            kept = self._young.get(near) or self._old.get(near)
+            if kept is not None:
+                break
             path.append(near)
             near = self._parents[near]
-        kept = self._young if near in self._young else self._old
-        state = kept.get(near)
-        if state is None:
-            state = self._game.new_initial_state()
-        elif path:
-            state = state.clone()
+        state = self._game.new_initial_state() if kept is None else kept.clone() if path else kept
         for below in reversed(path):
             state.apply_action(self._action(near, below))
             near = below
+        self._keep(node, state)
+        return state
+
+    def _keep(self, node: int, state: pyspiel.State) -> None:
+        if len(self._young) >= self._max_states:
+            self._old, self._young = self._young, {}
         self._young[node] = state
+
+    def state_at(self, node: int) -> pyspiel.State:
+        """Returns the state of any node of the tree, replayed from the root."""
+        state = self._game.new_initial_state()
+        for action in self.actions_to(node):
+            state.apply_action(action)
         return state
 
     def evict_states(self, max_node: int) -> None:
-        """Forgets the states of all nodes from a number on, which are about to be others."""
+        """Drops the states of all nodes from a number on, which are about to become other nodes."""
+        self._last[:] = [_NO_STATE] * len(self._last)
         self._young = {node: state for node, state in self._young.items() if node < max_node}
         self._old = {node: state for node, state in self._old.items() if node < max_node}
-        if self.short_cut is not None:
-            self.short_cut.evict_states(max_node)
 
-    def evict_all(self) -> None:
-        """Forgets all states, and which payoffs and chance events have rows: those of another tree come."""
+    def clear(self) -> None:
+        """Drops all states and rows, before another tree is loaded."""
         self.evict_states(0)
         self._payoff_rows.clear()
         self._distributions.clear()
-        if self.short_cut is not None:
-            self.short_cut.forget_payoffs()
 
     def actions_to(self, node: int) -> list[int]:
         """Returns the history of a node, in pyspiel's actions."""
@@ -270,15 +272,6 @@ class Expander:
             node = above
         return actions[::-1]
 
-    def _named(self, error: Exception, node: int) -> GameError:
-        history = self.actions_to(node)
-        what = f"at history {history}"
-        if history:
-            what = f"at history {history[:-1]}, action {history[-1]}"
-        named = GameError(f"{self._game} raised {type(error).__name__} {what}: {error}")
-        named.__cause__ = error
-        return named
-
 
 def _view(array: np.ndarray, kind: Literal["B", "i", "q"]) -> memoryview:
     """Returns an array's memory as bytes, int32 or int64."""
@@ -288,12 +281,12 @@ def _view(array: np.ndarray, kind: Literal["B", "i", "q"]) -> memoryview:
 def _state_size(game: pyspiel.Game) -> int:
     """Returns about how many bytes a state takes, by making many."""
     rng, state = random.Random(0), game.new_initial_state()
-    states: list[pyspiel.State] = []
-    while not state.is_terminal():  # states expand with their histories
+    while not state.is_terminal() and state.move_number() <= _LONGEST_PLAY:  # states grow with their histories
         actions = state.legal_actions()
-        if not actions or state.move_number() > _LONGEST_PLAY:
+        if not actions:
             break
         state.apply_action(rng.choice(actions))
+    states: list[pyspiel.State] = []
     largest, begin = _SMALLEST_STATE, time.monotonic()
     # In rounds: the first ones may fill memory that was freed before, and seem to take nothing.
     while len(states) < _ROUNDS * _CLONES and time.monotonic() - begin < _CLONE_SECONDS:

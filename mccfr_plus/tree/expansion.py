@@ -1,19 +1,18 @@
-"""How a traversal goes on where the tree ends: the kernels that put a node in its place when a traversal first comes to it.
+"""Kernels that expand a node of a lazy tree when a traversal first visits it.
 
-A tree that is_lazy has its arrays at full length from the start; memory that nobody has touched costs nothing. All zeros
-in the first two fields of a node say that nobody has been there: a decision or chance node has children, a leaf's kind
-is not zero. Whoever comes there calls `expand`, which asks pyspiel what the node is (`asking`; through a callback into
-Python, `expander`, where that does not do), finds or makes its infoset, gives its children their places, and publishes
-the node, so that the traversal goes on as if it had been there all the time. Nothing about the traversal's numbers depends on
-when a node came to be.
+All arrays of a lazy tree have their full length from the start; memory that was never written takes no space. A node
+whose first two fields are zero is unvisited: decision and chance nodes have children, and the kind of a leaf is not 0.
+At such a node a traversal calls `expand`. A callback into Python (`expander`) writes what pyspiel says about the node
+to the thread's row of `ANSWERS`. `expand` then finds or makes its infoset, reserves its children and publishes the
+node, and the traversal continues. The numbers of a traversal do not depend on when a node was expanded.
 
-The array `TreeArrays.expansion` holds the counts, the limits and the addresses of everything that only expansion needs, so
-that traversals get one array more and not ten. In complete trees it is all zeros.
+`TreeArrays.expansion` holds counts, limits and addresses of everything that only expansion needs, so that kernels take
+one array more and not ten. In compiled trees it is all zeros.
 
-When the permanent nodes' part is full, further nodes go to the part behind it, which is emptied by `forget` between
-two traversals whenever it is half full: infosets stay.
+Nodes that do not fit the permanent nodes become transient nodes, which stand behind them. `evict` removes these
+between two traversals when half of their room is used. Infosets stay.
 
-References: the infosets' table is open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
+Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L).
 """
 
 import numba
@@ -21,30 +20,14 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
-from mccfr_plus.python_api import NUM_ADDRESSES, give_lock, let_go, take_lock
 from mccfr_plus.tree.arrays import CHANCE, INFOSET, NODE, TERMINAL
-from mccfr_plus.tree.asking import (
-    ANSWER_ACTIONS,
-    ANSWER_CHECK,
-    ANSWER_COUNT,
-    ANSWER_KEY,
-    ANSWER_KIND,
-    ANSWER_ROW,
-    API,
-    NUM_ENTRIES,
-    NUM_SCRATCH,
-    ask_for,
-    list_actions,
-    remember,
-    words_at,
-)
 
 # Entries of `TreeArrays.expansion`.
-STATUS = 0  # one of the states below
-CALLBACK = 1  # address of what is called at a node that is not there yet
+STATUS = 0  # one of the values below
+CALLBACK = 1  # address of the callback
 LOCK = 2  # 1 while a thread changes the tree
 (
-    SELF,  # addresses: of `expansion` itself, which kernels get as a read-only array,
+    SELF,  # addresses: of `expansion` itself, which kernels take as a read-only array,
     NODES,  # of the tree's arrays,
     PARENTS,
     INFOSETS,
@@ -53,66 +36,78 @@ LOCK = 2  # 1 while a thread changes the tree
     TABLE,
     SLOT_ACTIONS,
     TRANSIENT_PARENTS,
-    ANSWERS,  # of what the callback answered, a row per thread,
-    STRATEGY,  # and of what a new infoset writes to: its uniform strategy,
+    ANSWERS,  # of the rows that the callback writes, one per thread,
+    STRATEGY,  # and of what a new infoset initializes: its uniform strategy,
     ONES,  # and a 1 at its first slot, or 0 for nothing
 ) = range(3, 15)
 (
-    ANSWER_WIDTH,  # entries of a row of answers
-    NUM_NODES,  # permanent nodes in use; they come first
-    MAX_NODES,  # places for them, and the first place of those behind
-    NUM_TRANSIENT,  # nodes behind them in use
+    ANSWER_WIDTH,  # entries of a row of `ANSWERS`
+    NUM_NODES,  # permanent nodes in use
+    MAX_NODES,  # the largest number of these, and the first transient node
+    NUM_TRANSIENT,  # transient nodes in use
     MAX_TRANSIENT,
-    NUM_TRANSIENT_PARENTS,  # permanent nodes whose children are behind
+    NUM_TRANSIENT_PARENTS,  # permanent nodes whose children are transient
     NUM_INFOSETS,
     MAX_INFOSETS,
     NUM_SLOTS,
-    MAX_SLOTS,  # what infosets and slots may cost is counted together:
+    MAX_SLOTS,
     INFOSET_COST,  # bytes of an infoset,
     SLOT_COST,  # of a slot,
-    MAX_COST,  # and of all of them, with their texts
+    MAX_COST,  # and of all of them together, with their texts
     TABLE_SIZE,  # a power of 2
-    RECALL_LOST_AT,  # 1 + a node at which a player has forgotten something, or 0
+    RECALL_LOST_AT,  # 1 + a node whose infoset was reached by another own action before, or 0
     NUM_PAYOFFS,  # rows of the tree's payoffs in use
     NUM_OUTCOMES,  # rows of its chance events
-    ASK,  # address of the array of `asking`, or 0: all is asked through the callback
-    SCRATCH,  # address of its scratch memory, a row per thread
-    NUM_ASKED,  # nodes that pyspiel was asked for, those forgotten meanwhile included
-    TEXT_COST,  # bytes of all texts that are kept, which count like infosets
+    NUM_EXPANDED,  # nodes expanded so far, evicted ones included
+    TEXT_COST,  # bytes of all texts that are kept
+    CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
+    CONFLICT_INFOSET,  # and the infoset with its key
 ) = range(15, 36)
 NUM_EXPANSION = 36
 
 # Values of STATUS. All but the first end a traversal.
-EXPANDING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, INTERRUPTED = range(6)
+EXPANDING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, ACTIONS_DIFFER, INTERRUPTED = range(7)
 
-_NOT_ANSWERED = -100
+# Columns of ANSWERS. A chance node and a leaf have the row of their outcomes or payoffs, a decision node has the two
+# words of its infoset's key, a word to check it by, and its legal actions.
+ANSWER_KIND, ANSWER_COUNT, ANSWER_ROW, ANSWER_KEY, ANSWER_CHECK, ANSWER_ACTIONS = 0, 1, 2, 3, 5, 6
+_NO_ANSWER = -100
 
-NOBODY = -1  # where there is no infoset, or no parent
+NONE = -1  # in place of an infoset or a node
 
 _MIX_A = np.uint64(0x9E3779B97F4A7C15)
 _MIX_B = np.uint64(0xD6E8FEB86659FD93)
 
 
 @inline_kernel
-def halves_at(address, count):
+def _int64_at(address, count):
+    """Returns the int64 array at an address."""
+    return numba.carray(pointer(address), count, np.int64)
+
+
+@inline_kernel
+def _int32_at(address, count):
     """Returns the int32 array at an address."""
     return numba.carray(pointer(address), count, np.int32)
 
 
 @kernel
 def expand(expansion, node, thread):
-    """Puts a node in its place. Returns whether it is there; if not, the traversal is to end.
+    """Expands an unvisited node. Returns whether it is expanded now; if not, the traversal must end.
 
     Args:
-        expansion: ``TreeArrays.expansion``; what it points at is modified in place.
-        node: The node that a traversal has come to.
+        expansion: ``TreeArrays.expansion``; the arrays that it points at are modified in place.
+        node: The node.
         thread: The number of the traversal's thread.
     """
     if expansion[CALLBACK] == 0 or load_word(expansion, STATUS) != EXPANDING:
         return False
-    shared = words_at(expansion[SELF], NUM_EXPANSION)
-    answer = words_at(expansion[ANSWERS] + 8 * expansion[ANSWER_WIDTH] * thread, expansion[ANSWER_WIDTH])
-    if not _ask_shortly(shared, node, thread, answer) and not _ask_frontier(shared, node, thread, answer):
+    shared = _int64_at(expansion[SELF], NUM_EXPANSION)
+    answer = _int64_at(expansion[ANSWERS] + 8 * expansion[ANSWER_WIDTH] * thread, expansion[ANSWER_WIDTH])
+    answer[ANSWER_KIND] = _NO_ANSWER
+    call_back(expansion[CALLBACK], node, thread)
+    if answer[ANSWER_KIND] == _NO_ANSWER:  # also if a signal has ended the callback before its first line
+        publish_word(shared, STATUS, FAILED)
         return False
     _lock(shared)
     is_there = _put(shared, node, answer[ANSWER_KIND], answer)
@@ -121,93 +116,43 @@ def expand(expansion, node, thread):
 
 
 @kernel
-def _ask_shortly(expansion, node, thread, answer):
-    """Writes the answer for a node without any Python; returns whether it could."""
-    if expansion[ASK] == 0:
-        return False
-    ask = words_at(expansion[ASK], NUM_ENTRIES)
-    scratch = words_at(expansion[SCRATCH] + 8 * NUM_SCRATCH * thread, NUM_SCRATCH)
-    api = words_at(ask[API], NUM_ADDRESSES)
-    token = take_lock(api)
-    is_done, state = ask_for(ask, node, answer, scratch)
-    if state != 0:
-        if _is_new(expansion, answer):
-            is_done = list_actions(ask, state, answer, scratch)
-        let_go(api, state)
-    give_lock(api, token)
-    return is_done
-
-
-@kernel
-def _ask_frontier(expansion, node, thread, answer):
-    """Writes the answer for a node through the callback; returns whether there is one.
-
-    What the callback returns means nothing if a signal's exception has ended it before its first line. So what it has
-    written is looked at.
-    """
-    answer[ANSWER_KIND] = _NOT_ANSWERED
-    call_back(expansion[CALLBACK], node, thread)
-    is_answered = answer[ANSWER_KIND] != _NOT_ANSWERED
-    if is_answered and answer[ANSWER_KIND] >= 0 and _is_new(expansion, answer):
-        answer[ANSWER_COUNT] = _NOT_ANSWERED
-        call_back(expansion[CALLBACK], -1 - node, thread)
-        is_answered = answer[ANSWER_COUNT] != _NOT_ANSWERED
-    if not is_answered:
-        publish_word(expansion, STATUS, FAILED)
-        return False
-    if expansion[ASK] != 0:
-        ask = words_at(expansion[ASK], NUM_ENTRIES)
-        api = words_at(ask[API], NUM_ADDRESSES)
-        token = take_lock(api)
-        remember(ask, node, answer)
-        give_lock(api, token)
-    return True
-
-
-@kernel
-def _is_new(expansion, answer):
-    """Returns whether nobody has found the infoset of an answer."""
-    _lock(expansion)
-    infoset = _find(expansion, answer[ANSWER_KIND], answer)
-    _unlock(expansion)
-    return infoset == NOBODY
-
-
-@kernel
 def _put(expansion, node, kind, answer):
-    """Writes the node, its infoset and the places of its children, unless another thread has.
+    """Writes the node, its infoset and its children, unless another thread has; returns whether the node is there.
 
-    Returns whether it is there. What `expansion` points at is modified in place.
+    The arrays that `expansion` points at are modified in place.
     """
     total = expansion[MAX_NODES] + expansion[MAX_TRANSIENT]
     nodes = numba.carray(pointer(expansion[NODES]), total, NODE)
     there, count = head_of(nodes, node)
     if there != 0 or count != 0:
         return True
-    expansion[NUM_ASKED] += 1
+    expansion[NUM_EXPANDED] += 1
     record = nodes[node]
     if kind == TERMINAL:
         record["payload"] = answer[ANSWER_ROW]
         publish_head(nodes, node, TERMINAL, 0)
         return True
     payload, num_children = answer[ANSWER_ROW], answer[ANSWER_COUNT]
-    parents = halves_at(expansion[PARENTS], total)
+    parents = _int32_at(expansion[PARENTS], total)
     if kind != CHANCE:
         infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
         slot = _last_own_slot(nodes, parents, node, kind, expansion[MAX_SLOTS] + kind)
-        infoset = _find(expansion, kind, answer)
-        if infoset == NOBODY:
+        infoset = find(expansion, kind, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
+        if infoset == NONE:
             infoset = _new_infoset(expansion, infosets, kind, answer, slot)
-            if infoset == NOBODY:
+            if infoset == NONE:
                 return False
-        elif not _is_same(expansion, infosets, infoset, answer):
-            publish_word(expansion, STATUS, KEYS_COLLIDE)
-            return False
+        else:
+            status = _compare(expansion, infosets, infoset, answer)
+            if status != EXPANDING:
+                expansion[CONFLICT_NODE], expansion[CONFLICT_INFOSET] = node, infoset
+                publish_word(expansion, STATUS, status)
+                return False
         if infosets[infoset]["parent_slot"] != slot:
             expansion[RECALL_LOST_AT] = node + 1
         payload, num_children = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
     first = _new_nodes(expansion, node, num_children)
-    if first == NOBODY:
+    if first == NONE:
         return False
     for child in range(first, first + num_children):
         parents[child] = node
@@ -219,7 +164,7 @@ def _put(expansion, node, kind, answer):
 
 @kernel
 def _last_own_slot(nodes, parents, node, player, empty):
-    """Returns the player's last slot before a node; `empty` where there is none."""
+    """Returns the player's last slot before a node, or `empty`."""
     child = node
     while child > 0:
         above = parents[child]
@@ -232,15 +177,15 @@ def _last_own_slot(nodes, parents, node, player, empty):
 
 @kernel
 def _new_nodes(expansion, node, count):
-    """Returns the first of `count` places for the children of a node, or NOBODY where there are none left."""
+    """Returns the first of `count` new children of a node, or NONE if there is no room."""
     if expansion[NUM_NODES] + count <= expansion[MAX_NODES] and expansion[NUM_TRANSIENT] == 0:
         expansion[NUM_NODES] += count
         return expansion[NUM_NODES] - count
     if expansion[NUM_TRANSIENT] + count > expansion[MAX_TRANSIENT]:
         publish_word(expansion, STATUS, NODES_FULL)
-        return NOBODY
+        return NONE
     if node < expansion[MAX_NODES]:
-        transient_parents = halves_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
+        transient_parents = _int32_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
         transient_parents[expansion[NUM_TRANSIENT_PARENTS]] = node
         expansion[NUM_TRANSIENT_PARENTS] += 1
     expansion[NUM_TRANSIENT] += count
@@ -249,23 +194,23 @@ def _new_nodes(expansion, node, count):
 
 @kernel
 def _new_infoset(expansion, infosets, player, answer, parent_slot):
-    """Makes the infoset of an answer and returns its number, or NOBODY where there is no room."""
+    """Makes the infoset of an answer; returns its number, or NONE if there is no room."""
     infoset, first, count = expansion[NUM_INFOSETS], expansion[NUM_SLOTS], answer[ANSWER_COUNT]
     cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST] + expansion[TEXT_COST]
     if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or cost > expansion[MAX_COST]:
         publish_word(expansion, STATUS, INFOSETS_FULL)
-        return NOBODY
+        return NONE
     record = infosets[infoset]
     record["first_slot"] = first
     record["num_actions"] = count
     record["parent_slot"] = parent_slot
     record["player"] = player
-    keys = words_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
     keys[2 * infoset] = answer[ANSWER_KEY]
     keys[2 * infoset + 1] = answer[ANSWER_KEY + 1]
     if expansion[CHECKS] != 0:
-        words_at(expansion[CHECKS], expansion[MAX_INFOSETS])[infoset] = answer[ANSWER_CHECK]
-    actions = words_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
+        _int64_at(expansion[CHECKS], expansion[MAX_INFOSETS])[infoset] = answer[ANSWER_CHECK]
+    actions = _int64_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
     strategy = numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64)
     for index in range(count):
         actions[first + index] = answer[ANSWER_ACTIONS + index]
@@ -283,15 +228,22 @@ def _new_infoset(expansion, infosets, player, answer, parent_slot):
 
 
 @kernel
-def _is_same(expansion, infosets, infoset, answer):
-    """Returns whether an answer with an infoset's key is about the same infoset, as far as it says more."""
-    if expansion[CHECKS] == 0:
-        return True
-    same_text = words_at(expansion[CHECKS], expansion[MAX_INFOSETS])[infoset] == answer[ANSWER_CHECK]
-    return same_text and infosets[infoset]["num_actions"] == answer[ANSWER_COUNT]
+def _compare(expansion, infosets, infoset, answer):
+    """Returns EXPANDING if an answer is about the infoset with its key; otherwise the status that says why not."""
+    checks = _int64_at(expansion[CHECKS], expansion[MAX_INFOSETS])
+    if expansion[CHECKS] != 0 and checks[infoset] != answer[ANSWER_CHECK]:
+        return KEYS_COLLIDE
+    first, count = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
+    if count != answer[ANSWER_COUNT]:
+        return ACTIONS_DIFFER
+    actions = _int64_at(expansion[SLOT_ACTIONS], expansion[MAX_SLOTS])
+    for index in range(count):
+        if actions[first + index] != answer[ANSWER_ACTIONS + index]:
+            return ACTIONS_DIFFER
+    return EXPANDING
 
 
-# --- the table of infosets: the number of an infoset plus 1, or 0, at a place that its key tells ---
+# --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
 
 
 @inline_kernel
@@ -301,17 +253,11 @@ def _first_place(player, low, high, mask):
 
 
 @kernel
-def _find(expansion, player, answer):
-    """Returns the player's infoset with the answer's key, or NOBODY."""
-    return find(expansion, player, answer[ANSWER_KEY], answer[ANSWER_KEY + 1])
-
-
-@kernel
 def find(expansion, player, low, high):
-    """Returns the number of the player's infoset with a key, or -1 where there is none."""
+    """Returns the player's infoset with a key, or NONE."""
     infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
-    keys = words_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
-    table = halves_at(expansion[TABLE], expansion[TABLE_SIZE])
+    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
     mask = expansion[TABLE_SIZE] - 1
     place = _first_place(player, low, high, mask)
     while table[place] != 0:
@@ -320,14 +266,14 @@ def find(expansion, player, low, high):
         if is_key and infosets[infoset]["player"] == player:
             return np.int64(infoset)
         place = (place + 1) & mask
-    return np.int64(NOBODY)
+    return np.int64(NONE)
 
 
 @kernel
 def _enter(expansion, infosets, infoset):
-    """Enters an infoset, whose key is not there, into the table."""
-    keys = words_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
-    table = halves_at(expansion[TABLE], expansion[TABLE_SIZE])
+    """Enters a new infoset into the table."""
+    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
     mask = expansion[TABLE_SIZE] - 1
     place = _first_place(infosets[infoset]["player"], keys[2 * infoset], keys[2 * infoset + 1], mask)
     while table[place] != 0:
@@ -337,24 +283,24 @@ def _enter(expansion, infosets, infoset):
 
 @kernel
 def enter_all(expansion):
-    """Enters all infosets into the table anew, after its size has changed."""
+    """Fills the table, whose size has changed."""
     infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
-    table = halves_at(expansion[TABLE], expansion[TABLE_SIZE])
+    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
     for place in range(expansion[TABLE_SIZE]):
         table[place] = 0
     for infoset in range(expansion[NUM_INFOSETS]):
         _enter(expansion, infosets, infoset)
 
 
-# --- nodes that pass ---
+# --- transient nodes ---
 
 
 @kernel
 def evict(expansion):
-    """Empties the part behind the permanent nodes. Not while a traversal is under way. Modified in place."""
+    """Removes all transient nodes. Not during a traversal. Modified in place."""
     total = expansion[MAX_NODES] + expansion[MAX_TRANSIENT]
     nodes = numba.carray(pointer(expansion[NODES]), total, NODE)
-    transient_parents = halves_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
+    transient_parents = _int32_at(expansion[TRANSIENT_PARENTS], expansion[MAX_TRANSIENT])
     for index in range(expansion[NUM_TRANSIENT_PARENTS]):
         publish_head(nodes, transient_parents[index], 0, 0)
     for node in range(expansion[MAX_NODES], expansion[MAX_NODES] + expansion[NUM_TRANSIENT]):

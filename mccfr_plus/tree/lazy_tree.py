@@ -12,9 +12,9 @@ from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.kernels.intrinsics import address_of, callback
 from mccfr_plus.tree import expansion as g
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
-from mccfr_plus.tree.asking import IS_HISTORY
 from mccfr_plus.tree.expander import Expander, Places
 from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_error import WrongAnswerError, different_actions, game_error
 from mccfr_plus.tree.keys import TEXT_OVERHEAD, Keys
 from mccfr_plus.tree.layout import Shape
 from mccfr_plus.tree.memory import MemoryPlan
@@ -127,7 +127,7 @@ class LazyTree:
         ones: np.ndarray | None = None,
         *,
         check_depth: bool = False,
-        is_history: bool = False,
+        single_trajectory: bool = False,
     ) -> None:
         """Makes the tree that of a solver: from now on it can expand.
 
@@ -135,7 +135,7 @@ class LazyTree:
             strategy: ``[slot_capacity]`` float64: new infosets get a uniform strategy there.
             ones: ``[slot_capacity]`` float64: new infosets get a 1 at their first slot; None for nothing.
             check_depth: Whether histories longer than `shape.max_depth` are to be refused.
-            is_history: Whether traversals are single histories, so that new nodes come one below the other.
+            single_trajectory: Whether a traversal visits a single history.
 
         Raises:
             ConfigError: If it is another solver's.
@@ -145,7 +145,12 @@ class LazyTree:
         self._owned = True
         self._bound = strategy, ones  # keeps them alive as long as kernels may write to them
         self.expander = Expander(
-            self.game, self._places, self.keys, self.plan.state_bytes, self._max_depth if check_depth else None
+            self.game,
+            self._places,
+            self.keys,
+            self.plan.state_bytes,
+            self._max_depth if check_depth else None,
+            single_trajectory,
         )
         self._callback = callback(self.expander.answer)
         expansion, plan = self._places.expansion, self.plan
@@ -163,11 +168,6 @@ class LazyTree:
         expansion[g.ANSWER_WIDTH] = self._places.answers.shape[1]
         expansion[g.STRATEGY] = address_of(strategy)
         expansion[g.ONES] = 0 if ones is None else address_of(ones)
-        short_cut = self.expander.short_cut
-        expansion[g.ASK] = expansion[g.SCRATCH] = 0
-        if short_cut is not None:
-            short_cut.array[IS_HISTORY] = is_history
-            expansion[g.ASK], expansion[g.SCRATCH] = address_of(short_cut.array), address_of(short_cut.scratch)
         expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = plan.max_nodes, plan.max_transient
         expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
         expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
@@ -201,12 +201,20 @@ class LazyTree:
         if status == g.FAILED:
             self.go_on()
             raise error or GameError(f"{self.game} was asked for a node, and an error came before it could answer.")
-        if status == g.KEYS_COLLIDE:
+        if status in (g.KEYS_COLLIDE, g.ACTIONS_DIFFER):
             self.go_on()
-            raise GameError(
-                f"two information states of {self.game} have the same 128-bit key, or one has two sets of legal "
-                "actions, so that it does not tell apart what its player can tell apart. Use keys='text' to see which."
-            )
+            raise self._conflict(status)
+
+    def _conflict(self, status: int) -> Exception:
+        """Returns the error for a node whose infoset contradicts what is known of it."""
+        node, infoset = self.count(g.CONFLICT_NODE), self.count(g.CONFLICT_INFOSET)
+        state = self.expander.state_at(node)
+        info_state, player = state.information_state_string(), state.current_player()
+        if status == g.KEYS_COLLIDE:
+            what = f"the information state {info_state!r} has the 128-bit key of another one: use keys='text'"
+        else:
+            what = different_actions(info_state, player, self.legal_actions(infoset), state.legal_actions())
+        return game_error(self.game, self.expander.actions_to(node), WrongAnswerError(what))
 
     def why_full(self) -> str:
         """Returns why the tree cannot expand, and what would help."""
@@ -286,7 +294,7 @@ class LazyTree:
         """Forgets all that has lazy."""
         self.evict()
         self._places.nodes[: self.count(g.NUM_NODES)] = 0
-        self.expander.evict_all()
+        self.expander.clear()
 
     def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
         """Makes what was read into `places` the tree."""
@@ -324,9 +332,9 @@ class LazyTree:
         return self.count(g.NUM_NODES) + self.count(g.NUM_TRANSIENT)
 
     @property
-    def num_asked(self) -> int:
+    def num_expanded(self) -> int:
         """Number of nodes that pyspiel was asked for, those forgotten meanwhile included."""
-        return self.count(g.NUM_ASKED)
+        return self.count(g.NUM_EXPANDED)
 
     @property
     def num_infosets(self) -> int:

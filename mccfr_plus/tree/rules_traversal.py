@@ -36,8 +36,9 @@ from mccfr_plus.tree.key_layout import pack
     BAD_LEGAL,
     BAD_VIEW,
     BAD_CHANCE,
+    BAD_RETURNS,
     DIFFERENT_LEGAL,
-) = range(13)
+) = range(14)
 
 # Entries of `Traversal.counts`.
 (
@@ -222,6 +223,10 @@ def traversal(parameters, table, places, walk_state, lazy, num_players, max_visi
             rule_returns(parameters, table, state, payoff)
             for player in range(num_players):
                 payoff[player] += 0.0  # -0.0 becomes 0.0
+                if not abs(payoff[player]) < np.inf:  # NaN is wrong, too
+                    status = BAD_RETURNS
+            if status == BAD_RETURNS:
+                break
             place = place_of_row(lazy.payoff_table, lazy.payoffs, payoff_bits)
             index = lazy.payoff_table[place]
             if index == EMPTY:

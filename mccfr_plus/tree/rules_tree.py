@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from mccfr_plus.errors import GameError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import Rules
 from mccfr_plus.kernels.compile import announce_compilation, kernel, rebind
@@ -16,6 +15,7 @@ from mccfr_plus.tree import rules_traversal as rules_walk
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
 from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.expansion import NUM_EXPANSION
+from mccfr_plus.tree.game_error import WrongAnswerError, game_error
 from mccfr_plus.tree.info_states import InfoStates
 from mccfr_plus.tree.interning import EMPTY, num_places, table_of_rows
 from mccfr_plus.tree.key_layout import key_layout
@@ -136,7 +136,7 @@ class _Builder:
             elif status in _GROWS:
                 self._grow(status)
             else:
-                raise GameError(f"{game}: {_MISTAKES[status]} after the actions {self._history()}.")
+                raise game_error(game, self._history(), WrongAnswerError(_MISTAKES[status]))
 
     def _count(self, which: int) -> int:
         return int(self._walk.counts[which])
@@ -269,10 +269,11 @@ _MISTAKES = {
     rules_walk.BAD_VIEW: "`look` writes an entry that is not in 0 .. size - 1 of its field",
     rules_walk.BAD_CHANCE: (
         "`outcomes` gives no outcome, more than max_chance_outcomes of the layout, or probabilities that are negative "
-        "or do not sum to 1,"
+        "or do not sum to 1"
     ),
+    rules_walk.BAD_RETURNS: "`returns` gives a payoff that is not a finite number",
     rules_walk.DIFFERENT_LEGAL: (
         "`look` writes what it wrote at another state that has other legal actions, so that the information states do "
-        "not tell apart what the player can tell apart,"
+        "not tell apart what the player can tell apart"
     ),
 }

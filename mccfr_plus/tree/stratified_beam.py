@@ -25,12 +25,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.game_error import (
+    checked_outcomes,
+    checked_returns,
+    game_error,
+    unknown_mover,
+    wrong_number_of_actions,
+)
 from mccfr_plus.tree.infoset_counts import Sightings
 from mccfr_plus.tree.pilot_estimate import Foresight, Level, log_sum
 
@@ -102,6 +109,7 @@ class _Beam:
         sightings: Sightings,
     ):
         players = game.num_players()
+        self._game = game
         self._width, self._rng, self._foresight, self._sightings = width, rng, foresight, sightings
         self._found = Run(
             np.full(EXTERNAL + players, -np.inf),
@@ -128,7 +136,7 @@ class _Beam:
         levels = [Level(self._logs, np.zeros(1, np.int64), none, none, np.zeros((0, self._logs.shape[1])))]
         while True:
             begin = time.perf_counter()
-            looks = [_look(state) for state in self._states]
+            looks = [self._look(state) for state in self._states]
             self._seconds_in_game += time.perf_counter() - begin
             found.num_nodes += len(looks)
             kinds = np.array([look.kind for look in looks]) - TERMINAL
@@ -189,36 +197,51 @@ class _Beam:
                 own = hash((past[look.kind], look.key, action))
                 past = (*past[: look.kind], own, *past[look.kind + 1 :])
             pasts.append(past)
-            if last:
-                state.apply_action(action)  # nobody needs the parent any more
-                states.append(state)
-            else:
-                states.append(state.child(action))
+            try:
+                if last:
+                    state.apply_action(action)  # the parent's state has served
+                    states.append(state)
+                else:
+                    states.append(state.child(action))
+            except Exception as error:
+                self._raise([*state.history(), action], error)
         self._seconds_in_game += time.perf_counter() - begin
         self._states, self._pasts, self._logs = states, pasts, logs
         return level
 
+    def _look(self, state: pyspiel.State) -> _Look:
+        """Returns what a node is and what may follow."""
+        try:
+            kind = state.current_player()
+            if kind >= 0:
+                actions = state.legal_actions()
+                most = self._game.num_distinct_actions()
+                if not 0 < len(actions) <= most:
+                    raise wrong_number_of_actions(len(actions), most)
+                return _Look(
+                    kind, state.information_state_string(), actions, np.full(len(actions), -np.log(len(actions)))
+                )
+            if kind == pyspiel.PlayerId.CHANCE:
+                outcomes = checked_outcomes(state.chance_outcomes())
+                probabilities = np.log([probability for _, probability in outcomes])
+                return _Look(CHANCE, "", [action for action, _ in outcomes], probabilities)
+            if kind != pyspiel.PlayerId.TERMINAL:
+                raise unknown_mover(kind)
+            checked_returns(state.returns(), self._game.num_players())
+            return _Look(TERMINAL, "", [], np.zeros(0))
+        except Exception as error:
+            self._raise(state.history(), error)
+
+    def _raise(self, history: list[int], problem: Exception) -> NoReturn:
+        error = game_error(self._game, history, problem)
+        raise error from error.__cause__
+
 
 class _Look(NamedTuple):
     kind: int
-    key: str  # the information state of whoever moves
+    key: str  # the information state of the player to move
     actions: list[int]
     log_probabilities: np.ndarray  # of the actions, in random play
-
-
-def _look(state: pyspiel.State) -> _Look:
-    """Returns what a node is and what may follow; nothing where the game contradicts itself, as a traversal will find."""
-    kind = state.current_player()
-    if kind >= 0:
-        actions = state.legal_actions()
-        return _Look(
-            kind, state.information_state_string(), actions, np.full(len(actions), -np.log(max(len(actions), 1)))
-        )
-    if kind == pyspiel.PlayerId.CHANCE:
-        outcomes = [(action, probability) for action, probability in state.chance_outcomes() if probability > 0]
-        actions = [action for action, _ in outcomes]
-        return _Look(CHANCE, "", actions, np.log([probability for _, probability in outcomes]))
-    return _Look(TERMINAL, "", [], np.zeros(0))
 
 
 def _weights(logs: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from lazy_trees import PLENTY, assert_same_bits, lazy_solver, pair
 from mccfr_plus import ConfigError, GameError
 from mccfr_plus.tree import keys as keys_module
 from mccfr_plus.tree.keys import KINDS, TEXT_OVERHEAD, Keys, digest_of_text
-from mccfr_plus.tree.short_cut import ShortCut
 
 WORDS = struct.Struct("<qqq")
 
@@ -30,7 +29,6 @@ def weak(low_bits, high_bits, check_bits=64):
 
 @pytest.fixture
 def digest(monkeypatch):
-    monkeypatch.setattr(ShortCut, "can_ask", lambda game: False)  # kernels have a digest of their own
     return lambda function: monkeypatch.setattr(keys_module, "digest_of_text", function)
 
 
@@ -55,7 +53,7 @@ def test_a_collision_is_found_by_checked_keys_alone(digest, bits):
     for keys in KINDS:
         solver = lazy_solver("python_faulty(length=4)", "outcome", averaging="stochastic", keys=keys, seed=1)
         if keys == "checked":
-            with pytest.raises(GameError, match=r"same 128-bit key.*keys='text'"):
+            with pytest.raises(GameError, match=r"at history \[.*has the 128-bit key of another one.*keys='text'"):
                 solver.run(1000)
         else:
             solver.run(1000)
@@ -65,11 +63,11 @@ def test_a_collision_is_found_by_checked_keys_alone(digest, bits):
             assert most / 2 < found <= most if keys == "hash" else found > most
 
 
-def test_a_collision_with_another_number_of_actions(digest):
-    """The second look compares that too: the texts' 64 bits are the same here."""
+@pytest.mark.parametrize("keys", ["hash", "checked"])
+def test_a_collision_of_infosets_with_different_actions(digest, keys):
     digest(weak(0, 0, 0))
-    with pytest.raises(GameError, match="one has two sets of legal actions"):
-        lazy_solver("leduc_poker", "external", keys="checked", seed=1).run(100)
+    with pytest.raises(GameError, match=r"leduc_poker\(\), at history \[.*\], action .* two sets of legal actions, \["):
+        lazy_solver("leduc_poker", "external", keys=keys, seed=1).run(100)
 
 
 @pytest.mark.parametrize("keys", KINDS)

@@ -122,7 +122,15 @@ def test_it_does_not_matter_when_the_run_is_cut(iterations):
     assert_same_bits(whole.run(40), lazy)
 
 
-# --- nodes that pass ---
+@pytest.mark.parametrize("state_bytes", [1, 1 << 14])
+@pytest.mark.parametrize("estimator", ["outcome", "external"])
+@pytest.mark.parametrize("game", ["leduc_poker", "python_kuhn_poker"])
+def test_states_that_are_not_kept_are_replayed(game, estimator, state_bytes):
+    lazy = compare(game, estimator, iterations=200, plan=PLENTY._replace(state_bytes=state_bytes))
+    assert len(lazy.tree.expander._young) <= max(2, state_bytes // 1000)
+
+
+# --- transient nodes ---
 
 
 def tiny(max_nodes, max_transient):
@@ -298,7 +306,7 @@ def put(tree, player, key, actions=(0, 1), check=0):
     """Puts an infoset, as `expand` would."""
     expansion = tree._places.expansion
     answer = np.array([player, len(actions), 0, *key, check, *actions], np.int64)
-    assert g._find(expansion, player, answer) == -1
+    assert g.find(expansion, player, *key) == g.NONE
     return int(g._new_infoset(expansion, tree._infosets, player, answer, expansion[g.MAX_SLOTS] + player))
 
 

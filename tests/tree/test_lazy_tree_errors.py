@@ -67,40 +67,6 @@ def test_a_game_that_raises(method, estimator, options, averaging, threads):
     assert_same_bits(expected, solver)
 
 
-def test_the_error_names_history_and_action():
-    solver = lazy_solver("python_faulty", "outcome", seed=1)
-    Fault.set("returns", 1, ValueError("no winner"))
-    with pytest.raises(GameError) as caught:
-        solver.run(10)
-    history, action = str(caught.value).split("at history ")[1].split(": ")[0].split(", action ")
-    assert len(eval(history)) == 6
-    assert int(action) in (0, 1, 2)
-    assert str(caught.value).startswith("python_faulty(length=6) raised ValueError at history [")
-    solver = lazy_solver("python_faulty", "outcome", seed=1)
-    Fault.set("chance_outcomes", 1, ValueError("no coin"))
-    with pytest.raises(GameError, match=r"raised ValueError at history \[\]: no coin"):
-        solver.run(10)
-
-
-@pytest.mark.parametrize(
-    ("method", "answer", "text"),
-    [
-        ("legal_actions", [], "decision node without legal actions, at information state"),
-        ("chance_outcomes", [(0, 0.5), (1, 0.6)], "probabilities sum to 1.1"),
-        ("chance_outcomes", [(0, 1.5), (1, -0.5)], "probabilities sum"),
-        ("chance_outcomes", [], "probabilities sum to 0"),
-        ("current_player", -5, "kind that is no decision, chance or terminal node"),
-    ],
-)
-def test_games_that_are_wrong(method, answer, text):
-    solver = lazy_solver("python_faulty", "external", seed=1)
-    Fault.set(method, 1, answer=answer)
-    with pytest.raises(GameError, match=text):
-        solver.run(10)
-    solver.run(5)
-    assert solver.iterations == 5
-
-
 def test_histories_that_are_longer_than_the_game_says(monkeypatch):
     """Only traversals with baselines keep a frame per node of the history; others do not mind."""
     monkeypatch.setattr(FaultyGame, "moves_too_many", 12)

@@ -415,6 +415,18 @@ MISTAKES = {
     "half": (_after(Chance([(0, 0.5, _END)])), {}, "`outcomes` gives no outcome, .* or do not sum to 1", [2, 3]),
     "minus": (_after(Chance([(0, 1.5, _END), (1, -0.5, _END)])), {}, "probabilities that are negative", [2, 3]),
     "nan": (_after(Chance([(0, float("nan"), _END)])), {}, "do not sum to 1", [2, 3]),
+    "payoff_nan": (
+        _after(End((0.0, float("nan")))),
+        {},
+        "`returns` gives a payoff that is not a finite number",
+        [2, 3],
+    ),
+    "payoff_inf": (
+        _after(End((float("-inf"), 0.0))),
+        {},
+        "`returns` gives a payoff that is not a finite number",
+        [2, 3],
+    ),
     "none": (_after(Chance([(0, 0.0, _END)])), {}, "`outcomes` gives no outcome", [2, 3]),
     "fewer": (_pair([0, 1], [0]), {}, "other legal actions", [1, 3]),
     "others": (_pair([0, 1], [0, 2]), {}, "other legal actions", [1, 3]),
@@ -429,7 +441,7 @@ def test_mistakes_of_rules_are_reported_with_the_actions_that_led_there(mistake)
         compile_game(spec(mistake, root, **sizes))
     text = str(caught.value)
     assert text.startswith("toy_tree(spec=")
-    assert text.endswith(f"after the actions {history}.")
+    assert f"at history {history[:-1]}, action {history[-1]}: " in text
 
 
 def test_too_many_actions_are_reported():
@@ -438,7 +450,7 @@ def test_too_many_actions_are_reported():
     name = spec("too_many", Move(0, (1,), {0: _END, 1: Chance([(1, 1.0, three)])}), **sizes)
     with pytest.raises(GameError, match="or more than num_distinct_actions") as caught:
         compile_game(name)
-    assert str(caught.value).endswith("after the actions [1, 1].")
+    assert "at history [1], action 1: " in str(caught.value)
 
 
 def test_outcomes_beyond_the_end_are_not_read():
