@@ -16,7 +16,7 @@ Where the tree does not fit memory, `Solver` is_lazy it where traversals go, pol
 `estimate_quality`, `head_to_head` and the bounds of `mccfr_plus.evaluation` take the place of exact evaluation.
 """
 
-from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
 from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
 from mccfr_plus.citations import cite

@@ -51,7 +51,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.bounds.dilated import dilated_bound
 from mccfr_plus.bounds.exploration import largest_payoff, outcome_delta
 from mccfr_plus.bounds.treeplex import (

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages.averaging import PowerAverage, accumulate, add_visits
-from mccfr_plus.averages.averaging import exact as exact_average
+from mccfr_plus.averages import PowerAverage, accumulate, add_visits
+from mccfr_plus.averages import exact as exact_average
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import Line, Report, fail

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.averages.averaging import stochastic
+from mccfr_plus.averages import stochastic
 from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.script import Script, plain, scripted_draws
 from mccfr_plus.errors import ConfigError, PolicyError

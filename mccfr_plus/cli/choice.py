@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, ExternalSampling
 from mccfr_plus.minimizers import Minimizer

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
 from mccfr_plus.cluster.engine import DistributedEngine
 from mccfr_plus.cluster.worker_pool import WorkerPool

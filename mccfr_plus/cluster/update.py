@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mccfr_plus.averages.averaging import PowerAverage, accumulate
+from mccfr_plus.averages import PowerAverage, accumulate
 from mccfr_plus.kernels.compile import kernel, rebind
 from mccfr_plus.kernels.loop import update_kernels_of
 from mccfr_plus.kernels.no_refcount import no_refcount

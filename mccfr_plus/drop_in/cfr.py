@@ -19,7 +19,7 @@ import pyspiel
 from open_spiel.python.algorithms.cfr import _InfoStateNode as _InfoStateNode
 from open_spiel.python.algorithms.cfr import _update_current_policy as _update_current_policy
 
-from mccfr_plus.averages.averaging import linear, uniform
+from mccfr_plus.averages import linear, uniform
 from mccfr_plus.drop_in.base import DropInSolver
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus

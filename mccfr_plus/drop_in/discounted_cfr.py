@@ -17,7 +17,7 @@ import logging
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.drop_in.base import DropInSolver
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import Discounted

@@ -18,7 +18,7 @@ import pyspiel
 # OpenSpiel's own enumeration, so that a program may take it from either place.
 from open_spiel.python.algorithms.external_sampling_mccfr import AverageType as AverageType
 
-from mccfr_plus.averages.averaging import uniform
+from mccfr_plus.averages import uniform
 from mccfr_plus.drop_in.base import DropInSolver
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import ExternalSampling

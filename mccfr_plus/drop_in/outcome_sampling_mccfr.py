@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages.averaging import uniform
+from mccfr_plus.averages import uniform
 from mccfr_plus.drop_in.base import DropInSolver
 from mccfr_plus.estimators import OutcomeSampling
 from mccfr_plus.minimizers import RegretMatching

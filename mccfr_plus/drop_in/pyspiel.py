@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages.averaging import linear, uniform
+from mccfr_plus.averages import linear, uniform
 from mccfr_plus.drop_in.base import DropInSolver
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import ExternalSampling, Full, OutcomeSampling

@@ -12,22 +12,18 @@
 | `Escher` | one | one | one, from a fixed strategy; values of histories instead of weights |
 """
 
-from mccfr_plus.estimators.balanced import balanced_strategy
-from mccfr_plus.estimators.base import AverageMethod, Estimator, SamplingWeights
-from mccfr_plus.estimators.baselines import Baseline
-from mccfr_plus.estimators.schemes import (
-    AverageStrategySampling,
-    BalancedOutcomeSampling,
-    ChanceSampling,
-    Escher,
-    ExternalSampling,
-    Full,
-    OpponentSampling,
-    OutcomeSampling,
-)
+from mccfr_plus.estimators.average_strategy import AverageStrategySampling
+from mccfr_plus.estimators.balanced import BalancedOutcomeSampling, balanced_strategy
+from mccfr_plus.estimators.base import Estimator, SamplingWeights
+from mccfr_plus.estimators.baseline import Baseline
+from mccfr_plus.estimators.chance import ChanceSampling
+from mccfr_plus.estimators.escher import Escher
+from mccfr_plus.estimators.external import ExternalSampling
+from mccfr_plus.estimators.full import Full
+from mccfr_plus.estimators.opponent import OpponentSampling
+from mccfr_plus.estimators.outcome import OutcomeSampling
 
 __all__ = [
-    "AverageMethod",
     "AverageStrategySampling",
     "BalancedOutcomeSampling",
     "Baseline",

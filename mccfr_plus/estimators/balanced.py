@@ -5,15 +5,23 @@ Reference: Farina, Kroer, Sandholm 2020, section 4.2.1 and appendix A.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.estimators.base import Estimator, SamplingWeights
+from mccfr_plus.estimators.control_variates import controlled_traversal
+from mccfr_plus.estimators.limits import check_exploration
+from mccfr_plus.estimators.outcome import outcome_traversal
+from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.game_tree import GameTree
 
 
 def balanced_strategy(tree: GameTree) -> np.ndarray:
-    """Returns everybody's exploration-balanced strategy, ``[num_slots]`` float64.
+    """Returns all players' exploration-balanced strategy, ``[num_slots]`` float64.
 
     With N(I, a) = 1 + sum of N(I') over the infosets I' that follow on sequence (I, a), and N(I) = sum_a N(I, a), which
     count the sequences from there on, an action is played with probability N(I, a) / N(I). By induction from the
@@ -45,3 +53,43 @@ def _fill(infosets, counts, strategy):
         for slot in range(first, last):
             strategy[at(slot)] = counts[at(slot)] / total
         counts[at(record["parent_slot"])] += total
+
+
+@dataclass(frozen=True)
+class BalancedOutcomeSampling(Estimator):
+    """One history; own actions are drawn from the exploration-balanced strategy (Farina et al. 2020, section 4.2.1).
+
+    Every sequence is sampled with at least one part in the number of the player's sequences, whatever is played, so
+    that no entry of the gradient is larger than (largest payoff) * (number of sequences - 1).
+
+    Args:
+        epsilon: Share of that strategy, in (0, 1]; 1 as in the paper. The rest is on-policy.
+    """
+
+    epsilon: float = 1.0
+    short_name: ClassVar[str] = "balanced"
+    visits_all_own: ClassVar[bool] = False
+    references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte", "farina2020stochastic")
+
+    def __post_init__(self) -> None:
+        check_exploration(self.epsilon, "the paper uses 1")
+
+    @property
+    def kernel(self) -> Callable:
+        return outcome_traversal
+
+    def kernel_with_baseline(self, expected: bool) -> Callable:
+        return compose(controlled_traversal, ONE_OWN=True, EXPECTED=expected)
+
+    def parameters(self) -> np.ndarray:
+        return np.array([float(self.epsilon)])
+
+    @property
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.SAMPLING
+
+    def sampling_strategy(self, tree: GameTree) -> np.ndarray:
+        return balanced_strategy(tree)
+
+    def stochastic_average(self, num_players: int) -> str:
+        return "visits" if num_players == 2 else "own_traversal"

@@ -1,11 +1,11 @@
-"""What an estimator is: a frozen description, and a kernel that samples a gradient."""
+"""The contract of estimators: a frozen description, and a kernel that samples a gradient."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,67 +13,65 @@ import numpy as np
 from mccfr_plus.tree.game_tree import GameTree
 
 
-class Scheme(IntEnum):
-    """The number by which the built-in kernel tells the schemes apart; 0 is a kernel of somebody else's."""
-
-    CUSTOM = 0
-    FULL = 1
-    FULL_TRAVERSAL = 2
-    CHANCE = 3
-    OPPONENT = 4
-    EXTERNAL = 5
-    AVERAGE_STRATEGY = 6
-    OUTCOME = 7
-    SHARED_OUTCOME = 8
-    ESCHER = 9
-
-
-class AverageMethod(IntEnum):
-    """How the average strategy is added up; see `mccfr_plus.averages.averaging.accumulate`."""
-
-    EXACT = 0  # all own sequences, by their own reach
-    TOUCHED = 1  # the own infosets that were touched, by their own reach
-    VISITS = 2  # the infosets that the traversal visited on-policy
-    OWN_TRAVERSAL = 3  # a traversal of its own (any number of players)
-    LAZY = 4  # exactly, at touched infosets for all iterations since they were last touched
-    OPTIMISTIC = 5  # the same, as if own reach had stayed what it is now
-    NONE = 6  # nothing is added up
-    CUSTOM = 7  # a kernel of somebody else's
-
-
-class SamplingWeights(IntEnum):
+class SamplingWeights(Enum):
     """Which array, with one entry per slot, a kernel gets as ``sampling_weights``."""
 
-    NONE = 0  # an empty one
-    SAMPLING = 1  # what `Estimator.sampling_strategy` returns
-    AVERAGE = 2  # the sums of the average strategy
-    REGRETS = 3  # the minimizer's cumulative regrets
+    NONE = "an empty array"
+    SAMPLING = "the strategy that `Estimator.sampling_strategy` returns"
+    AVERAGE = "the sums of the average strategy"
+    REGRETS = "the minimizer's cumulative regrets"
 
 
 @dataclass(frozen=True)
 class Estimator(abc.ABC):
     """Estimates a player's utility gradient over sequences, without bias.
 
-    The contract of the kernel ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)``, all of it in Numba: add
+    The contract of ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)``, all of it in Numba: add
     u_i(z) * (reach of the others) / (probability of sampling z) to ``scratch.gradient`` at the player's last slot
     before leaf z; call `touch` at every infoset of the player that the traversal enters, parents first, before adding
     anything at its slots. It may read anything, knows no minimizer, and writes nothing else. It may be called several
     times for one gradient, whose mean is then taken (``batch``). Draw through `mccfr_plus.estimators.draws`, so that
     `check_estimator` can go through all outcomes.
+
+    Attributes:
+        short_name: How messages call it.
+        references: Keys of `mccfr_plus.citations`.
+        samples: Whether two gradients under the same strategies can differ.
+        visits_all_chance: Whether all chance outcomes are visited.
+        visits_all_own: Whether all of the player's own actions can be visited in one traversal.
+        is_unbiased: Whether the mean of what the kernel adds is the gradient. If not, the regrets that follow from it
+            are right up to a factor per infoset that never changes, which regret matching and its relatives ignore.
+        keeps_values: Whether it keeps a value of every history, in the place of baselines.
+        needs_perfect_recall: Whether it is wrong on games of imperfect recall.
     """
 
-    scheme: ClassVar[Scheme] = Scheme.CUSTOM
     short_name: ClassVar[str]
-    references: ClassVar[tuple[str, ...]] = ()  # keys of `mccfr_plus.citations`
+    references: ClassVar[tuple[str, ...]] = ()
+    samples: ClassVar[bool] = True
+    visits_all_chance: ClassVar[bool] = False
+    visits_all_own: ClassVar[bool] = True
+    is_unbiased: ClassVar[bool] = True
+    keeps_values: ClassVar[bool] = False
+    needs_perfect_recall: ClassVar[bool] = True
 
     @property
     def kernel(self) -> Callable | None:
-        """The kernel of an estimator that is not built in; None for the built-in ones."""
+        """The kernel; every estimator has one."""
+        return None
+
+    def kernel_with_baseline(self, expected: bool) -> Callable | None:
+        """Returns a kernel that uses baselines, which are ``scratch.values``; None if there is none.
+
+        Its parameters are `parameters` and, as the last one, the baselines' rate.
+
+        Args:
+            expected: Whether baselines move towards expected values, or towards sampled ones.
+        """
         return None
 
     def parameters(self) -> np.ndarray:
-        """Returns what the kernel gets as ``parameters``, float64; entry 0 is the scheme's number."""
-        return np.array([float(self.scheme)])
+        """Returns what the kernel gets as ``parameters``, float64."""
+        return np.zeros(0)
 
     @property
     def sampling_weights(self) -> SamplingWeights:
@@ -81,27 +79,15 @@ class Estimator(abc.ABC):
         return SamplingWeights.NONE
 
     def sampling_strategy(self, tree: GameTree) -> Any:
-        """Returns the strategy for `SamplingWeights.SAMPLING`: ``[num_slots]`` float64 or a policy; positive at every slot."""
+        """Returns the strategy to sample from: ``[num_slots]`` float64 or a policy; positive at every slot."""
         return tree.uniform_strategy()
 
-    def average(self, num_players: int) -> AverageMethod:
-        """Returns how stochastic averaging must be done so that it is right for this number of players."""
-        return AverageMethod.OWN_TRAVERSAL
+    def stochastic_average(self, num_players: int) -> str:
+        """Returns the name of the stochastic average that is right for this number of players.
 
-    @property
-    def samples(self) -> bool:
-        """Whether two gradients under the same strategies can differ."""
-        return True
-
-    @property
-    def visits_all_chance(self) -> bool:
-        """Whether all chance outcomes are visited."""
-        return False
-
-    @property
-    def visits_all_own(self) -> bool:
-        """Whether all of the player's own actions can be visited in one traversal."""
-        return True
+        One of ``"exact"``, ``"touched"``, ``"visits"`` and ``"own_traversal"``; see `mccfr_plus.averages`.
+        """
+        return "own_traversal"
 
     @property
     def samples_per_infoset(self) -> bool:
@@ -110,21 +96,7 @@ class Estimator(abc.ABC):
 
     @property
     def updates_all_players(self) -> bool:
-        """Whether one traversal estimates all players' gradients; it is called for player 0."""
-        return False
-
-    @property
-    def is_unbiased(self) -> bool:
-        """Whether the mean of what the kernel adds is the gradient.
-
-        If not, the regrets that follow from it are right up to a factor per infoset that never changes, which regret
-        matching and its relatives do not see.
-        """
-        return True
-
-    @property
-    def keeps_values(self) -> bool:
-        """Whether the scheme has a table of what every history is worth, in the place of baselines."""
+        """Whether one traversal estimates all players' gradients; the kernel is called for player 0."""
         return False
 
     @property
@@ -134,14 +106,9 @@ class Estimator(abc.ABC):
 
     @property
     def needs_whole_tree(self) -> bool:
-        """Whether the scheme cannot traversal a tree that is not complete.
+        """Whether the kernel cannot traverse a lazily expanded tree.
 
-        A kernel of your own reads nodes itself, and would have to call `mccfr_plus.tree.expansion.expand` where it finds one
-        that is not there yet. A sampling strategy is a table over all infosets.
+        A user-defined kernel reads nodes itself, and would have to call `mccfr_plus.tree.expansion.expand` at nodes that
+        were not visited yet. A sampling strategy is a table over all infosets.
         """
-        return self.kernel is not None or self.sampling_weights == SamplingWeights.SAMPLING
-
-    @property
-    def needs_perfect_recall(self) -> bool:
-        """Whether the scheme is wrong on games where players forget."""
-        return True
+        return not type(self).__module__.startswith("mccfr_plus.") or self.sampling_weights == SamplingWeights.SAMPLING

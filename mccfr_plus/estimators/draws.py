@@ -6,7 +6,7 @@ which go through all outcomes one by one. An estimator of your own that does the
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
-from mccfr_plus.kernels.scratch import at
+from mccfr_plus.kernels.scratch import TRAVERSAL, at
 
 
 @inline_kernel
@@ -30,6 +30,25 @@ def draw_action(strategy, first, count, rng):
 
 
 @inline_kernel
+def draw_at_node(strategy, scratch, first, count):
+    """Returns the index of an opponent's action, drawn on-policy and anew at every node."""
+    return draw_action(strategy, first, count, scratch.rng)
+
+
+@inline_kernel
+def draw_per_infoset(strategy, scratch, first, count):
+    """Returns the index of an opponent's action, drawn on-policy once per infoset and traversal.
+
+    `scratch.drawn` is modified in place.
+    """
+    drawn, traversal = scratch.drawn, scratch.counts[TRAVERSAL]
+    if drawn[at(first)]["traversal"] != traversal:
+        drawn[at(first)]["traversal"] = traversal
+        drawn[at(first)]["action"] = draw_action(strategy, first, count, scratch.rng)
+    return drawn[at(first)]["action"]
+
+
+@inline_kernel
 def draw_exploring(strategy, exploration, first, count, epsilon, rng):
     """Returns the index, 0 .. count - 1, of an action drawn from one strategy or, with probability epsilon, another.
 
@@ -47,6 +66,13 @@ def draw_exploring(strategy, exploration, first, count, epsilon, rng):
             return int(draw / epsilon * count)
         return _pick(exploration, first, count, draw / epsilon)
     return draw_action(strategy, first, count, rng)
+
+
+@inline_kernel
+def exploring_probability(strategy, exploration, slot, count, epsilon):
+    """Returns xi, the probability with which `draw_exploring` draws an action."""
+    other = 1.0 / count if len(exploration) == 0 else exploration[at(slot)]
+    return epsilon * other + (1.0 - epsilon) * strategy[at(slot)]
 
 
 @inline_kernel

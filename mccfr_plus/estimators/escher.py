@@ -21,11 +21,25 @@ Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importanc
 history value function to estimate regret", section 4, with tables in the place of networks.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.balanced import balanced_strategy
+from mccfr_plus.estimators.base import Estimator, SamplingWeights
+from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
-from mccfr_plus.estimators.traversal import draw_for_infoset, list_visit
+from mccfr_plus.estimators.limits import check_number
+from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.game_tree import GameTree
 
 _NODES_PER_ITERATION = 100  # of a pass over all values: about the time of the traversals between two passes
 
@@ -64,24 +78,24 @@ def refresh_values(tree, strategy, values, player):
 
 
 @kernel
-def escher_traversal(tree, strategy, exploration, values, scratch, player, refresh, rate, visit_mode):
+def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
     """Adds what one sampled history says about a player's regrets to `scratch.gradient`. Modified in place.
 
+    Opponents' infosets are listed with weight 1: they are visited with a probability that is proportional to their
+    owner's reach, by a factor that stays the same.
+
     Args:
-        tree: `TreeArrays`, complete.
-        strategy: ``[num_slots]``, everybody's current strategy.
+        parameters: The iterations between two passes over all values (0: by the size of the tree; negative: values are
+            learned), and how far learned values move towards what they are found to be, in (0, 1].
         exploration: ``[num_slots]``, from which own actions are drawn; empty: uniformly.
-        values: ``[num_players, num_nodes]`` float64. Modified in place.
-        scratch: `Scratch`, with frames.
+        tree: `TreeArrays`, complete.
+        strategy: ``[num_slots]``, all players' current strategy.
+        scratch: `Scratch`, with frames and values.
         player: For whom.
-        refresh: Iterations between two passes over all values; 0: by the size of the tree; negative: values are
-            learned.
-        rate: How far learned values move towards what they are found to be, in (0, 1].
-        visit_mode: How to list the opponents' infosets in `scratch.visits`. Their weight is 1: they are visited with
-            a probability that is proportional to their owner's reach, by a factor that stays the same.
     """
+    refresh, rate = int(parameters[0]), parameters[1]
     nodes, gradient, frames, rng = tree.nodes, scratch.gradient, scratch.frames, scratch.rng
-    own = values[player]
+    own = scratch.values[player]
     num_visits, nodes_touched, depth = scratch.counts[NUM_VISITS], 1, 0
     if refresh >= 0:
         interval = refresh if refresh > 0 else max(1, len(nodes) // _NODES_PER_ITERATION)
@@ -112,7 +126,7 @@ def escher_traversal(tree, strategy, exploration, values, scratch, player, refre
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
             index = draw_for_infoset(strategy, scratch, payload, count)
-            num_visits = list_visit(scratch, num_visits, visit_mode, payload, count, index, 1.0)
+            num_visits = list_visit(scratch, num_visits, payload, count, index, 1.0)
         node = record["first_child"] + index
         nodes_touched += 1
     if refresh < 0:
@@ -122,3 +136,66 @@ def escher_traversal(tree, strategy, exploration, values, scratch, player, refre
             own[at(node)] += rate * (expected_value(tree, strategy, own, node, nodes[at(node)]["kind"]) - own[at(node)])
     scratch.counts[NUM_VISITS] = num_visits
     scratch.counts[NODES_TOUCHED] += nodes_touched
+
+
+@dataclass(frozen=True)
+class Escher(Estimator):
+    """One history, with values of histories instead of importance weights (McAleer et al. 2023); see `escher`.
+
+    For games with perfect recall whose tree is complete. The players' regrets come out up to a factor per infoset that
+    never changes, so that it goes with regret matching and its relatives, not with `FTRL` and `OMD`.
+
+    Args:
+        values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards the
+            expected values of their children.
+        refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
+            that these take about as long as the traversals between them.
+        rate: How far learned values move, in (0, 1].
+        sampling: From what own actions are drawn in all iterations: ``"uniform"``, or ``"balanced"``, the
+            exploration-balanced strategy of Farina et al. 2020. (One that changes would change the factors.)
+    """
+
+    values: str = "exact"
+    refresh: int | None = None
+    rate: float = 1.0
+    sampling: str = "uniform"
+    short_name: ClassVar[str] = "escher"
+    visits_all_own: ClassVar[bool] = False
+    is_unbiased: ClassVar[bool] = False
+    keeps_values: ClassVar[bool] = True
+    references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
+
+    def __post_init__(self) -> None:
+        if self.values not in ("exact", "learned"):
+            raise ConfigError(f"values={self.values!r}: give exact or learned.")
+        refresh = self.refresh
+        if refresh is not None:
+            if isinstance(refresh, bool) or not isinstance(refresh, int | np.integer) or not 1 <= refresh < 2**53:
+                raise ConfigError(f"refresh={refresh!r}: must be a whole number of iterations, at least 1, or None.")
+            if self.values == "learned":
+                raise ConfigError(f"refresh={refresh!r} with values='learned': those are never computed anew.")
+        check_number("rate", self.rate, 0, 1, "must be a number above 0 (or values would never move) and at most 1")
+        if self.sampling not in ("uniform", "balanced"):
+            raise ConfigError(f"sampling={self.sampling!r}: give uniform or balanced.")
+
+    @property
+    def kernel(self) -> Callable:
+        return escher_traversal
+
+    def parameters(self) -> np.ndarray:
+        return np.array([-1.0 if self.values == "learned" else float(self.refresh or 0), float(self.rate)])
+
+    @property
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.NONE if self.sampling == "uniform" else SamplingWeights.SAMPLING
+
+    def sampling_strategy(self, tree: GameTree) -> np.ndarray:
+        return balanced_strategy(tree)
+
+    def stochastic_average(self, num_players: int) -> str:
+        # An opponent's infoset is visited by its owner's reach times something that never changes.
+        return "visits" if num_players == 2 else "own_traversal"
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        return True

@@ -3,16 +3,25 @@
 Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3; Farina et al. 2020, section 2.
 """
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mccfr_plus.estimators.base import Estimator
+from mccfr_plus.estimators.limits import check_switch
+from mccfr_plus.estimators.traversal import traversal
+from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, at, refresh_reach
 from mccfr_plus.tree.arrays import BLOCK
 
 
 @inline_kernel
-def full_gradient(tree, strategy, scratch, player):
+def full_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the exact gradient of the player into `scratch` and lists all his infosets. Modified in place.
 
-    `NODES_TOUCHED` is_lazy by the number of histories, which is what a traversal of the tree would visit.
+    `NODES_TOUCHED` grows by the number of histories, which is what a traversal of the tree would visit.
     """
     for other in range(len(tree.slot_range) - 1):
         if other != player:
@@ -46,6 +55,13 @@ def begin_full_traversal(tree, scratch, player):
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
         scratch.gradient[at(slot)] = 0.0
         scratch.mark[at(slot)]["stamp"] = scratch.counts[STAMP]
+
+
+@inline_kernel
+def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player):
+    """Adds up the exact gradient of the player by a traversal of the tree. `scratch` is modified in place."""
+    begin_full_traversal(tree, scratch, player)
+    traversal(parameters, sampling_weights, tree, strategy, scratch, player)
 
 
 @inline_kernel
@@ -89,3 +105,45 @@ def _many_player_gradient(tree, reach, gradient, player):
                     product *= reach[others[other]]
                 total += product
             gradient[row[block * BLOCK + lane]] = total
+
+
+@dataclass(frozen=True)
+class Full(Estimator):
+    """The exact gradient: chance, opponents and own nodes are all visited (CFR).
+
+    With regret matching this is CFR (Zinkevich et al. 2007), with RM+ and a linear average CFR+ (Tammelin et al.
+    2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.
+
+    Args:
+        traversal: Traverse the tree instead, as the papers' algorithms do. Differs from the matrix by rounding.
+        pruning: Traverse the tree and leave out what the other players do not reach (Lanctot et al. 2009, section 5).
+            Bitwise identical to `traversal`; `nodes_touched` counts what was visited.
+    """
+
+    traversal: bool = False
+    pruning: bool = False
+    short_name: ClassVar[str] = "full"
+    references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
+    samples: ClassVar[bool] = False
+    visits_all_chance: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_switch("traversal", self.traversal)
+        check_switch("pruning", self.pruning)
+
+    @property
+    def kernel(self) -> Callable:
+        if self.needs_leaves:
+            return full_gradient
+        return compose(full_traversal, ALL_CHANCE=True, ALL_OPPONENTS=True, PRUNE=self.pruning)
+
+    def stochastic_average(self, num_players: int) -> str:
+        return "exact"
+
+    @property
+    def needs_leaves(self) -> bool:
+        return not (self.traversal or self.pruning)
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        return True

@@ -1,49 +1,58 @@
 """Outcome sampling: one history, in two forms.
 
 **One per player.** At own nodes the action is drawn from xi = epsilon e + (1 - epsilon) strategy, with an exploration
-strategy e (uniform, exploration-balanced, or somebody's own); chance and opponents are drawn on-policy, so that at the
+strategy e (uniform, exploration-balanced, or the user's); chance and opponents are drawn on-policy, so that at the
 leaf z their reach cancels and the gradient's only entry is
 
     u_i(z) / (product of xi over the player's own actions on the way to z).
 
-**One for all players.** Everybody's actions are drawn from xi, and every player i gets an entry,
+**One for all players.** All players' actions are drawn from xi, and every player i gets an entry,
 
-    u_i(z) * (product of the other players' strategies) / (product of everybody's xi).
+    u_i(z) * (product of the other players' strategies) / (product of all players' xi).
 
 References: Lanctot et al. 2009, section 3.1, equation 10, with the paper's epsilon = 0.6, and algorithm 1 of its
 appendix (one history for all); Farina et al. 2020, section 4.2 (sampling strategies).
 """
 
-from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
-from mccfr_plus.estimators.traversal import draw_for_infoset, list_visit
-from mccfr_plus.kernels.compile import inline_kernel
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mccfr_plus.estimators.base import Estimator, SamplingWeights
+from mccfr_plus.estimators.control_variates import controlled_traversal
+from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
+from mccfr_plus.estimators.draws import draw_exploring, draw_outcome, exploring_probability
+from mccfr_plus.estimators.limits import check_exploration, check_switch
+from mccfr_plus.estimators.visits import list_nothing as list_visit
+from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of, unlikely
-from mccfr_plus.kernels.scratch import NO_VISITS, NODES_TOUCHED, NUM_VISITS, THREAD, at, note_visit, touch
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.expansion import expand
+from mccfr_plus.tree.game_tree import GameTree
+
+IS_LAZY = False  # whether the tree may end before its leaves
 
 
 @inline_kernel
-def exploring_probability(strategy, exploration, slot, count, epsilon):
-    """Returns xi, the probability with which `draw_exploring` draws an action."""
-    other = 1.0 / count if len(exploration) == 0 else exploration[at(slot)]
-    return epsilon * other + (1.0 - epsilon) * strategy[at(slot)]
-
-
-@inline_kernel
-def outcome_traversal(tree, strategy, exploration, scratch, player, epsilon, visit_mode):
+def outcome_traversal(parameters, exploration, tree, strategy, scratch, player):
     """Adds the gradient of one sampled history and lists what it touched. `scratch` is modified in place.
 
+    Opponents' infosets are listed with weight 1 / (product of xi), which makes up for the player's own exploration.
+
     Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]``, everybody's current strategy.
+        parameters: epsilon, the exploration at the player's own nodes, in (0, 1].
         exploration: ``[num_slots]``, or empty for uniform exploration.
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``, all players' current strategy.
         scratch: `Scratch`.
         player: For whom the gradient is estimated.
-        epsilon: Exploration at the player's own nodes, in (0, 1].
-        visit_mode: How to list the opponents' infosets in `scratch.visits`, with weight 1 / (product of xi), which
-            makes up for the player's own exploration.
     """
+    epsilon = parameters[0]
     nodes, rng = tree.nodes, scratch.rng
     slot, weight = tree.slot_range[-1] + player, 1.0
     num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
@@ -51,7 +60,7 @@ def outcome_traversal(tree, strategy, exploration, scratch, player, epsilon, vis
     while True:
         kind, count = head_of(nodes, at(node))
         if count == 0:
-            if unlikely(kind != TERMINAL):  # nobody was here before
+            if IS_LAZY and unlikely(kind != TERMINAL):  # not visited yet
                 if expand(tree.expansion, node, thread):
                     continue
                 return
@@ -67,7 +76,7 @@ def outcome_traversal(tree, strategy, exploration, scratch, player, epsilon, vis
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
             index = draw_for_infoset(strategy, scratch, payload, count)
-            num_visits = list_visit(scratch, num_visits, visit_mode, payload, count, index, weight)
+            num_visits = list_visit(scratch, num_visits, payload, count, index, weight)
         node = record["first_child"] + index
         nodes_touched += 1
     scratch.gradient[at(slot)] += weight * tree.payoffs[at(nodes[at(node)]["payload"]), at(player)]
@@ -76,20 +85,21 @@ def outcome_traversal(tree, strategy, exploration, scratch, player, epsilon, vis
 
 
 @inline_kernel
-def shared_outcome_traversal(tree, strategy, exploration, scratch, epsilon, visit_mode):
+def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, player):
     """Adds to all players' gradients what one sampled history says, and lists what it touched. Modified in place.
 
-    Everybody's infosets are visits, with weight (owner's reach) / (product of everybody's xi): the probability of the
+    All players' infosets are listed, with weight (owner's reach) / (product of all players' xi): the probability of the
     visit cancels, so that own reach is left, whatever the number of players.
 
     Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]``, everybody's current strategy.
+        parameters: epsilon, the exploration of all players, in (0, 1].
         exploration: ``[num_slots]``, or empty for uniform exploration.
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]``, all players' current strategy.
         scratch: `Scratch`.
-        epsilon: Exploration of all players, in (0, 1].
-        visit_mode: `VISITED` or `NO_VISITS`.
+        player: 0: the traversal serves all players.
     """
+    epsilon = parameters[0]
     nodes, rng, last = tree.nodes, scratch.rng, scratch.stack  # per player: the last own slot and the own reach
     num_players = len(tree.slot_range) - 1
     for player in range(num_players):
@@ -101,7 +111,7 @@ def shared_outcome_traversal(tree, strategy, exploration, scratch, epsilon, visi
     while True:
         kind, count = head_of(nodes, at(node))
         if count == 0:
-            if unlikely(kind != TERMINAL):  # nobody was here before
+            if IS_LAZY and unlikely(kind != TERMINAL):  # not visited yet
                 if expand(tree.expansion, node, thread):
                     continue
                 return
@@ -112,9 +122,7 @@ def shared_outcome_traversal(tree, strategy, exploration, scratch, epsilon, visi
             index = draw_outcome(tree.chance, payload, count, rng)
         else:
             touch(tree, scratch, kind, payload, count, last[at(kind)]["slot"])
-            if visit_mode != NO_VISITS:
-                note_visit(scratch, num_visits, payload, count, weight * last[at(kind)]["weight"])
-                num_visits += 1
+            num_visits = list_visit(scratch, num_visits, payload, count, 0, weight * last[at(kind)]["weight"])
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
             last[at(kind)]["slot"] = slot
@@ -131,3 +139,52 @@ def shared_outcome_traversal(tree, strategy, exploration, scratch, epsilon, visi
         scratch.gradient[at(last[at(player)]["slot"])] += others * tree.payoffs[at(payoffs), at(player)]
     scratch.counts[NUM_VISITS] = num_visits
     scratch.counts[NODES_TOUCHED] += nodes_touched
+
+
+@dataclass(frozen=True)
+class OutcomeSampling(Estimator):
+    """One history; own actions are drawn epsilon-on-policy (Lanctot et al. 2009, section 3.1).
+
+    Args:
+        epsilon: Share of exploration at own nodes, in (0, 1]; the paper's 0.6.
+        update_all_players: One history updates all players, who all explore (the paper's algorithm 1), and not one per player in
+            which the others play on-policy. Then all players are updated at the end of an iteration.
+        sampling: The strategy that is explored: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
+            `GameTree`; None: all actions are equally likely. Every legal action must have positive probability.
+    """
+
+    epsilon: float = 0.6
+    update_all_players: bool = False
+    sampling: Any = field(default=None, compare=False)
+    short_name: ClassVar[str] = "outcome"
+    visits_all_own: ClassVar[bool] = False
+    needs_perfect_recall: ClassVar[bool] = False
+    references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte")
+
+    def __post_init__(self) -> None:
+        check_exploration(self.epsilon, "the paper uses 0.6")
+        check_switch("update_all_players", self.update_all_players)
+
+    @property
+    def kernel(self) -> Callable:
+        return outcome_traversal_for_all if self.update_all_players else outcome_traversal
+
+    def kernel_with_baseline(self, expected: bool) -> Callable | None:
+        return None if self.update_all_players else compose(controlled_traversal, ONE_OWN=True, EXPECTED=expected)
+
+    def parameters(self) -> np.ndarray:
+        return np.array([float(self.epsilon)])
+
+    @property
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.NONE if self.sampling is None else SamplingWeights.SAMPLING
+
+    def sampling_strategy(self, tree: GameTree) -> Any:
+        return self.sampling
+
+    def stochastic_average(self, num_players: int) -> str:
+        return "visits" if num_players == 2 or self.update_all_players else "own_traversal"
+
+    @property
+    def updates_all_players(self) -> bool:
+        return self.update_all_players

@@ -1,6 +1,6 @@
 """A digest of a function and of everything that it calls: what a compiled copy of it depends on.
 
-Numba's disk cache looks at the file of the outermost function only.
+Overloads (`numba.extending.overload`) and intrinsics are followed like calls.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core.typing.templates import builtin_registry
+from numba.extending import _Intrinsic
 
 # Modules whose functions are the same as long as the versions of Python, NumPy and Numba are, which Numba looks at.
-_TRUSTED = ("builtins", "math", "cmath", "numpy", "numba", "llvmlite")
+_TRUSTED = ("builtins", "math", "cmath", "ctypes", "_ctypes", "numpy", "numba", "llvmlite")
 
 
 def digest_of(function: Any) -> str | None:
@@ -44,7 +47,12 @@ class _Reader:
             self._write(f"kernel{sorted((name, _option(given)) for name, given in options.items())};".encode())
             value = value.py_func
         if isinstance(value, types.FunctionType) and not _is_trusted(value.__module__):
-            return self._read_function(value)
+            return self._read_function(value) and all(self.read(other) for other in _overloads_of(value))
+        if isinstance(value, _Intrinsic) and not _is_trusted(value._defn.__module__):
+            return self.read(value._defn)
+        if isinstance(value, ir.Type):
+            self._write(f"{value};".encode())
+            return True
         if isinstance(value, types.CodeType):
             return self._read_code(value)
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
@@ -113,6 +121,27 @@ class _Reader:
         counts = code.co_argcount, code.co_kwonlyargcount, code.co_flags
         self._write(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, counts)).encode())
         return self.read(code.co_consts)
+
+
+def _overloads_of(function: types.FunctionType) -> list[types.FunctionType]:
+    """Returns what stands in for a Python function in kernels."""
+    _read_overloads()
+    return _overloads.get(function, [])
+
+
+_overloads: dict[Any, list[types.FunctionType]] = {}
+_num_read = 0  # entries of Numba's registry that are in `_overloads`
+
+
+def _read_overloads() -> None:
+    global _num_read
+    entries = builtin_registry.globals
+    for function, kind in entries[_num_read:]:
+        for template in getattr(kind, "templates", ()):
+            implementation = getattr(template, "_overload_func", None)
+            if isinstance(function, types.FunctionType) and not _is_trusted(function.__module__):
+                _overloads.setdefault(function, []).append(implementation)
+    _num_read = len(entries)
 
 
 def _is_trusted(module: str | None) -> bool:

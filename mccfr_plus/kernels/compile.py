@@ -1,89 +1,161 @@
-"""The one place that owns the options of Numba's compiler.
+"""The one place that owns the options of Numba's compiler, composes kernels, and keeps them on disk.
 
-`cache=True` keeps compiled kernels on disk, so that only the first start of a machine compiles. No kernel calls
-itself: a cached self-recursive kernel crashes the next process (numba issue 6061), so every traversal has its own stack.
+No kernel calls itself: a cached self-recursive kernel crashes the next process (numba issue 6061), so every traversal
+has its own stack.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import threading
+import time
 import types
-import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
 
-from mccfr_plus.kernels.code_digest import digest_of
+from mccfr_plus.kernels.disk_cache import DiskCache
 
 logger = logging.getLogger("mccfr_plus")
 
 # Kernels never raise, so Python's error model (a check at each division) would only cost time.
-kernel = numba.njit(cache=True, error_model="numpy", nogil=True)
+_OPTIONS = {"error_model": "numpy", "nogil": True}
 
-# For what a kernel calls per node or per infoset. Without it each call passes bundles of arrays and counts their
-# references with atomic operations, which was measured to cost ten times as much as the work itself.
-inline_kernel = numba.njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+_NOTICE_AFTER = 1.0  # seconds; loading from the disk takes less
 
-_recompiled: weakref.WeakSet = weakref.WeakSet()
-_announced: set[str] = set()
 
-_NOTICE_AFTER = 1.0  # seconds; loading from the disk cache takes less
+def kernel(function: Callable) -> Any:
+    """Returns the function as a kernel: compiled by Numba when it is first called, and kept on disk."""
+    return _cached(numba.njit(**_OPTIONS)(function))
+
+
+def inline_kernel(function: Callable) -> Any:
+    """Returns the function as a kernel that is inlined where it is called: for what runs per node or infoset.
+
+    A call passes bundles of arrays and counts their references with atomic operations, which was measured to cost
+    ten times as much as the work itself.
+    """
+    return _cached(numba.njit(**_OPTIONS, forceinline=True)(function))
+
+
+def _cached(dispatcher: Any) -> Any:
+    if not numba.config.DISABLE_JIT:  # where compilation is switched off, `dispatcher` is the plain function
+        dispatcher._cache = DiskCache(dispatcher.py_func)
+    return dispatcher
+
+
+_composed: dict[tuple, tuple[Any, dict[str, Any]]] = {}  # the names are kept alive, as the key holds their ids
+
+
+def compose(function: Any, *, strict: bool = True, **names: Any) -> Any:
+    """Returns a kernel in which some global names mean something else, in it and in all that it calls.
+
+    This is how estimators, minimizers and averages, built-in or user-defined, and the rules of games get into the
+    loops: one source, one compiled kernel per combination. Passing functions as arguments would do the same, but Numba
+    does not keep such kernels on disk. The same names give the same kernel.
+
+    Args:
+        function: A kernel.
+        strict: Whether each name must occur.
+        **names: Global names, and the kernels or constants that they mean.
+
+    Raises:
+        ValueError: If a name occurs nowhere and `strict` is set.
+
+    Example:
+        >>> @kernel
+        ... def scaled(x):
+        ...     return SCALE * x
+        >>> compose(scaled, SCALE=2.0)(3.0)
+        6.0
+    """
+    used: set[str] = set()
+    composed = _compose(function, names, used)
+    if strict and used != set(names):
+        raise ValueError(f"{_source(function).__name__} does not use {', '.join(sorted(set(names) - used))}")
+    return composed
+
+
+def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
+    source = _source(function)
+    replacements = {}
+    for name in sorted(_names(source.__code__)):
+        if name in names:
+            used.add(name)
+            if source.__globals__.get(name, names) is not names[name]:
+                replacements[name] = names[name]
+        elif _is_kernel(source.__globals__.get(name)):
+            inner = _compose(source.__globals__[name], names, used)
+            if inner is not source.__globals__[name]:
+                replacements[name] = inner
+    if not replacements:
+        return function
+    key = (source, tuple((name, id(value)) for name, value in replacements.items()))
+    if key not in _composed:
+        copy = types.FunctionType(
+            source.__code__,
+            {**source.__globals__, **replacements},
+            source.__name__,
+            source.__defaults__,
+            source.__closure__,
+        )
+        label = ";".join(f"{name}={_label(value)}" for name, value in replacements.items())
+        # Numba names symbols after this: two kernels of one source must not share a symbol.
+        copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+        options = getattr(function, "targetoptions", {})
+        is_inline = bool(options.get("forceinline"))
+        _composed[key] = (inline_kernel(copy) if is_inline else kernel(copy)), replacements
+    return _composed[key][0]
+
+
+def _source(function: Any) -> Any:
+    return getattr(function, "py_func", function)  # the function itself where compilation is switched off
+
+
+def _is_kernel(value: Any) -> bool:
+    if isinstance(getattr(value, "py_func", None), types.FunctionType):
+        return True
+    return bool(numba.config.DISABLE_JIT) and isinstance(value, types.FunctionType)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, types.CodeType)))
+
+
+def _label(value: Any) -> str:
+    source = _source(value)
+    if isinstance(source, types.FunctionType):
+        return f"{source.__module__}.{source.__qualname__}"
+    return repr(value)
 
 
 @contextlib.contextmanager
-def announce_compilation(function: Any) -> Iterator[None]:
-    """Logs a line if what runs inside takes so long that the function must be compiling for the first time."""
+def announce_compilation(function: Any, what: str = "a kernel", about: float = 3.0) -> Iterator[None]:
+    """Logs what is compiled, and how long it took, if what runs inside takes so long that it must be compiling.
+
+    Args:
+        function: The kernel that runs inside.
+        what: What is compiled, such as ``"external + rm"``.
+        about: How many seconds this takes, as a rule.
+    """
     # What is compiled or loaded already in this process; a plain function where compilation is switched off.
     if getattr(function, "overloads", True):
         yield
         return
-    how_often = "in every process, because of your own parts" if function in _recompiled else "once on a machine"
-    text = f"compiling the kernels: this happens {how_often} and takes about a minute"
-    timer = threading.Timer(_NOTICE_AFTER, _log_once, [text])
+    cache = getattr(function, "_cache", None)
+    once = "in every process, as its code cannot be identified" if getattr(cache, "is_off", False) else "once"
+    begin = time.monotonic()
+    text = f"compiling {what}, {once}: about {about:.0f} s"
+    timer = threading.Timer(_NOTICE_AFTER, logger.warning, [text])
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
-        timer.cancel()
-
-
-def _log_once(text: str) -> None:
-    if text not in _announced:
-        _announced.add(text)
-        logger.warning(text)
-
-
-def rebind(function: Any, **replacements: Any) -> Any:
-    """Returns a kernel in which some of the functions that it calls by global name are others.
-
-    This is how somebody's own part, or the rules of a game, get into the loops of the package, at their speed, from one
-    source. Passing functions as arguments would do the same, but Numba does not keep such kernels on disk. What is
-    returned is kept there under a name that contains a digest of the code of everything that it calls, so that a change
-    anywhere compiles again; where that cannot be told, it is compiled in each process.
-
-    Args:
-        function: A kernel.
-        **replacements: Global names of the kernel's module and what they are to mean, kernels as a rule.
-    """
-    source = getattr(function, "py_func", function)  # the function itself where compilation is switched off
-    unknown = set(replacements) - set(source.__code__.co_names)
-    if unknown:
-        raise ValueError(f"{source.__name__} does not use {', '.join(sorted(unknown))}")
-    twin = types.FunctionType(
-        source.__code__,
-        {**source.__globals__, **replacements},
-        source.__name__,
-        source.__defaults__,
-        source.__closure__,
-    )
-    digest = digest_of(twin)
-    if digest is not None:
-        twin.__qualname__ = f"{source.__name__}_{digest}"  # which Numba names the file after
-    rebound = numba.njit(error_model="numpy", nogil=True, cache=digest is not None)(twin)
-    if digest is None:
-        _recompiled.add(rebound)
-    return rebound
+        if timer.is_alive():
+            timer.cancel()
+        else:
+            logger.info("compiled %s in %.1f s", what, time.monotonic() - begin)

@@ -11,7 +11,7 @@ from numba.extending import intrinsic, overload
 
 
 def no_refcount(bundle):
-    """Returns an array, or a NamedTuple of arrays, without reference counts. Python runs it as the identity."""
+    """Returns an array, or a NamedTuple, whose arrays have no reference counts. Python runs it as the identity."""
     return bundle
 
 
@@ -30,10 +30,10 @@ def _without_owner(typing_context, bundle):
     def build(context, builder, signature, arguments):
         if isinstance(bundle, types.Array):
             return without_owner(context, builder, bundle, arguments[0])
-        members = [
-            without_owner(context, builder, member, builder.extract_value(arguments[0], index))
-            for index, member in enumerate(bundle.types)
-        ]
+        members = []
+        for index, member in enumerate(bundle.types):
+            value = builder.extract_value(arguments[0], index)
+            members.append(without_owner(context, builder, member, value) if isinstance(member, types.Array) else value)
         return context.make_tuple(builder, bundle, members)
 
     return bundle(bundle), build

@@ -69,9 +69,6 @@ FRAME = np.dtype(
 
 DRAWN_ACTION = -1
 
-# What a traversal lists in `visits`.
-NO_VISITS, VISITED, DRAWN_ACTIONS = 0, 1, 2
-
 _LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
 
 
@@ -94,7 +91,8 @@ class Scratch(NamedTuple):
     visits: np.ndarray  # [max_visits] VISIT
     stack: np.ndarray  # [max(max_stack, num_players)] PENDING
     drawn: np.ndarray  # [num_slots] DRAWN, used at first slots; empty if actions are drawn anew at every node
-    frames: np.ndarray  # [max_depth + 1] FRAME; empty if there are no baselines
+    frames: np.ndarray  # [max_depth + 1] FRAME; empty if there are no values of histories
+    values: np.ndarray  # [num_players, num_nodes] float64: baselines, or ESCHER's values; all threads share them
     counts: np.ndarray  # [NUM_COUNTS] int64
     rng: np.ndarray  # [1] uint64
 
@@ -106,7 +104,7 @@ def new_scratch(
     *,
     max_visits: int = 0,
     sample_per_infoset: bool = False,
-    frames: bool = False,
+    values: np.ndarray | None = None,
     thread: int = 0,
     stride: int = 1,
     seen: np.ndarray | None = None,
@@ -120,16 +118,17 @@ def new_scratch(
         rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
         max_visits: Room for visits.
         sample_per_infoset: Whether traversals may draw one action per infoset.
-        frames: Whether traversals may come back to nodes.
+        values: Values of histories, ``[num_players, num_nodes]`` float64; kept, not copied. None: there are none.
         thread: The number of the thread that it is for.
         stride: How many iterations lie between two of this thread.
         seen: The array `Scratch.seen` of the first thread; None: its own.
         cells: Room behind the gradient, for the values of a team's subtrees.
     """
-    sizes = _sizes(tree, shape, max_visits, sample_per_infoset, frames)
+    values = np.zeros((0, 0)) if values is None else values
+    sizes = _sizes(tree, shape, max_visits, sample_per_infoset, len(values) > 0)
     sizes["gradient"] = (sizes["gradient"][0] + cells, np.float64)
     arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}
-    scratch = Scratch(**arrays, seen=arrays["mark"] if seen is None else seen, rng=rng)
+    scratch = Scratch(**arrays, seen=arrays["mark"] if seen is None else seen, values=values, rng=rng)
     scratch.counts[THREAD], scratch.counts[STRIDE] = thread, stride
     scratch.reach[tree.slot_range[-1] :] = 1.0
     return scratch

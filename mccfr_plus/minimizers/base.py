@@ -1,30 +1,16 @@
-"""What a minimizer is: a frozen description, and a kernel that updates one infoset."""
+"""The contract of minimizers: a frozen description, and a kernel that updates one infoset."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import ClassVar
 
 import numpy as np
 
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.lazy_tree import LazyTree
-
-
-class Rule(IntEnum):
-    """The number by which the built-in kernel tells the rules apart; 0 is a kernel of somebody else's."""
-
-    CUSTOM = 0
-    REGRET_MATCHING = 1
-    REGRET_MATCHING_PLUS = 2
-    DISCOUNTED = 3
-    PREDICTIVE = 4
-    PREDICTIVE_PLUS = 5
-    HEDGE = 6
-    DILATED = 7
 
 
 @dataclass(frozen=True)
@@ -40,21 +26,42 @@ class Minimizer(abc.ABC):
     `strategy` have one entry per slot of the whole game, `tables` is ``[num_tables, num_slots]``; writing outside
     first .. last - 1 is an error. ``values[first:last]`` may be written to, as scratch memory; `strategy` is to be
     given probabilities only, because other threads play it in the meantime (``thread_mode="fast"``).
+
+    Attributes:
+        short_name: How messages call it.
+        num_tables: Rows of the tables.
+        references: Keys of `mccfr_plus.citations`.
+        is_local: Whether all that the kernel reads and writes belongs to its infoset, so that threads may update
+            different infosets at the same time.
+        keeps_regrets: Whether row 0 of the tables holds cumulative regrets, negative ones too; they may lack discounts.
+        needs_perfect_recall: Whether it is wrong on games of imperfect recall.
+        row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
     """
 
-    rule: ClassVar[Rule] = Rule.CUSTOM
     short_name: ClassVar[str]
     num_tables: ClassVar[int] = 1
-    references: ClassVar[tuple[str, ...]] = ()  # keys of `mccfr_plus.citations`
+    references: ClassVar[tuple[str, ...]] = ()
+    is_local: ClassVar[bool] = False
+    keeps_regrets: ClassVar[bool] = False
+    needs_perfect_recall: ClassVar[bool] = False
+    row_of_ones: ClassVar[int | None] = None
 
     @property
     def kernel(self) -> Callable | None:
-        """The kernel of a minimizer that is not built in; None for the built-in ones."""
+        """The kernel; every minimizer has one."""
+        return None
+
+    @property
+    def prepare(self) -> Callable | None:
+        """A kernel that is called once per update, before the first infoset; None: there is none.
+
+        ``prepare(tree, tables, scratch, player, iteration, parameters)``; it may write to all but the tree.
+        """
         return None
 
     def parameters(self) -> np.ndarray:
-        """Returns what the kernel gets as ``parameters``, float64, and may write to; entry 0 is the rule's number."""
-        return np.array([float(self.rule)])
+        """Returns what the kernels get as ``parameters``, float64, and may write to."""
+        return np.zeros(0)
 
     def tables(self, tree: GameTree | LazyTree) -> np.ndarray:
         """Returns the tables before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
@@ -63,21 +70,6 @@ class Minimizer(abc.ABC):
     @property
     def needs_whole_tree(self) -> bool:
         """Whether the tables depend on more than their infoset, so that the tree must be complete."""
-        return False
-
-    @property
-    def row_of_ones(self) -> int | None:
-        """The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros."""
-        return None
-
-    @property
-    def needs_perfect_recall(self) -> bool:
-        """Whether the rule is wrong on games where players forget."""
-        return False
-
-    @property
-    def keeps_regrets(self) -> bool:
-        """Whether row 0 of the tables holds cumulative regrets, negative ones too; they may lack discounts."""
         return False
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:

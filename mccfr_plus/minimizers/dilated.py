@@ -23,17 +23,24 @@ References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 202
 2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients).
 """
 
-import math
+from __future__ import annotations
 
+import abc
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import at
-
-# Entries of the parameters after the rule's number.
-ETA = 1
-DECAY = 2
-OPTIMISTIC = 3
-ETA_NOW = 4
-NUM_DILATED = 5
+from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
+from mccfr_plus.minimizers.step_size import ETA_NOW, OPTIMISTIC, check_step_size, step_size, step_size_parameters
+from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.lazy_tree import LazyTree
 
 # Rows of the tables; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
@@ -68,12 +75,6 @@ def dilated(values, strategy, tables, first, last, iteration, parameters):
 
 
 @kernel
-def step_size(parameters, iteration):
-    """Returns eta / iteration^decay."""
-    return parameters[ETA] * float(iteration) ** -parameters[DECAY]
-
-
-@kernel
 def prepare_dilated(tree, tables, scratch, player, iteration, parameters):
     """Finds the step size, and in the optimistic forms puts the new guess into the gradient in place of the old one.
 
@@ -91,3 +92,62 @@ def prepare_dilated(tree, tables, scratch, player, iteration, parameters):
             guess = next_to_now * scratch.gradient[slot]
             scratch.gradient[slot] += (guess - tables[PREDICTION, slot]) / parameters[ETA_NOW]
             tables[PREDICTION, slot] = guess
+
+
+@dataclass(frozen=True)
+class Dilated(Minimizer):
+    """Common base of FTRL and OMD."""
+
+    needs_perfect_recall: ClassVar[bool] = True
+    row_of_ones: ClassVar[int | None] = WEIGHT
+
+    @property
+    def kernel(self) -> Callable:
+        return dilated
+
+    @property
+    def prepare(self) -> Callable:
+        return prepare_dilated
+
+    @abc.abstractmethod
+    def _settings(self) -> tuple[float, float, bool, str]:
+        """Returns eta, decay, optimistic and weights."""
+
+    def __post_init__(self) -> None:
+        eta, decay, optimistic, weights = self._settings()
+        check_step_size(eta, decay, optimistic)
+        if weights not in SCHEMES:
+            raise ConfigError(f"weights={weights!r}: give one of {', '.join(SCHEMES)}.")
+
+    @property
+    def num_tables(self) -> int:  # type: ignore[override]
+        """Rows of the tables."""
+        return PREDICTION + 1 if self._settings()[2] else PREDICTION
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        _, _, optimistic, weights = self._settings()
+        of_weights = ("kroer2020faster",) if weights == "kroer" else ()
+        return (
+            "farina2020stochastic",
+            "hoda2010smoothing",
+            *of_weights,
+            *(("rakhlin2013online", "syrgkanis2015fast") if optimistic else ()),
+        )
+
+    def parameters(self) -> np.ndarray:
+        return step_size_parameters(*self._settings()[:3])
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        return self._settings()[3] != CONSTANT
+
+    def tables(self, tree: GameTree | LazyTree) -> np.ndarray:
+        tables = super().tables(tree)
+        if isinstance(tree, GameTree):
+            tables[WEIGHT, tree.arrays.infosets["first_slot"]] = dilated_weights(tree, self._settings()[3])
+        return tables
+
+    def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
+        raise ConfigError(f"{self.short_name} keeps no regrets per information set: use rm, dcfr, prm or hedge.")

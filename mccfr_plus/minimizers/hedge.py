@@ -9,12 +9,20 @@ References: Freund, Schapire 1997, figure 2; Brown, Kroer, Sandholm 2017, "Dynam
 minimization" (Hedge under CFR); Rakhlin, Sridharan 2013 (optimistic).
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
-from mccfr_plus.minimizers.dilated import ETA_NOW, OPTIMISTIC
-from mccfr_plus.minimizers.regret_matching import REGRET, expected_value
+from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.minimizers.infoset import REGRET, expected_value
+from mccfr_plus.minimizers.step_size import ETA_NOW, OPTIMISTIC, check_step_size, step_size, step_size_parameters
 
 
 @inline_kernel
@@ -35,3 +43,46 @@ def hedge(values, strategy, tables, first, last, iteration, parameters):
     for slot in range(first, last):
         strategy[at(slot)] = values[at(slot)] * scale
     return value
+
+
+@inline_kernel
+def prepare_hedge(tree, tables, scratch, player, iteration, parameters):
+    """Finds the step size of the strategy that comes out. `parameters` is modified in place."""
+    parameters[ETA_NOW] = step_size(parameters, iteration + 1)
+
+
+@dataclass(frozen=True)
+class Hedge(Minimizer):
+    """Hedge, or multiplicative weights, on each infoset's counterfactual regrets (Freund, Schapire 1997).
+
+    Args:
+        eta: Step size, in 1 / payoff, above 0.
+        decay: Exponent d of eta / t^d, in 0 .. 1.
+        optimistic: Count the last regrets twice.
+    """
+
+    eta: float = 10.0
+    decay: float = 0.0
+    optimistic: bool = False
+    short_name: ClassVar[str] = "hedge"
+    is_local: ClassVar[bool] = True
+    keeps_regrets: ClassVar[bool] = True
+
+    @property
+    def kernel(self) -> Callable:
+        return hedge
+
+    @property
+    def prepare(self) -> Callable:
+        return prepare_hedge
+
+    def __post_init__(self) -> None:
+        check_step_size(self.eta, self.decay, self.optimistic)
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return ("freund1997decision", *(("rakhlin2013online", "syrgkanis2015fast") if self.optimistic else ()))
+
+    def parameters(self) -> np.ndarray:
+        return step_size_parameters(self.eta, self.decay, self.optimistic)

@@ -1,76 +1,131 @@
-"""Which parts go together, on which games, and how the average is then formed."""
+"""`SolverConfig`: the components and options of a solver, parsed once, and which of them go together."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.averages.base import AverageMethod, user_defined
+from mccfr_plus.averages.exact_sums import EXACT
+from mccfr_plus.averages.lazy_sums import LAZY
+from mccfr_plus.averages.own_traversal import own_traversal_method
+from mccfr_plus.averages.power import PowerAverage
+from mccfr_plus.averages.touched import OPTIMISTIC, TOUCHED
+from mccfr_plus.averages.visits import DRAWN_ACTIONS, LAST, VISITS
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import AverageMethod, Baseline, Estimator, SamplingWeights
-from mccfr_plus.kernels.scratch import DRAWN_ACTIONS, NO_VISITS, VISITED
+from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.minimizers.dilated import Dilated
+from mccfr_plus.solver.registry import average_of, baseline_of, estimator_of, minimizer_of, spec_of
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import LazyTree
+from mccfr_plus.tree.memory import bytes_of
 
 logger = logging.getLogger("mccfr_plus")
 
-_SUM_TOLERANCE = 1e-6
+DETERMINISTIC, FAST = "deterministic", "fast"
+THREAD_MODES = (DETERMINISTIC, FAST)
+TREES = ("auto", "compiled", "lazy")
+
 _MOST_THREADS_PER_CORE, _ALWAYS_ALLOWED_THREADS = 2, 8  # small machines may still try what larger ones run
 
 
-class SolverConfig(NamedTuple):
-    """The parts of a solver."""
+@dataclass(frozen=True)
+class SolverConfig:
+    """The components and options of a solver. `Solver` explains each.
+
+    `from_specs` makes one from short names.
+
+    Raises:
+        ConfigError: If a value is out of range, or components do not go together.
+    """
 
     estimator: Estimator
     minimizer: Minimizer
     averaging: PowerAverage
-    baseline: Baseline | None
-    batch: Any
-    alternating: bool
+    baseline: Baseline | None = None
+    batch: int = 1
+    alternating: bool = True
     threads: int = 1
-    together: bool = True  # whether threads make one gradient together, or each its own
+    thread_mode: str = DETERMINISTIC
+    tree: str = "auto"
+    memory: str | int | float | None = None
+    keys: str = "hash"
 
-    def check_parts(self) -> None:
-        """Raises ConfigError if the parts make no sense together, whatever the game."""
+    @classmethod
+    def from_specs(
+        cls,
+        estimator: Estimator | str = "external",
+        minimizer: Minimizer | str = "rm",
+        averaging: PowerAverage | str | None = None,
+        *,
+        alternating: bool | None = None,
+        baseline: Baseline | str | bool | None = None,
+        **options: Any,
+    ) -> Self:
+        """Returns a config; components may be given by short names.
+
+        Args:
+            estimator: An estimator or its short name.
+            minimizer: A minimizer or its short name.
+            averaging: An average or its short name; None: the one of the minimizer's paper.
+            alternating: None: alternating, unless a traversal serves all players.
+            baseline: A baseline, its short name, True for the default one, or None.
+            **options: The other fields.
+
+        Raises:
+            ConfigError: If a name is unknown, or as for the class.
+        """
+        estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
+        return cls(
+            estimator,
+            minimizer,
+            average_of(averaging, minimizer),
+            baseline_of(baseline),
+            alternating=not estimator.updates_all_players if alternating is None else bool(alternating),
+            **options,
+        )
+
+    def __post_init__(self) -> None:
         estimator, name = self.estimator, f"estimator={self.estimator.short_name!r}"
         batch = self.batch
         if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
             raise ConfigError(f"batch={batch!r}: must be a whole number of traversals per gradient, at least 1.")
         if batch > 1 and not estimator.samples:
-            raise ConfigError(
-                f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same."
-            )
+            raise ConfigError(f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same.")
+        if self.tree not in TREES:
+            raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
+        Keys(self.keys)
+        if self.memory is not None:
+            bytes_of(self.memory)
         self._check_threads()
         if self.baseline is not None:
             if not estimator.samples:
                 raise ConfigError(
                     f"a baseline with {name}: it samples nothing, so that there is no variance to reduce."
                 )
-            if estimator.kernel is not None:
-                raise ConfigError(f"a baseline with {name}: only the built-in estimators know how to use one.")
             if estimator.keeps_values:
-                raise ConfigError(
-                    f"a baseline with {name}: it has values of histories already, and no weights to tame."
-                )
+                raise ConfigError(f"a baseline with {name}: it keeps values of histories already.")
             if estimator.updates_all_players:
                 raise ConfigError(
-                    f"a baseline with {name}: not with update_all_players=True, where traversals belong to no player."
+                    f"a baseline with {name}: not with update_all_players=True, where traversals serve all players."
                 )
-        if not estimator.is_unbiased and self.minimizer.rule == Rule.DILATED:
+            if estimator.kernel_with_baseline(True) is None:
+                raise ConfigError(f"a baseline with {name}: it has no kernel that uses baselines.")
+        if not estimator.is_unbiased and isinstance(self.minimizer, Dilated):
             raise ConfigError(
                 f"{name} with minimizer={self.minimizer.short_name!r}: it estimates regrets up to a factor per "
                 "information state, and no gradient, which this minimizer needs. Use a regret matcher, such as rm."
             )
         if self.alternating and estimator.updates_all_players:
             raise ConfigError(
-                f"alternating=True with {name} and update_all_players=True: one traversal serves all players, who are updated together; "
-                "give alternating=False, or None."
+                f"alternating=True with {name} and update_all_players=True: one traversal serves all players, who are "
+                "updated together; give alternating=False, or None."
             )
         if estimator.sampling_weights == SamplingWeights.REGRETS and not self.minimizer.keeps_regrets:
             raise ConfigError(
@@ -84,11 +139,13 @@ class SolverConfig(NamedTuple):
                 raise ConfigError(
                     "averaging='sampled' with update_all_players=True: drawn actions are exploring, not on-policy."
                 )
-            if estimator.average(2) != AverageMethod.VISITS:
+            if estimator.stochastic_average(2) != "visits":
                 raise ConfigError(f"averaging='sampled' counts the actions drawn for opponents, and {name} draws none.")
 
     def _check_threads(self) -> None:
         threads, cores = self.threads, os.cpu_count() or 1
+        if self.thread_mode not in THREAD_MODES:
+            raise ConfigError(f"thread_mode={self.thread_mode!r}: give one of {', '.join(THREAD_MODES)}.")
         if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
             raise ConfigError(f"threads={threads!r}: must be a whole number, at least 1.")
         if threads > max(_MOST_THREADS_PER_CORE * cores, _ALWAYS_ALLOWED_THREADS):
@@ -105,7 +162,7 @@ class SolverConfig(NamedTuple):
                 f"threads={threads} with estimator={self.estimator.short_name!r}: it samples nothing, so that all "
                 "threads would compute the same gradient."
             )
-        if self.together and (self.baseline is not None or self.estimator.keeps_values):
+        if self.is_team and (self.baseline is not None or self.estimator.keeps_values):
             what = (
                 "a baseline" if self.baseline is not None else f"estimator={self.estimator.short_name!r}, whose values"
             )
@@ -114,8 +171,13 @@ class SolverConfig(NamedTuple):
                 "was faster. Give thread_mode='fast', or one thread."
             )
 
+    @property
+    def is_team(self) -> bool:
+        """Whether several threads make one gradient together."""
+        return self.threads > 1 and self.thread_mode == DETERMINISTIC
+
     def check_game(self, tree: GameTree | LazyTree) -> None:
-        """Raises GameError or ConfigError if the parts are wrong for a game."""
+        """Raises GameError or ConfigError if the components are wrong for a game."""
         if self.averaging.method == "sampled" and tree.num_players != 2:
             raise ConfigError(
                 f"averaging='sampled' on a game with {tree.num_players} players: how often an opponent's infoset is "
@@ -136,7 +198,7 @@ class SolverConfig(NamedTuple):
         )
 
     def needs_whole_tree(self) -> str | None:
-        """Returns which part needs a complete tree, as a user names it; None if none does."""
+        """Returns which component needs a complete tree, as a user names it; None if none does."""
         if self.estimator.needs_whole_tree:
             return f"estimator={self.estimator.short_name!r}"
         if self.minimizer.needs_whole_tree:
@@ -145,56 +207,27 @@ class SolverConfig(NamedTuple):
             return f"averaging={self.averaging.method!r}"
         return None
 
-    def average_method(self, tree: GameTree | LazyTree) -> AverageMethod:
-        """Returns how the average is added up."""
-        return self.average_method_of(tree.num_players, tree.perfect_recall)
-
-    def average_method_of(self, num_players: int, perfect_recall: bool) -> AverageMethod:
-        """Returns how the average is added up in a game."""
+    def average_method(self, num_players: int, perfect_recall: bool) -> AverageMethod:
+        """Returns how the average is formed in a game."""
+        estimator, method = self.estimator, self.averaging.method
         if self.averaging.kernel is not None:
-            return AverageMethod.CUSTOM
-        fixed = {
-            "exact": AverageMethod.EXACT,
-            "lazy": AverageMethod.LAZY,
-            "optimistic": AverageMethod.OPTIMISTIC,
-            "last": AverageMethod.NONE,
-        }
-        if self.averaging.method in fixed:
-            return fixed[self.averaging.method]
-        if not self.estimator.samples:
-            return AverageMethod.EXACT
-        if self.averaging.method == "auto" and perfect_recall:
-            return AverageMethod.LAZY
-        return self.estimator.average(num_players)
+            return user_defined(self.averaging.kernel)
+        if method == "auto" and perfect_recall and estimator.samples:
+            method = "lazy"
+        if method not in ("exact", "lazy", "optimistic", "last"):
+            method = estimator.stochastic_average(num_players) if estimator.samples else "exact"
+        if method == "own_traversal":
+            return own_traversal_method(estimator.visits_all_own)
+        if method == "visits" and self.averaging.method == "sampled":
+            return DRAWN_ACTIONS
+        methods = {"exact": EXACT, "lazy": LAZY, "optimistic": OPTIMISTIC, "last": LAST, "touched": TOUCHED}
+        return methods.get(method, VISITS)
 
-    def visit_mode(self, tree: GameTree | LazyTree) -> int:
-        """Returns what traversals list."""
-        if self.average_method(tree) != AverageMethod.VISITS:
-            return NO_VISITS
-        return DRAWN_ACTIONS if self.averaging.method == "sampled" else VISITED
+    def describe(self) -> dict[str, Any]:
+        """Returns the specs of the components by name, with None where no text stands for one; see `spec_of`."""
+        names = ("estimator", "minimizer", "averaging", "baseline")
+        return {name: spec_of(getattr(self, name), name) for name in names}
 
-    def sampling_strategy(
-        self, tree: GameTree | LazyTree, strategy_of: Callable[[GameTree, Any], np.ndarray]
-    ) -> np.ndarray:
-        """Returns the estimator's own sampling strategy, ``[num_slots]`` float64; empty if it has none.
-
-        Raises:
-            ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
-        """
-        if self.estimator.sampling_weights != SamplingWeights.SAMPLING or not isinstance(tree, GameTree):
-            return np.zeros(0)
-        given = self.estimator.sampling_strategy(tree)
-        strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
-        if strategy.shape != (tree.num_slots,):
-            raise ConfigError(
-                f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
-                "action) pairs, in the order of its GameTree."
-            )
-        for infoset in range(tree.num_infosets):
-            row = strategy[tree.slots(infoset)]
-            if not (row > 0).all() or not abs(row.sum() - 1.0) < _SUM_TOLERANCE:
-                raise ConfigError(
-                    f"the sampling strategy at information state {tree.info_states[infoset]!r} is {row.tolist()}: "
-                    "every legal action must have positive probability, or it is never tried, and they must sum to 1."
-                )
-        return strategy
+    def __str__(self) -> str:
+        """Returns how messages call the combination, such as ``"external + rm"``."""
+        return f"{self.estimator.short_name} + {self.minimizer.short_name}"

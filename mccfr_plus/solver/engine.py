@@ -9,37 +9,42 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from mccfr_plus.averages.averaging import settled
-from mccfr_plus.estimators import AverageMethod, SamplingWeights
+from mccfr_plus.averages.lazy_sums import LAZY, settled
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.kernels import loop
-from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, TRAVERSALS_DONE, Scratch, new_scratch, rollback
-from mccfr_plus.kernels.thread_team import new_thread_team
-from mccfr_plus.kernels.work_partition import MAX_OWNERS, new_work_partition
-from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.kernels.loops.components import Settings, State
+from mccfr_plus.kernels.loops.composed import composed
+from mccfr_plus.kernels.loops.resumable import resumable
+from mccfr_plus.kernels.loops.single import single
+from mccfr_plus.kernels.loops.team import new_thread_team
+from mccfr_plus.kernels.loops.thread_team import thread_team
+from mccfr_plus.kernels.loops.work_partition import MAX_OWNERS, new_work_partition
+from mccfr_plus.kernels.scratch import (
+    ITERATION,
+    NODES_TOUCHED,
+    STEP,
+    TRAVERSALS_DONE,
+    Scratch,
+    new_scratch,
+    rollback,
+)
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.interrupts import deferred_signals
-from mccfr_plus.tree.expansion import INFOSETS_FULL, INTERRUPTED, NODES_FULL
+from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.tree.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NODES_FULL, STATUS
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.lazy_tree import LazyTree, Sizes
 
-# What these write at an infoset depends on that infoset alone.
-LOCAL_RULES = (
-    Rule.REGRET_MATCHING,
-    Rule.REGRET_MATCHING_PLUS,
-    Rule.DISCOUNTED,
-    Rule.PREDICTIVE,
-    Rule.PREDICTIVE_PLUS,
-    Rule.HEDGE,
-)
+_LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
+_SUM_TOLERANCE = 1e-6
 
-_NOBODY = -9  # a player whose nodes do not occur: everybody is an opponent
-
-# Fields of a scratch that every gradient begins anew. All others carry over. The list of all infosets that `full`
-# makes once stands in `touched`: it depends on the tree alone, and is made again where there is none.
-SCRATCH = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames"})
+# Fields of the scratch memory that every gradient begins anew. All others carry over. The list of all infosets that
+# `full` makes once stands in `touched`: it depends on the tree alone, and is made again where there is none.
+_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames", "seen", "values"})
 _PER_SLOT = ("mark", "reach", "drawn")  # of the others, those that expand with the tree
 
 
@@ -47,7 +52,7 @@ class Engine:
     """What a solver's iterations read and write.
 
     Args:
-        config: The parts.
+        config: The components and options.
         tree: The game.
         rngs: ``[threads]`` uint64, the states of the random generators, one per thread.
     """
@@ -55,16 +60,17 @@ class Engine:
     def __init__(self, config: SolverConfig, tree: GameTree | LazyTree, rngs: np.ndarray):
         self.config = config
         self.tree = tree
-        self.average_method = config.average_method(tree)
+        self.average_method = config.average_method(tree.num_players, tree.perfect_recall)
         self.stopped: str | None = None  # why a lazy tree cannot expand any more
+        self.is_ended = False  # whether `end` was called since the last `begin`
         self._pool: ThreadPoolExecutor | None = None
-        self._has_forgotten = False
+        self._is_recall_checked = False
         self._allocate(rngs)
 
     def _allocate(self, rngs: np.ndarray) -> None:
         tree, config = self.tree, self.config
         estimator, minimizer = config.estimator, config.minimizer
-        with_baseline = config.baseline is not None or estimator.keeps_values
+        with_values = config.baseline is not None or estimator.keeps_values
         self.tables = minimizer.tables(tree)
         if isinstance(tree, GameTree):
             self.strategy = tree.uniform_strategy()
@@ -74,17 +80,18 @@ class Engine:
             tree.bind(
                 self.strategy,
                 None if row is None else self.tables[row],
-                check_depth=with_baseline,
+                check_depth=with_values,
                 single_trajectory=not (estimator.visits_all_own or estimator.visits_all_chance),
             )
         self.average = np.zeros(tree.slot_capacity + tree.num_players)
-        self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_baseline else (0, 0))
+        self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_values else (0, 0))
         if estimator.keeps_values:  # those of uniform play
             for player, values in enumerate(self.baselines):
                 refresh_values(tree.arrays, self.strategy, values, player)
-        self.sampling = config.sampling_strategy(tree, strategy_of)
-        together = config.together and config.threads > 1
-        self._shares = new_work_partition(tree.arrays, config.threads, self._can_share_out()) if together else None
+        self.sampling = sampling_strategy(estimator, tree)
+        self._partition = (
+            new_work_partition(tree.arrays, config.threads, self._can_partition()) if config.is_team else None
+        )
         self.scratches: list[Scratch] = []
         for thread in range(config.threads):
             self.scratches.append(
@@ -92,133 +99,166 @@ class Engine:
                     tree.arrays,
                     tree.shape,
                     rngs[thread : thread + 1].copy(),
-                    max_visits=self._max_visits() * (config.batch if together else 1),
+                    max_visits=self._max_visits() * (config.batch if config.is_team else 1),
                     sample_per_infoset=estimator.samples_per_infoset,
-                    frames=with_baseline,
+                    values=self.baselines,
                     thread=thread,
-                    stride=1 if together else config.threads,
+                    stride=1 if config.is_team else config.threads,
                     seen=self.scratches[0].mark if thread else None,
-                    cells=self._shares.num_cells if self._shares else 0,
+                    cells=self._partition.num_cells if self._partition else 0,
                 )
             )
         self.parameters = [minimizer.parameters() for _ in self.scratches]
-        self._bind(together)
+        self._bind()
 
-    def _bind(self, together: bool) -> None:
-        """Keeps the kernel's arguments, per thread, in the order that it takes them."""
-        tree, config = self.tree, self.config
-        estimator, baseline = config.estimator, config.baseline
-        with_leaves = estimator.needs_leaves and isinstance(tree, GameTree)
-        arrays = tree.arrays_with_leaves if with_leaves else tree.arrays  # type: ignore[union-attr]
-        sampling_weights_of = {
-            SamplingWeights.NONE: np.zeros(0),
-            SamplingWeights.SAMPLING: self.sampling,
-            SamplingWeights.AVERAGE: self.average,
-            SamplingWeights.REGRETS: self.tables[0] if len(self.tables) else np.zeros(0),
-        }
-        self._team = None
-        if together or tree.is_lazy:
-            self._team = new_thread_team(tree.arrays, self.scratches, self._shares)
+    def _bind(self) -> None:
+        """Composes the loop and keeps its arguments, one tuple per thread."""
+        config, is_lazy = self.config, isinstance(self.tree, LazyTree)
+        loop = single
+        if config.is_team:
+            loop = thread_team
+        elif is_lazy or config.batch >= _LARGE_BATCH:
+            loop = resumable
+        self.run = composed(
+            loop,
+            config.estimator,
+            config.minimizer,
+            self.average_method,
+            baseline=config.baseline,
+            alternating=config.alternating,
+            is_lazy=is_lazy,
+        )
+        arrays, state = self._arrays(), State(self.strategy, self.tables, self.average)
+        self._team = new_thread_team(arrays, self.scratches, self._partition) if self._partition else None
+        team = (self._team.words,) if self._team else ()
         self._arguments = [
-            loop.flatten(
-                arrays,
-                scratch,
-                self.strategy,
-                self.tables,
-                self.average,
-                estimator.parameters(),
-                sampling_weights_of[estimator.sampling_weights],
-                self.baselines,
-                0.0 if baseline is None else float(baseline.rate),
-                baseline is not None and baseline.backup == "expected",
-                parameters,
-                int(self.average_method),
-                float(config.averaging.gamma),
-                config.visit_mode(tree),
-                estimator.visits_all_own,
-                estimator.updates_all_players,
-                config.alternating,
-                int(config.batch),
-                None if self._team is None else self._team.words,
-            )
+            (arrays, state, scratch, self._settings(parameters), *team)
             for scratch, parameters in zip(self.scratches, self.parameters, strict=True)
         ]
-        self.run = loop.runner(estimator, config.minimizer, config.averaging)
-        self._only = self._arguments[0] if len(self._arguments) == 1 and not tree.is_lazy else None
+        self._only = self._arguments[0] if loop is single and config.threads == 1 else None
 
-    def _can_share_out(self) -> bool:
+    def _arrays(self) -> TreeArrays:
+        """Returns the tree's arrays, with an interruption flag of this engine's in those of a complete tree."""
+        tree = self.tree
+        if isinstance(tree, LazyTree):
+            return tree.arrays
+        arrays = tree.arrays_with_leaves if self.config.estimator.needs_leaves else tree.arrays
+        self._expansion = np.zeros_like(arrays.expansion)
+        view = self._expansion.view()
+        view.flags.writeable = False  # as in all trees: a writable array is another type
+        return arrays._replace(expansion=view)
+
+    def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
+        config, baseline = self.config, self.config.baseline
+        parameters = config.estimator.parameters()
+        if baseline is not None:
+            parameters = np.append(parameters, float(baseline.rate))
+        return Settings(
+            parameters,
+            self.sampling_weights(),
+            minimizer_parameters,
+            float(config.averaging.gamma),
+            int(config.batch),
+        )
+
+    def sampling_weights(self) -> np.ndarray:
+        """Returns the array that the estimator samples by."""
+        wanted = self.config.estimator.sampling_weights
+        if wanted == SamplingWeights.AVERAGE:
+            return self.average
+        if wanted == SamplingWeights.REGRETS:
+            return self.tables[0]
+        return self.sampling
+
+    def _can_partition(self) -> bool:
         """Returns whether threads that make one gradient can each average and update infosets of their own."""
-        minimizer, average = self.config.minimizer, self.config.averaging
         return (
             isinstance(self.tree, GameTree)
             and self.tree.perfect_recall
-            and minimizer.kernel is None
-            and average.kernel is None
-            and minimizer.rule in LOCAL_RULES
-            and self.average_method not in (AverageMethod.TOUCHED, AverageMethod.OPTIMISTIC)
+            and self.config.minimizer.is_local
+            and self.average_method.is_shared
             and self.config.threads <= MAX_OWNERS
         )
 
     def _max_visits(self) -> int:
-        tree, estimator = self.tree, self.config.estimator
-        if self.average_method not in (AverageMethod.OWN_TRAVERSAL, AverageMethod.VISITS):
+        tree, estimator, method = self.tree, self.config.estimator, self.average_method
+        is_own = method.name == "own traversal"
+        if not (is_own or method.lists_visits):
             return 0
         if isinstance(tree, LazyTree):  # memory that is not used costs nothing
             return tree.node_capacity
         nodes, players, all_own = tree.arrays.nodes, range(tree.num_players), estimator.visits_all_own
-        if self.average_method == AverageMethod.OWN_TRAVERSAL:
-            return int(max(loop.max_visits(nodes, p, True, False, all_own) for p in players))
+        if is_own:
+            return int(max(max_visits(nodes, p, True, False, all_own) for p in players))
         if estimator.updates_all_players:
-            return int(loop.max_visits(nodes, _NOBODY, False, False, False))
+            return int(max_visits(nodes, NO_PLAYER, False, False, False))
         all_chance = estimator.visits_all_chance
-        return int(max(loop.max_visits(nodes, p, False, all_chance, all_own) for p in players))
+        return int(max(max_visits(nodes, p, False, all_chance, all_own) for p in players))
 
     # --- running ---
 
     def prepare(self) -> None:
         """Compiles the kernel, if that is to be done."""
-        self.run(0, *self._arguments[0])
+        self.run(*self._arguments[0], 0)
+
+    def begin(self) -> None:
+        """Begins a run."""
+        self.stopped, self.is_ended = None, False
+
+    def end(self) -> None:
+        """Ends `advance` soon, within an iteration if need be, which the next call goes on with. From any thread."""
+        self.is_ended = True
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Ends the loop soon. From any thread."""
+        if isinstance(self.tree, LazyTree):
+            self.tree.interrupt()
+        else:
+            self._expansion[STATUS] = INTERRUPTED
 
     def advance(self, iterations: int) -> None:
-        """Runs iterations; fewer if the memory of a lazy tree is full, which `stopped` then says.
+        """Runs iterations; fewer if a run is ended, or the memory of a lazy tree is full, which `stopped` then says.
 
         Raises:
             GameError: If the game of a lazy tree has raised an error, or has imperfect recall.
         """
         if self._only is not None:
-            self.run(iterations, *self._only)
+            self.run(*self._only, iterations)
             return
         target = self.iterations + iterations
         self._run_to(target)
         if isinstance(self.tree, LazyTree):
-            self._grow_on(self.tree, target)
+            self._resume_lazy(self.tree, target)
+            return
+        while self._expansion[STATUS] == INTERRUPTED:
+            self._expansion[STATUS] = EXPANDING
+            if self.is_ended:
+                return
+            self._run_to(target)
 
     def _run_to(self, target: int) -> None:
         """Runs all threads until they have done their share, or have to stop before."""
         threads = len(self.scratches)
-        if self.config.together:
+        if self.config.threads == 1 or self.config.is_team:
             left = [target - int(scratch.counts[ITERATION]) for scratch in self.scratches]
         else:  # thread k does iterations k + 1, k + 1 + threads, ...
             left = [
                 (target - thread + threads - 1) // threads - int(scratch.counts[ITERATION])
                 for thread, scratch in enumerate(self.scratches)
             ]
-        with deferred_signals(self._interrupt), _no_collection(self.tree.is_lazy):
+        with deferred_signals(self.interrupt), _no_collection(isinstance(self.tree, LazyTree)):
             if threads == 1:
-                self.run(left[0], *self._arguments[0])
+                self.run(*self._arguments[0], left[0])
                 return
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(threads, thread_name_prefix="mccfr_plus")
-            futures = [self._pool.submit(self.run, n, *a) for n, a in zip(left, self._arguments, strict=True)]
+            futures = [self._pool.submit(self.run, *a, n) for n, a in zip(left, self._arguments, strict=True)]
             for future in futures:
                 future.result()
 
-    def _interrupt(self) -> None:
-        if isinstance(self.tree, LazyTree):
-            self.tree.interrupt()
-
-    def _grow_on(self, tree: LazyTree, target: int) -> None:
-        """Looks why the kernel has returned, and runs on to the target where that is possible."""
+    def _resume_lazy(self, tree: LazyTree, target: int) -> None:
+        """Finds out why the loop has returned, and runs on to the target where that is possible."""
         stuck_at = None
         while True:
             tree.raise_error()
@@ -229,36 +269,38 @@ class Engine:
                 tree.go_on()
                 return
             if tree.status == NODES_FULL:
-                here = [w.counts[[ITERATION, STEP, TRAVERSALS_DONE]].tolist() for w in self.scratches]
+                here = [s.counts[[ITERATION, STEP, TRAVERSALS_DONE]].tolist() for s in self.scratches]
                 if here == stuck_at:
                     self.stopped = tree.why_full()
                     tree.go_on()
                     return
                 stuck_at = here
                 tree.go_on()
-            elif tree.status == INTERRUPTED:  # by a signal whose handler has raised nothing
+            elif tree.status == INTERRUPTED:
                 tree.go_on()
+                if self.is_ended:
+                    return
             elif self.iterations >= target:
                 return
             self.evict()
             self._run_to(target)
 
     def evict(self) -> None:
-        """Forgets the nodes of a lazy tree that pass, and their baselines."""
+        """Removes the transient nodes of a lazy tree, and their baselines."""
         if isinstance(self.tree, LazyTree):
             self.baselines[:, self.tree.evict()] = 0.0
 
     def _check_recall(self, tree: LazyTree) -> None:
-        if self.average_method == AverageMethod.LAZY:
+        if self.average_method is LAZY:
             tree.require_perfect_recall("a lazily formed average")
-        if not self._has_forgotten:
-            self._has_forgotten = True
+        if not self._is_recall_checked:
+            self._is_recall_checked = True
             self.config.check_game(tree)
 
     @property
     def iterations(self) -> int:
         """Iterations finished."""
-        if self.config.together:
+        if self.config.is_team:
             return int(self.scratches[0].counts[ITERATION])
         return sum(int(scratch.counts[ITERATION]) for scratch in self.scratches)
 
@@ -275,19 +317,37 @@ class Engine:
         Args:
             out: ``[num_slots + num_players]`` float64 of a compiled tree, where it may be written; None: it is new.
         """
-        if self.average_method == AverageMethod.NONE:
+        if not self.average_method.has_sums:
             return self.current_strategy()
-        sums = self.average
-        if self.average_method == AverageMethod.LAZY:
-            sums = np.empty(len(sums)) if out is None else out
-            settled(self.tree.found_infosets, self.strategy, self.average, self.scratches[0].seen, sums)
+        sums = self._settled_sums(out)
         strategy = np.empty(self.tree.num_slots) if out is None else out[: self.tree.num_slots]
         normalize(sums, self.tree.found_infosets, strategy)
         return strategy
 
+    def _settled_sums(self, out: np.ndarray | None = None) -> np.ndarray:
+        if self.average_method is not LAZY:
+            return self.average
+        sums = np.empty(len(self.average)) if out is None else out
+        settled(self.tree.found_infosets, self.strategy, self.average, self.scratches[0].seen, sums)
+        return sums
+
     def current_strategy(self) -> np.ndarray:
         """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
         return self.strategy[: self.tree.num_slots].copy()
+
+    def set_strategy(self, strategy: np.ndarray) -> None:
+        """Sets the strategy that the next iteration will play; averages go on from what was played before.
+
+        Args:
+            strategy: ``[num_slots]`` float64.
+        """
+        if self.average_method is LAZY:  # pending updates belong to the strategy of before
+            infosets, sums = self.tree.found_infosets, self._settled_sums()
+            self.average[: self.tree.num_slots] = sums[: self.tree.num_slots]
+            self.scratches[0].seen["seen"][infosets["first_slot"]] = self.average[infosets["parent_slot"]]
+        self.strategy[: self.tree.num_slots] = strategy
+        for scratch in self.scratches:
+            scratch.reach_valid[:] = 0
 
     # --- the state ---
 
@@ -322,7 +382,7 @@ class Engine:
         }
         for thread, scratch in enumerate(self.scratches):
             for name, array in scratch._asdict().items():
-                if name not in SCRATCH and name != "seen":
+                if name not in _TEMPORARY:
                     places[f"scratch{thread}/{name}"] = array[:slots] if name in _PER_SLOT else array
         if isinstance(self.tree, LazyTree) and sizes is not None:
             places |= {f"tree/{name}": array for name, array in self.tree.places(sizes).items()}
@@ -345,7 +405,7 @@ class Engine:
             self.tree.end_loading(sizes, places["tree/texts"])
 
     def _wipe(self) -> None:
-        """Makes everything zero that a new infoset of a lazy tree expects to be."""
+        """Makes all zero that a new infoset of a lazy tree expects to be."""
         used = slice(0, self.tree.num_slots)
         self.tables[:, used] = 0.0
         self.average[used] = 0.0
@@ -384,3 +444,28 @@ def _no_collection(wanted: bool) -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def sampling_strategy(estimator: Estimator, tree: GameTree | LazyTree) -> np.ndarray:
+    """Returns the estimator's sampling strategy on a tree, ``[num_slots]`` float64; empty if it has none.
+
+    Raises:
+        ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
+    """
+    if estimator.sampling_weights != SamplingWeights.SAMPLING or not isinstance(tree, GameTree):
+        return np.zeros(0)
+    given = estimator.sampling_strategy(tree)
+    strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
+    if strategy.shape != (tree.num_slots,):
+        raise ConfigError(
+            f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
+            "action) pairs, in the order of its GameTree."
+        )
+    for infoset in range(tree.num_infosets):
+        row = strategy[tree.slots(infoset)]
+        if not (row > 0).all() or not abs(row.sum() - 1.0) < _SUM_TOLERANCE:
+            raise ConfigError(
+                f"the sampling strategy at information state {tree.info_states[infoset]!r} is {row.tolist()}: "
+                "every legal action must have positive probability, or it is never tried, and they must sum to 1."
+            )
+    return strategy

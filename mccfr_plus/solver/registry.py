@@ -1,4 +1,7 @@
-"""Short names of parts, as text for `Solver` and the command line: ``"external"``, ``"outcome(epsilon=0.3)"``."""
+"""Short names of components, as text for `Solver` and the command line: ``"external"``, ``"outcome(epsilon=0.3)"``.
+
+A further built-in component is its own file and one line here.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mccfr_plus import estimators, minimizers
-from mccfr_plus.averages import averaging
-from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus import averages, estimators, minimizers
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.minimizers import Minimizer
 
-Part = TypeVar("Part")
+Component = TypeVar("Component")
 
 BASELINES: dict[str, Callable[..., Baseline]] = {"mean": Baseline}
 
@@ -48,15 +50,15 @@ MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
 }
 
 AVERAGES: dict[str, Callable[..., PowerAverage]] = {
-    "uniform": averaging.uniform,
-    "linear": averaging.linear,
+    "uniform": averages.uniform,
+    "linear": averages.linear,
     "power": PowerAverage,
-    "exact": averaging.exact,
-    "lazy": averaging.lazy,
-    "stochastic": averaging.stochastic,
-    "sampled": averaging.sampled,
-    "optimistic": averaging.optimistic,
-    "last": averaging.last,
+    "exact": averages.exact,
+    "lazy": averages.lazy,
+    "stochastic": averages.stochastic,
+    "sampled": averages.sampled,
+    "optimistic": averages.optimistic,
+    "last": averages.last,
 }
 
 
@@ -70,12 +72,12 @@ _TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
 
 def estimator_of(spec: Estimator | str) -> Estimator:
     """Returns the estimator itself or the one of a short name."""
-    return _part("estimator", spec, ESTIMATORS, Estimator)
+    return _component("estimator", spec, ESTIMATORS, Estimator)
 
 
 def minimizer_of(spec: Minimizer | str) -> Minimizer:
     """Returns the minimizer itself or the one of a short name."""
-    return _part("minimizer", spec, MINIMIZERS, Minimizer)
+    return _component("minimizer", spec, MINIMIZERS, Minimizer)
 
 
 def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAverage:
@@ -85,39 +87,39 @@ def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAv
     (PCFR+), uniform otherwise.
     """
     if spec is not None:
-        return _part("averaging", spec, AVERAGES, PowerAverage)
+        return _component("averaging", spec, AVERAGES, PowerAverage)
     if minimizer in (minimizers.linear(), minimizers.linear_plus()) or isinstance(
         minimizer, minimizers.RegretMatchingPlus
     ):
-        return averaging.linear()
+        return averages.linear()
     if isinstance(minimizer, minimizers.Discounted | minimizers.PredictiveRegretMatchingPlus):
         return PowerAverage(2.0)
-    return averaging.uniform()
+    return averages.uniform()
 
 
 def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
     """Returns the baseline itself, the default one for True, the one of a short name, or None for None and False."""
     if spec is None or spec is False:
         return None
-    return Baseline() if spec is True else _part("baseline", spec, BASELINES, Baseline)
+    return Baseline() if spec is True else _component("baseline", spec, BASELINES, Baseline)
 
 
-def spec_of(part: Any, what: str) -> str | None:
-    """Returns a text that stands for a part, as in ``"outcome(epsilon=0.3)"``; None if there is none.
+def spec_of(component: Any, what: str) -> str | None:
+    """Returns a text that stands for a component, as in ``"outcome(epsilon=0.3)"``; None if there is none.
 
     Args:
-        part: Built in, or of one's own, of which there is no text; nor is there of a strategy that a part holds.
+        component: Built-in or user-defined. There is no text for the latter, nor for a strategy that a component holds.
         what: estimator, minimizer, averaging or baseline.
     """
-    if not is_dataclass(part) or isinstance(part, type):
+    if not is_dataclass(component) or isinstance(component, type):
         return None
-    given = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+    given = {field.name: getattr(component, field.name) for field in fields(component) if field.init}
     for name, factory in _TABLES[what].items():
         plain = factory()
-        if type(plain) is type(part) and not _changed(plain, given):
+        if type(plain) is type(component) and not _changed(plain, given):
             return name
     for name, factory in _TABLES[what].items():
-        if factory is type(part):
+        if factory is type(component):
             changed = _changed(factory(), given)
             if all(value is None or isinstance(value, bool | int | float | str) for value in changed.values()):
                 return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in changed.items())})"
@@ -125,7 +127,7 @@ def spec_of(part: Any, what: str) -> str | None:
 
 
 def _changed(plain: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the parameters that differ from a part's; whole numbers as floats where the other is one."""
+    """Returns the parameters that differ from a component's; whole numbers as floats where the other is one."""
     changed = {}
     for name, value in given.items():
         default = getattr(plain, name)
@@ -144,7 +146,7 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def _part(what: str, spec: Part | str, table: Mapping[str, Callable[..., Part]], kind: type[Part]) -> Part:
+def _component(what: str, spec: Component | str, table: Mapping[str, Callable[..., Component]], kind: type[Component]) -> Component:
     if isinstance(spec, kind):
         return spec
     allowed = ", ".join(table)
@@ -166,7 +168,7 @@ def _part(what: str, spec: Part | str, table: Mapping[str, Callable[..., Part]],
 def _arguments(what: str, spec: str, rest: str) -> dict[str, object]:
     """Returns the keyword arguments between the parentheses; only literals, nothing is evaluated."""
     try:
-        call = ast.parse(f"part({rest}", mode="eval").body
+        call = ast.parse(f"component({rest}", mode="eval").body
         if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
             raise ValueError
         return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}

@@ -19,7 +19,7 @@ import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.registry import spec_of
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.lazy_tree import LazyTree, Sizes
 
@@ -169,7 +169,7 @@ def describe(part: Any, table: str) -> dict[str, str | None] | None:
     """
     if part is None:
         return None
-    spec = parts.spec_of(part, table)
+    spec = spec_of(part, table)
     if spec is not None:
         return {"spec": spec, "text": None}
     text = re.sub(r" at 0x[0-9a-f]+", "", f"{type(part).__module__}: {part!r}")  # addresses change with the process
@@ -191,12 +191,12 @@ def _common(solver: Any) -> dict[str, Any]:
         "estimator": describe(solver.estimator, "estimator"),
         "minimizer": describe(solver.minimizer, "minimizer"),
         "averaging": describe(solver.averaging, "averaging"),
-        "baseline": describe(solver.baseline, "baseline"),
-        "alternating": bool(solver.alternating),
-        "batch": int(solver.batch),
+        "baseline": describe(solver.config.baseline, "baseline"),
+        "alternating": bool(solver.config.alternating),
+        "batch": int(solver.config.batch),
         "num_batches": getattr(solver, "num_batches", None),  # of a distributed solver
-        "threads": int(solver.threads),
-        "thread_mode": solver.thread_mode if solver.threads > 1 else None,
+        "threads": int(solver.config.threads),
+        "thread_mode": solver.config.thread_mode if solver.config.threads > 1 else None,
         "keys": tree.keys.kind if isinstance(tree, LazyTree) else None,
         "sampling": _digest([sampling]) if sampling.size else None,
     }

@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import pyspiel
+from open_spiel.python.policy import Policy
 from tqdm import tqdm
 
-from mccfr_plus.averages.averaging import PowerAverage
+from mccfr_plus.averages import AverageMethod, PowerAverage
 from mccfr_plus.checkpoints.writer import CheckpointWriter
 from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
-from mccfr_plus.estimators import AverageMethod, Baseline, Estimator
+from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.evaluation.exact import Evaluation, Evaluator, evaluate
+from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import scratch_bytes
 from mccfr_plus.minimizers import Minimizer, RegretMatching
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver import registry as parts
 from mccfr_plus.solver import saved_state as checkpoints
-from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
-from mccfr_plus.solver.tree_choice import TreeOptions, tree_for
+from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 from mccfr_plus.tree.lazy_tree import LazyTree
 
 logger = logging.getLogger("mccfr_plus")
 
-DETERMINISTIC, FAST = "deterministic", "fast"
-THREAD_MODES = (DETERMINISTIC, FAST)
+_SUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback of `Solver.run` is told."""
+    """Progress information passed to callbacks of `Solver.run`."""
 
     solver: Solver
     iterations: int  # of the solver, earlier runs included
@@ -111,41 +114,76 @@ class Solver:
         memory: str | int | float | None = None,
         keys: str = "hash",
     ):
-        self.estimator = parts.estimator_of(estimator)
-        self.minimizer = parts.minimizer_of(minimizer)
-        self.averaging = parts.average_of(averaging, self.minimizer)
-        self.baseline = parts.baseline_of(baseline)
-        self.batch = batch
-        self.alternating = not self.estimator.updates_all_players if alternating is None else bool(alternating)
-        self.threads = threads
-        self.thread_mode = thread_mode
-        if thread_mode not in THREAD_MODES:
-            raise ConfigError(f"thread_mode={thread_mode!r}: give one of {', '.join(THREAD_MODES)}.")
-        self._config.check_parts()
-        rngs = new_states(seed, threads)
+        config = SolverConfig.from_specs(
+            estimator,
+            minimizer,
+            averaging,
+            alternating=alternating,
+            baseline=baseline,
+            batch=batch,
+            threads=threads,
+            thread_mode=thread_mode,
+            tree=tree,
+            memory=memory,
+            keys=keys,
+        )
+        self._begin(game, config, seed)
+
+    @classmethod
+    def from_config(
+        cls,
+        game: pyspiel.Game | str | GameTree,
+        config: SolverConfig,
+        *,
+        seed: int | np.random.Generator | None = None,
+        limits: TreeLimits | None = None,
+    ) -> Self:
+        """Returns the solver of a config; see the class for the arguments and errors.
+
+        Args:
+            game: A `pyspiel.Game`, a game string, or a `GameTree`.
+            config: Components and options.
+            seed: See `Solver`.
+            limits: Of a compiled tree; None: the usual ones.
+        """
+        solver = cls.__new__(cls)
+        solver._begin(game, config, seed, limits)
+        return solver
+
+    def _begin(
+        self,
+        game: pyspiel.Game | str | GameTree,
+        config: SolverConfig,
+        seed: int | np.random.Generator | None,
+        limits: TreeLimits | None = None,
+    ) -> None:
+        self.config = config
+        rngs = new_states(seed, config.threads)
         self._seed = int(seed) if isinstance(seed, int | np.integer) else None
         self._seconds = 0.0
         self._tree_to_evaluate: GameTree | None = None
         self._evaluator: Evaluator | None = None
-        places = tree_for(game, TreeOptions(tree, memory, keys), self._config)
-        self._config.check_game(places)
-        self._engine = self._new_engine(places, rngs)
+        tree = tree_for(game, config, limits or TreeLimits())
+        config.check_game(tree)
+        self._engine = self._new_engine(tree, rngs)
 
     def _new_engine(self, tree: GameTree | LazyTree, rngs: np.ndarray) -> Engine:
-        return Engine(self._config, tree, rngs)
+        return Engine(self.config, tree, rngs)
 
     @property
-    def _config(self) -> SolverConfig:
-        return SolverConfig(
-            self.estimator,
-            self.minimizer,
-            self.averaging,
-            self.baseline,
-            self.batch,
-            self.alternating,
-            self.threads,
-            self.thread_mode == DETERMINISTIC,
-        )
+    def estimator(self) -> Estimator:
+        """How gradients are sampled."""
+        return self.config.estimator
+
+    @property
+    def minimizer(self) -> Minimizer:
+        """How regrets become strategies."""
+        return self.config.minimizer
+
+    @property
+    def averaging(self) -> PowerAverage:
+        """How strategies are averaged."""
+        return self.config.averaging
 
     @property
     def tree(self) -> GameTree | LazyTree:
@@ -154,7 +192,7 @@ class Solver:
 
     @property
     def average_method(self) -> AverageMethod:
-        """How the average strategy is added up."""
+        """How the sums of the average strategy are formed."""
         return self._engine.average_method
 
     @property
@@ -209,7 +247,7 @@ class Solver:
         check_limits(iterations, seconds, target_exploitability, evaluate_every)
         if target_exploitability is not None or evaluate_every is not None:
             self._compiled().require_perfect_recall("an exploitability")
-        self._engine.stopped = None
+        self._engine.begin()
         with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as checkpoint_writer:
             self._run_chunks(
                 iterations, seconds, target_exploitability, callback, evaluate_every, progress, checkpoint_writer
@@ -226,15 +264,15 @@ class Solver:
         progress: bool,
         checkpoint_writer: CheckpointWriter,
     ) -> None:
-        with announce_compilation(self._engine.run):
+        with announce_compilation(self._engine.run, f"{self.config}", about=4):
             self._engine.prepare()
         target = None if iterations is None else self.iterations + iterations
-        seconds_before = self._seconds
+        seconds_before, iterations_before = self._seconds, self.iterations
         begin = time.perf_counter()
         clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
         chunk = 1
         bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
-        with bar:
+        with bar, self._ended_after(seconds):
             while True:
                 if target is not None:
                     chunk = min(chunk, target - self.iterations)
@@ -259,13 +297,29 @@ class Solver:
                     told = Progress(self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation)
                     done = bool(callback(told)) or done
                 if done:
+                    if self.iterations == iterations_before:
+                        logger.warning("ended within the first iteration: its gradients take longer than the limit.")
                     return
                 checkpoint_writer.maybe_write()
                 left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
                 wanted = min(CHUNK_SECONDS, max(left, 0.0), clock.due_in(), checkpoint_writer.due_in())
                 chunk = next_chunk(chunk, now - chunk_begin, wanted)
 
-    # --- asking ---
+    @contextlib.contextmanager
+    def _ended_after(self, seconds: float | None) -> Iterator[None]:
+        """Ends what runs inside after a time, also in the middle of an iteration."""
+        if seconds is None or seconds > threading.TIMEOUT_MAX:
+            yield
+            return
+        timer = threading.Timer(seconds, self._engine.end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    # --- what it has computed ---
 
     @property
     def iterations(self) -> int:
@@ -330,6 +384,60 @@ class Solver:
         regrets = self.minimizer.cumulative_regrets(engine.tables, engine.parameters[0], slots)
         return dict(zip(self.tree.legal_actions(infoset), regrets.tolist(), strict=True))
 
+    def tables(self) -> np.ndarray:
+        """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]`` float64."""
+        return self._engine.tables[:, : self.tree.num_slots].copy()
+
+    def set_tables(self, tables: np.ndarray) -> Solver:
+        """Sets the minimizer's tables, such as cumulative regrets in row 0; the strategy follows at the next update.
+
+        Args:
+            tables: ``[num_tables, num_slots]`` numbers; see `tables`.
+
+        Returns:
+            The solver itself.
+
+        Raises:
+            ConfigError: If the shape is another one, or a number is not finite.
+        """
+        self._engine.tables[:, : self.tree.num_slots] = self._checked("tables", tables, self.tables().shape)
+        return self
+
+    def set_strategy(self, strategy: np.ndarray | pyspiel.Policy | Policy) -> Solver:
+        """Sets the strategy that the next iteration will play; the average goes on from what was played before.
+
+        Args:
+            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy.
+
+        Returns:
+            The solver itself.
+
+        Raises:
+            ConfigError: If it is no strategy: another shape, negative, or not summing to 1 somewhere.
+            PolicyError: If a policy is of another game.
+
+        Example:
+            >>> import mccfr_plus
+            >>> start = mccfr_plus.Solver("kuhn_poker", "full").run(100)
+            >>> solver = mccfr_plus.Solver("kuhn_poker", "full").set_strategy(start.average_policy())
+            >>> bool((solver.current_strategy() == start.average_strategy()).all())
+            True
+        """
+        if isinstance(self.tree, GameTree) and not isinstance(strategy, np.ndarray):
+            strategy = strategy_of(self.tree, strategy)
+        values = self._checked("strategy", strategy, (self.tree.num_slots,))
+        sums = np.add.reduceat(values, np.sort(self.tree.found_infosets["first_slot"])) if len(values) else np.ones(1)
+        if (values < 0).any() or np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
+            raise ConfigError("strategy: at each information state probabilities must be at least 0 and sum to 1.")
+        self._engine.set_strategy(values)
+        return self
+
+    def _checked(self, name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+        values = np.asarray(given, np.float64)
+        if values.shape != shape or not np.isfinite(values).all():
+            raise ConfigError(f"{name} of shape {values.shape}: must be finite numbers of shape {shape}.")
+        return values
+
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.
 
@@ -368,8 +476,8 @@ class Solver:
     def __repr__(self) -> str:
         return (
             f"Solver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
-            f"averaging={self.averaging!r}, alternating={self.alternating!r}, batch={self.batch!r}, "
-            f"baseline={self.baseline!r})"
+            f"averaging={self.averaging!r}, alternating={self.config.alternating!r}, batch={self.config.batch!r}, "
+            f"baseline={self.config.baseline!r})"
         )
 
     # --- checkpoints ---

@@ -9,9 +9,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.estimators import AverageMethod
 from mccfr_plus.games import PyspielGame
-from mccfr_plus.kernels.loop import run
 from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.game import load_game
@@ -22,8 +20,6 @@ from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, relea
 from mccfr_plus.tree.size_estimate import estimate_size
 
 logger = logging.getLogger("mccfr_plus")
-
-KINDS = ("auto", "compiled", "lazy")
 
 # With "auto", through pyspiel: a minute or two of compiling. Larger games expand, and lose nothing but speed.
 _MAX_NODES_TO_COMPILE = 10_000_000
@@ -38,94 +34,82 @@ _POLICY_COST = 56  # bytes per infoset then
 _KERNELS = 75_000_000  # bytes that the kernels take once they are loaded from the disk cache
 
 
-class TreeOptions(NamedTuple):
-    """What a user says about the tree."""
+class TreeLimits(NamedTuple):
+    """Limits of a compiled tree."""
 
-    kind: str = "auto"
-    memory: str | int | float | None = None
-    keys: str = "hash"
-    max_nodes: int | None = (
-        None  # of a compiled tree; None: what takes a minute or two, or any number by compiled rules
-    )
-    max_bytes: int | None = None  # likewise; None: a share of the memory
-
-    def check(self) -> None:
-        """Raises ConfigError if something is not known."""
-        if self.kind not in KINDS:
-            raise ConfigError(f"tree={self.kind!r}: give one of {', '.join(KINDS)}.")
-        Keys(self.keys)
-        if self.memory is not None:
-            bytes_of(self.memory)
+    max_nodes: int | None = None  # None: what takes a minute or two, or any number by compiled rules
+    max_bytes: int | None = None  # None: a share of the memory
+    progress: bool | None = None  # see `compile_game`
 
 
-def tree_for(game: pyspiel.Game | str | GameTree, options: TreeOptions, config: SolverConfig) -> GameTree | LazyTree:
+def tree_for(
+    game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: TreeLimits
+) -> GameTree | LazyTree:
     """Returns the tree of a game for a solver.
 
     Args:
         game: A game, a game string, or a tree that is compiled already.
-        options: What the user wants.
-        config: The solver's parts.
+        config: The solver's components and options.
+        limits: Of a compiled tree.
 
     Raises:
-        ConfigError: If the options or the parts do not go with such a tree, or the memory is too little.
+        ConfigError: If the components do not go with such a tree, or the memory is too little.
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
     """
-    options.check()
     if isinstance(game, GameTree):
-        if options.kind == "lazy":
+        if config.tree == "lazy":
             raise ConfigError("tree='lazy' with a tree that is compiled already: give the game itself.")
         return game
     loaded = load_game(game)
     reason = config.needs_whole_tree()
-    if options.kind == "lazy" and reason:
+    if config.tree == "lazy" and reason:
         raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
-    tree = compiled_if_it_fits(loaded, options._replace(kind="compiled") if reason else options)
-    return tree or _grown(loaded, options, config)
+    tree = compiled_if_it_fits(loaded, "compiled" if reason else config.tree, config.memory, limits)
+    return tree or _lazy_tree(loaded, config)
 
 
 def compiled_if_it_fits(
-    game: pyspiel.Game | str, options: TreeOptions, progress: bool | None = None
+    game: pyspiel.Game | str, kind: str, memory: str | int | float | None, limits: TreeLimits
 ) -> GameTree | None:
-    """Returns the compiled tree of a game, or None if it is to expand.
+    """Returns the compiled tree of a game, or None if it is to be expanded lazily.
 
     Args:
         game: A game, or a game string.
-        options: What the user wants.
-        progress: See `compile_game`.
+        kind: ``"auto"``, ``"compiled"`` or ``"lazy"``.
+        memory: Of the whole process; see `Solver`.
+        limits: Of the tree.
 
     Raises:
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
     """
-    options.check()
-    if options.kind == "lazy":
+    if kind == "lazy":
         return None
     game = load_game(game)
-    max_bytes = options.max_bytes
-    if options.kind == "compiled":
+    max_nodes, max_bytes, progress = limits
+    if kind == "compiled":
         if max_bytes is None:
-            max_bytes = DEFAULT_MAX_BYTES if options.memory is None else _room(options)
-        return compile_game(game, max_nodes=options.max_nodes, max_bytes=max_bytes, progress=progress)
-    max_nodes = options.max_nodes
+            max_bytes = DEFAULT_MAX_BYTES if memory is None else _room(memory)
+        return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
     if max_nodes is None:
         has_rules = isinstance(game, PyspielGame) and game.rules_game
         max_nodes = DEFAULT_MAX_NODES_OF_RULES if has_rules else _MAX_NODES_TO_COMPILE
-    max_bytes = _room(options) if max_bytes is None else max_bytes
+    max_bytes = _room(memory) if max_bytes is None else max_bytes
     try:
         return compile_game(
             game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress, estimate_margin=_ESTIMATE_MARGIN
         )
     except BudgetError as error:
-        logger.info("the tree is_lazy where traversals go: %s", str(error).split(" Choose smaller", 1)[0])
+        logger.info("nodes are expanded when they are first sampled: %s", str(error).split(" Choose smaller", 1)[0])
         return None
 
 
-def _room(options: TreeOptions) -> int:
+def _room(memory: str | int | float | None) -> int:
     """Returns how many bytes a compiled tree may take."""
-    if options.memory is None:
+    if memory is None:
         free = available_bytes()
     else:
         release_unused()
-        free = bytes_of(options.memory) - resident_bytes()
+        free = bytes_of(memory) - resident_bytes()
     return max(int(_COMPILED_SHARE * free), 1)
 
 
@@ -141,19 +125,19 @@ def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys:
     """Returns what the tree, the solver's tables and the making of a policy take.
 
     Args:
-        config: The solver's parts.
+        config: The solver's components.
         num_players: Of the game.
-        perfect_recall: Whether no player forgets anything.
+        perfect_recall: Whether the game has perfect recall.
         keys: How infosets are told apart.
     """
-    way = config.average_method_of(num_players, perfect_recall)
+    method = config.average_method(num_players, perfect_recall)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
-    private += _NUMBER if way in (AverageMethod.TOUCHED, AverageMethod.OPTIMISTIC) else 0  # the reach
+    private += _NUMBER if method.name in ("touched", "optimistic") else 0  # the reach
     shared = 2 + config.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
     lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's
-    if config.threads > 1 and config.together:
-        lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.ThreadTeam.lists`, `team.WorkPartition.owners`
+    if config.is_team:
+        lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.ThreadTeam.lists`, `WorkPartition.owners`
     return Costs(
         node=NODE_COST + (_NUMBER * num_players if config.baseline is not None else 0),
         infoset=infoset_cost(keys) + _POLICY_COST + lists * TOUCHED.itemsize,
@@ -161,15 +145,15 @@ def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys:
     )
 
 
-def _grown(game: pyspiel.Game, options: TreeOptions, config: SolverConfig) -> LazyTree:
-    keys = Keys(options.keys)
+def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
+    keys = Keys(config.keys)
     perfect_recall = estimate_size(game, seconds=_PROBE_SECONDS, seed=0).perfect_recall
     costs = costs_of(config, game.num_players(), perfect_recall, keys)
     plan = plan_memory(
-        options.memory,
+        config.memory,
         node_cost=costs.node,
         infoset_cost=costs.infoset,
         slot_cost=costs.slot,
-        reserved=0 if getattr(run, "overloads", True) else _KERNELS,
+        reserved=_KERNELS,
     )
     return LazyTree(game, plan, keys, config.threads, perfect_recall)

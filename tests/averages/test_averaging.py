@@ -10,7 +10,7 @@ from scipy import stats
 
 from mccfr_plus import ConfigError, PowerAverage, Solver
 from mccfr_plus.averages import averaging
-from mccfr_plus.averages.averaging import accumulate, add_visits
+from mccfr_plus.averages import accumulate, add_visits
 from mccfr_plus.estimators import AverageMethod
 from mccfr_plus.estimators.estimate import estimate
 from mccfr_plus.kernels.loop import max_visits

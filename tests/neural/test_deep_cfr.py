@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.averages.averaging import PowerAverage  # noqa: E402
+from mccfr_plus.averages import PowerAverage  # noqa: E402
 from mccfr_plus.errors import BudgetError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.neural import DeepCFR, DeepCFRConfig, Point  # noqa: E402
 

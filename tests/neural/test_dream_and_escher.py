@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.averages.averaging import PowerAverage  # noqa: E402
+from mccfr_plus.averages import PowerAverage  # noqa: E402
 from mccfr_plus.errors import CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.estimators import Escher  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402

@@ -12,7 +12,7 @@ import pytest
 from lazy_trees import PLENTY, assert_same_bits, lazy_solver
 
 from mccfr_plus import ConfigError, Solver
-from mccfr_plus.averages.averaging import accumulate, own_traversal
+from mccfr_plus.averages import accumulate, own_traversal
 from mccfr_plus.estimators import AverageMethod
 from mccfr_plus.estimators.draws import draw_action, draw_exploring
 from mccfr_plus.estimators.estimate import estimate

@@ -10,7 +10,7 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, estimate_size
-from mccfr_plus.averages.averaging import uniform
+from mccfr_plus.averages import uniform
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import estimator_of, minimizer_of
 from mccfr_plus.solver.solver import bytes_on_top

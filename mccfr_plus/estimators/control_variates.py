@@ -1,4 +1,4 @@
-"""Sampling with control variates: every scheme that draws, with baselines that take its variance away.
+"""Sampling with control variates: every estimator that samples, with baselines that reduce its variance.
 
 A baseline b(h a) guesses the value of the node behind action a at node h, for the player whose gradient is estimated.
 Where a traversal visits child a with probability rho(a), and w is the weight with which it came to h, it adds
@@ -25,65 +25,41 @@ that it corrects the gradient over sequences and not values, so that any minimiz
 traversals that visit several children.
 """
 
-from mccfr_plus.estimators.draws import draw_coin, draw_exploring, draw_outcome
-from mccfr_plus.estimators.outcome import exploring_probability
-from mccfr_plus.estimators.traversal import draw_for_infoset, inclusion, list_visit, weigh_actions
+from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
+from mccfr_plus.estimators.draws import draw_coin, draw_exploring, draw_outcome, exploring_probability
+from mccfr_plus.estimators.traversal import inclusion, weigh_actions
+from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.expansion import expand
 
-ONE = 3  # beside the kinds of subsets of own actions: a single one, drawn by `draw_exploring`
+# What estimators compose in: see `traversal`, and
+ALL_CHANCE, ALL_OPPONENTS, ALL_OWN, IS_LAZY = False, False, True, False
+ONE_OWN = False  # whether a single own action is visited, drawn by `draw_exploring`
+EXPECTED = True  # whether baselines move towards expected values, or towards sampled ones
 
 
 @kernel
-def controlled_traversal(
-    tree,
-    strategy,
-    sampling_weights,
-    baseline,
-    scratch,
-    player,
-    all_chance,
-    all_opponents,
-    own,
-    epsilon,
-    tau,
-    beta,
-    rate,
-    expected,
-    visit_mode,
-):
+def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     """Adds one sampled traversal with control variates to `scratch.gradient`. Modified in place.
 
-    Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]``, everybody's current strategy.
-        sampling_weights: What decides on own actions: see `inclusion`, and `draw_exploring` for `ONE`.
-        baseline: ``[num_players, num_nodes]`` float64. Modified in place.
-        scratch: `Scratch`, with frames.
-        player: For whom the gradient is estimated.
-        all_chance: Whether to visit all chance outcomes instead of drawing one.
-        all_opponents: Whether to visit all actions of opponents instead of drawing one.
-        own: `ALL`, `BY_AVERAGE`, `BY_REGRET` or `ONE`: which own actions to visit.
-        epsilon: See `inclusion` and `draw_exploring`.
-        tau: See `inclusion`.
-        beta: See `inclusion`.
-        rate: Share of what a traversal finds in the new baseline, in (0, 1].
-        expected: Whether what it finds is the expected or the sampled value.
-        visit_mode: How to list the opponents' infosets in `scratch.visits`.
+    The arguments are those of every estimator's kernel, see `Estimator`. The last parameter is the share of what a
+    traversal finds in the new baseline, in (0, 1]; with `ONE_OWN` the first one is the exploration at own nodes. The
+    baselines are `scratch.values`, which is modified in place.
     """
     nodes, gradient, frames = tree.nodes, scratch.gradient, scratch.frames
     node, slot, weight = 0, tree.slot_range[-1] + player, 1.0
     depth, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
     thread = scratch.counts[THREAD]
+    baseline, rate = scratch.values, parameters[len(parameters) - 1]
     while True:
         # Arrive at a node: a leaf has a value, any other node gets a frame.
         record = nodes[at(node)]
         kind, count = head_of(nodes, at(node))
         has_value, value = kind == TERMINAL, 0.0
-        if count == 0 and not has_value:  # nobody was here before
+        if IS_LAZY and count == 0 and not has_value:  # not visited yet
             if expand(tree.expansion, node, thread):
                 continue
             return
@@ -97,11 +73,11 @@ def controlled_traversal(
             depth += 1
             if kind == player:
                 touch(tree, scratch, player, payload, count, slot)
-                if own != ONE:
-                    frames[at(depth - 1)]["total"] = weigh_actions(sampling_weights, payload, count, own)
-            elif kind != CHANCE and not all_opponents:
+                if not ONE_OWN and not ALL_OWN:
+                    frames[at(depth - 1)]["total"] = weigh_actions(sampling_weights, payload, count)
+            elif kind != CHANCE and not ALL_OPPONENTS:
                 index = draw_for_infoset(strategy, scratch, payload, count)
-                num_visits = list_visit(scratch, num_visits, visit_mode, payload, count, index, weight)
+                num_visits = list_visit(scratch, num_visits, payload, count, index, weight)
                 frames[at(depth - 1)]["index"] = index
         # Go on to the next child that is to be visited, of this node or of one above.
         goes_down = False
@@ -111,19 +87,16 @@ def controlled_traversal(
                     scratch.counts[NUM_VISITS] = num_visits
                     scratch.counts[NODES_TOUCHED] += nodes_touched
                     return
-                _back_up_value(frames[at(depth - 1)], nodes, baseline, player, rate, expected, value)
+                _back_up_value(frames[at(depth - 1)], nodes, baseline, player, rate, value)
             frame = frames[at(depth - 1)]
             record = nodes[at(frame["node"])]
             kind = record["kind"]
-            if kind == player and own == ONE:
-                goes_down = _take_one_own(
-                    tree, strategy, sampling_weights, baseline, scratch, player, frame, record, epsilon
-                )
-            elif kind == player:
-                goes_down = _take_next_own(
-                    strategy, sampling_weights, baseline, scratch, player, frame, record, own, epsilon, tau, beta
-                )
-            elif all_chance if kind == CHANCE else all_opponents:
+            if kind == player:
+                if ONE_OWN:
+                    goes_down = _take_one_own(parameters, sampling_weights, strategy, scratch, player, frame, record)
+                else:
+                    goes_down = _take_next_own(parameters, sampling_weights, strategy, scratch, player, frame, record)
+            elif ALL_CHANCE if kind == CHANCE else ALL_OPPONENTS:
                 goes_down = frame["next"] < record["num_children"]
                 if goes_down:
                     frame["index"] = frame["next"]
@@ -131,7 +104,7 @@ def controlled_traversal(
                     frame["share"] = _share(tree, strategy, kind, record["payload"] + frame["index"])
                     frame["inclusion"] = 0.0
             else:
-                goes_down = _take_one_other(tree, strategy, baseline, scratch, player, frame, record)
+                goes_down = _take_one_other(tree, strategy, scratch, player, frame, record)
             if not goes_down:
                 has_value, value = True, frame["value"]
                 depth -= 1
@@ -164,23 +137,24 @@ def _share(tree, strategy, kind, row):
 
 
 @inline_kernel
-def _back_up_value(frame, nodes, baseline, player, rate, expected, value):
+def _back_up_value(frame, nodes, baseline, player, rate, value):
     """Adds the value of a node's visited child to the node's, and moves its baseline. Modified in place."""
     if frame["inclusion"] > 0.0:
         child = nodes[at(frame["node"])]["first_child"] + frame["index"]
         guess = baseline[at(player), at(child)]
         step = rate * (value - guess)
         baseline[at(player), at(child)] = guess + step
-        frame["value"] += frame["share"] * (step if expected else (value - guess) / frame["inclusion"])
+        frame["value"] += frame["share"] * (step if EXPECTED else (value - guess) / frame["inclusion"])
     else:
         frame["value"] += frame["share"] * value
 
 
 @inline_kernel
-def _take_one_own(tree, strategy, sampling_weights, baseline, scratch, player, frame, record, epsilon):
+def _take_one_own(parameters, sampling_weights, strategy, scratch, player, frame, record):
     """Draws the one own action to visit, unless that was done. Returns whether it did. Modified in place."""
     if frame["next"] > 0:
         return False
+    baseline, epsilon = scratch.values, parameters[0]
     first, count, weight = record["payload"], record["num_children"], frame["weight"]
     index = draw_exploring(strategy, sampling_weights, first, count, epsilon, scratch.rng)
     inclusion_of_it = exploring_probability(strategy, sampling_weights, first + index, count, epsilon)
@@ -198,13 +172,14 @@ def _take_one_own(tree, strategy, sampling_weights, baseline, scratch, player, f
 
 
 @inline_kernel
-def _take_next_own(strategy, sampling_weights, baseline, scratch, player, frame, record, own, epsilon, tau, beta):
+def _take_next_own(parameters, sampling_weights, strategy, scratch, player, frame, record):
     """Finds the next own action to visit, of all or of a drawn subset. Returns whether it did. Modified in place."""
+    baseline = scratch.values
     while frame["next"] < record["num_children"]:
         index = frame["next"]
         frame["next"] += 1
         slot = record["payload"] + index
-        probability = inclusion(sampling_weights, slot, frame["total"], own, epsilon, tau, beta)
+        probability = inclusion(parameters, sampling_weights, slot, frame["total"])
         is_visited = True
         if probability < 1.0:
             is_visited = draw_coin(probability, scratch.rng)
@@ -221,10 +196,11 @@ def _take_next_own(strategy, sampling_weights, baseline, scratch, player, frame,
 
 
 @inline_kernel
-def _take_one_other(tree, strategy, baseline, scratch, player, frame, record):
+def _take_one_other(tree, strategy, scratch, player, frame, record):
     """Draws chance's outcome, or takes the opponent's drawn action, once. Returns whether it did. Modified in place."""
     if frame["next"] > 0:
         return False
+    baseline = scratch.values
     kind, first, count = record["kind"], record["payload"], record["num_children"]
     if kind == CHANCE:
         frame["index"] = draw_outcome(tree.chance, first, count, scratch.rng)

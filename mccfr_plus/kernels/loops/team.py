@@ -22,8 +22,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from mccfr_plus.averages.averaging import add_listed, settle
-from mccfr_plus.estimators.base import AverageMethod
+from mccfr_plus.averages.visits import add_listed
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import (
     add_word,
@@ -34,6 +33,7 @@ from mccfr_plus.kernels.intrinsics import (
     publish_word,
     yield_address,
 )
+from mccfr_plus.kernels.loops.components import LISTS_VISITS, settle
 from mccfr_plus.kernels.scratch import (
     MARK,
     NUM_COUNTS,
@@ -46,7 +46,7 @@ from mccfr_plus.kernels.scratch import (
     at,
     scale_touched,
 )
-from mccfr_plus.kernels.work_partition import CELL, NOBODY, OWNER, WorkPartition
+from mccfr_plus.kernels.loops.work_partition import CELL, UNOWNED, OWNER, WorkPartition
 from mccfr_plus.tree.arrays import TreeArrays
 
 # Entries of the first row.
@@ -66,8 +66,7 @@ _GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS, _SHARE, _NUM_S
 # Values of SIGNAL.
 GO_ON, PAUSE, FAIL = range(3)
 
-ABOVE = -1  # stands for an owner, in `listed`: nobody's infosets, and the tops of the subtrees below
-_LAZY, _VISITS_WAY = int(AverageMethod.LAZY), int(AverageMethod.VISITS)
+ABOVE = -1  # stands for an owner, in `listed`: infosets that no thread owns, and the tops of the subtrees below
 
 _SPINS = 4000  # looks at the barrier before another thread is let run: some microseconds
 
@@ -77,7 +76,7 @@ class ThreadTeam(NamedTuple):
 
     words: np.ndarray  # [threads + 3, _ROW] int64
     shares: WorkPartition
-    lists: np.ndarray  # [owners, infosets] TOUCHED: what was touched, by owner: `NOBODY`, `ABOVE`, then the threads
+    lists: np.ndarray  # [owners, infosets] TOUCHED: what was touched, by owner: `UNOWNED`, `ABOVE`, then the threads
     counts: np.ndarray  # [owners, num_players] int64, how many of each player's are listed there
 
 
@@ -141,9 +140,9 @@ def listed(team, scratch, owner):
     Args:
         team: See `new_thread_team`.
         scratch: Any thread's.
-        owner: The number of a thread plus 1, `NOBODY`, or `ABOVE` for nobody's and the tops of the subtrees below.
+        owner: The number of a thread plus 1, `UNOWNED`, or `ABOVE` for nobody's and the tops of the subtrees below.
     """
-    row = team[owner if owner > NOBODY else team[0, SIZE] + 1 - owner]
+    row = team[owner if owner > UNOWNED else team[0, SIZE] + 1 - owner]
     return Scratch(
         scratch.gradient,
         numba.carray(pointer(row[_SHARE]), len(scratch.touched), TOUCHED),
@@ -156,6 +155,7 @@ def listed(team, scratch, owner):
         scratch.stack,
         scratch.drawn,
         scratch.frames,
+        scratch.values,
         scratch.counts,
         scratch.rng,
     )
@@ -190,7 +190,7 @@ def merge(tree, scratch, team, player, owner):
         scratch: That of the thread that calls. Its gradient is modified in place, as is the list.
         team: See `new_thread_team`.
         player: The player.
-        owner: `NOBODY`, or the number of the thread plus 1.
+        owner: `UNOWNED`, or the number of the thread plus 1.
     """
     size, gradient, begin = team[0, SIZE], scratch.gradient, tree.infoset_range[player]
     owners = numba.carray(pointer(team[0, _OWNERS]), team[0, _NUM_SLOTS], np.int32)
@@ -205,7 +205,7 @@ def merge(tree, scratch, team, player, owner):
             infoset = entered[at(position)]
             first = infoset["first_slot"]
             word = owners[at(first)]
-            is_own, is_top = word & OWNER == owner, owner == NOBODY and word >> CELL > 0
+            is_own, is_top = word & OWNER == owner, owner == UNOWNED and word >> CELL > 0
             if not is_own and not is_top:
                 continue
             is_listed = False
@@ -213,7 +213,7 @@ def merge(tree, scratch, team, player, owner):
                 is_listed = is_listed or _has_touched(team, scratch, other, first)
             if is_listed:
                 continue
-            if owner == NOBODY:
+            if owner == UNOWNED:
                 above.touched[at(begin + count_above)] = infoset
                 if is_top:
                     above.touched[at(begin + count_above)]["first_slot"] = _cell(tree, word)
@@ -228,25 +228,24 @@ def merge(tree, scratch, team, player, owner):
                         if _has_touched(team, scratch, other, first):
                             total += _gradient(team, scratch, other)[at(slot)]
                     gradient[at(slot)] = total  # only now, as it may be one of the others'
-        if owner == NOBODY and thread > 0:
+        if owner == UNOWNED and thread > 0:
             gradient[empty] += theirs[empty]
     share.num_touched[player] = count
-    if owner == NOBODY:
+    if owner == UNOWNED:
         above.num_touched[player] = count_above
 
 
 @kernel
-def take_share(tree, strategy, average, scratch, team, player, way, weight, scale, with_visits):
-    """Adds up, and averages, what the thread owns. What is nobody's has been averaged before. Modified in place.
+def take_share(tree, strategy, average, scratch, team, player, weight, scale, with_visits):
+    """Adds up, and averages, what the thread owns; `accumulate` has averaged what no thread owns. Modified in place.
 
     Args:
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
-        average: See `accumulate`.
+        average: See `AverageMethod`.
         scratch: The thread's.
         team: See `new_thread_team`.
         player: The player whose gradient was estimated.
-        way: A value of `AverageMethod`.
         weight: Of this iteration.
         scale: 1 / number of all traversals.
         with_visits: Whether visits are still to be added.
@@ -255,12 +254,8 @@ def take_share(tree, strategy, average, scratch, team, player, way, weight, scal
     merge(tree, scratch, team, player, owner)
     share = listed(team, scratch, owner)
     scale_touched(share, tree, player, scale)
-    if way == _LAZY:
-        for position in range(begin, begin + share.num_touched[player]):
-            infoset = share.touched[at(position)]
-            first, count = infoset["first_slot"], infoset["num_actions"]
-            settle(first, count, infoset["parent_slot"], strategy, average, scratch.seen)
-    elif way == _VISITS_WAY and with_visits:
+    settle(tree, strategy, average, share, player)
+    if LISTS_VISITS and with_visits:
         add_team_visits(team, strategy, average, weight * scale, owner)
     owners = numba.carray(pointer(team[0, _OWNERS]), team[0, _NUM_SLOTS], np.int32)
     for position in range(begin, begin + share.num_touched[player]):

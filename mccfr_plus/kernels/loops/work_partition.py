@@ -9,7 +9,7 @@ import numpy as np
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.arrays import TreeArrays
 
-NOBODY = 0
+UNOWNED = 0
 OWNER = 255  # the bits of an entry of `WorkPartition.owners` that name the owner
 CELL = 8  # and how many bits the others are shifted
 MAX_OWNERS = OWNER
@@ -47,7 +47,7 @@ def share_out(infosets, infoset_range, threads, owners):
         infosets: ``[num_infosets]`` INFOSET, parents first.
         infoset_range: ``[num_players + 1]``.
         threads: How many.
-        owners: ``[num_slots]`` int32, an output: `NOBODY` or the number of a thread plus 1; in the upper bits, at the
+        owners: ``[num_slots]`` int32, an output: `UNOWNED` or the number of a thread plus 1; in the upper bits, at the
             top of a subtree, its number from 1 on, which is that of its cell behind the gradient.
     """
     infoset_of = np.empty(len(owners), np.int32)
@@ -66,8 +66,8 @@ def share_out(infosets, infoset_range, threads, owners):
         limit, loads = total // (_PARTS * threads), np.zeros(threads, np.int64)
         for infoset in range(begin, end):
             above = infosets[infoset]["parent_slot"]
-            word = np.int64(owners[above]) & OWNER if above < len(owners) else np.int64(NOBODY)
-            if word == NOBODY and sizes[infoset] <= limit:
+            word = np.int64(owners[above]) & OWNER if above < len(owners) else np.int64(UNOWNED)
+            if word == UNOWNED and sizes[infoset] <= limit:
                 thread = np.argmin(loads)
                 loads[thread] += sizes[infoset]
                 cells += 1

@@ -1,0 +1,104 @@
+"""Averages in which iteration t has weight t^gamma: the config class and its short names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mccfr_plus.errors import ConfigError
+
+METHODS = ("auto", "exact", "lazy", "stochastic", "sampled", "optimistic", "last")
+
+
+@dataclass(frozen=True)
+class PowerAverage:
+    """The average in which iteration t has weight t^gamma (Brown, Sandholm 2019: gamma = 2 for DCFR).
+
+    Methods:
+
+    * ``"auto"``: exact for `full`, otherwise lazy; stochastic for games of imperfect recall.
+    * ``"exact"``: the whole strategy is added up in every iteration, O(all sequences); OpenSpiel calls it FULL.
+    * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
+    * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
+    * ``"sampled"``: the same, but what counts is the opponent's action that was drawn: the empirical distribution of
+      play. After k iterations of `external(sample_per_infoset=True)` on a matrix game, it mixes at most k actions (Grigoriadis,
+      Khachiyan 1995). Two players only.
+    * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
+    * ``"last"``: no average: the last strategy. It need not converge.
+
+    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)`` of its own. It is called once
+    per gradient, before the player's strategy changes, and adds to ``average[slot]``; see `accumulate`.
+
+    Args:
+        gamma: The exponent, finite and at least 0; ``"last"`` ignores it.
+        method: How the sums are formed.
+    """
+
+    gamma: float = 2.0
+    method: str = "auto"
+    short_name: ClassVar[str] = "power"
+
+    def __post_init__(self) -> None:
+        gamma = self.gamma
+        if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not math.isfinite(gamma) or gamma < 0:
+            raise ConfigError(f"gamma={gamma!r}: the exponent of an average must be a finite number >= 0.")
+        if self.method not in METHODS:
+            raise ConfigError(f"method={self.method!r}: give one of {', '.join(METHODS)}.")
+
+    @property
+    def kernel(self) -> Callable | None:
+        """The kernel of an average that is not built in; None for the built-in ones."""
+        return None
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Keys of `mccfr_plus.citations.BIBLIOGRAPHY`."""
+        of_method = {"lazy": "lanctot2009monte", "stochastic": "lanctot2009monte", "optimistic": "lanctot2009monte"}
+        of_method["sampled"] = "grigoriadis1995sublinear"
+        of_gamma = {0.0: "zinkevich2007regret", 1.0: "tammelin2014solving"}
+        if self.method == "last":
+            return ()
+        keys = (of_gamma.get(self.gamma, "brown2019solving"), of_method.get(self.method, ""))
+        return tuple(key for key in keys if key)
+
+
+def uniform(method: str = "auto") -> PowerAverage:
+    """Returns the average in which all iterations weigh the same."""
+    return PowerAverage(0.0, method)
+
+
+def linear(method: str = "auto") -> PowerAverage:
+    """Returns the average in which iteration t has weight t, as in CFR+."""
+    return PowerAverage(1.0, method)
+
+
+def exact(gamma: float = 0.0) -> PowerAverage:
+    """Returns the average that adds the whole strategy up in every iteration."""
+    return PowerAverage(gamma, "exact")
+
+
+def lazy(gamma: float = 0.0) -> PowerAverage:
+    """Returns the exact average that is pushed down on demand."""
+    return PowerAverage(gamma, "lazy")
+
+
+def stochastic(gamma: float = 0.0) -> PowerAverage:
+    """Returns the unbiased average over visited infosets."""
+    return PowerAverage(gamma, "stochastic")
+
+
+def sampled(gamma: float = 0.0) -> PowerAverage:
+    """Returns the empirical distribution of the actions that were drawn for the opponent."""
+    return PowerAverage(gamma, "sampled")
+
+
+def optimistic(gamma: float = 0.0) -> PowerAverage:
+    """Returns the biased average over touched infosets that takes their reach as constant between two visits."""
+    return PowerAverage(gamma, "optimistic")
+
+
+def last() -> PowerAverage:
+    """Returns the "average" that is the last strategy."""
+    return PowerAverage(0.0, "last")

@@ -1,0 +1,81 @@
+"""Average strategy sampling: external sampling that visits a subset of own actions, by the average strategy.
+
+Reference: Gibson, Burch, Lanctot, Szafron 2012, algorithm 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mccfr_plus.estimators.base import SamplingWeights
+from mccfr_plus.estimators.limits import check_exploration, check_number
+from mccfr_plus.estimators.sampling import OpponentsSampled
+from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.scratch import at
+
+
+@inline_kernel
+def sum_of_averages(average, first, count):
+    """Returns the sum of an infoset's entries of the average strategy's sums."""
+    total = 0.0
+    for slot in range(first, first + count):
+        total += average[at(slot)]
+    return total
+
+
+@inline_kernel
+def inclusion_by_average(parameters, average, slot, total):
+    """Returns max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))), at most 1; 1 where the denominator is 0."""
+    epsilon, tau, beta = parameters[0], parameters[1], parameters[2]
+    if beta + total <= 0.0:
+        return 1.0
+    return min(1.0, max(epsilon, (beta + tau * average[at(slot)]) / (beta + total)))
+
+
+@dataclass(frozen=True)
+class AverageStrategySampling(OpponentsSampled):
+    """External sampling in which only a subset of own actions is visited, by the average strategy.
+
+    Each own action is visited, independently of the others, with probability
+
+        rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
+
+    s being the sums of the average strategy, and what is found is divided by it. The average must be one that keeps
+    sums; with more than two players and stochastic averaging it takes the second traversal that the paper mentions.
+
+    Reference: Gibson, Burch, Lanctot, Szafron 2012, algorithm 1, with its defaults.
+
+    Args:
+        epsilon: Smallest probability of a visit, in (0, 1].
+        tau: Actions that are played with a probability of at least 1 / tau are visited surely; at least 1.
+        beta: While sums are below this, all actions are likely to be visited; at least 0.
+        sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
+    """
+
+    epsilon: float = 0.05
+    tau: float = 1000.0
+    beta: float = 1e6
+    sample_per_infoset: bool = False
+    short_name: ClassVar[str] = "average_strategy"
+    references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte", "gibson2012efficient")
+    switches: ClassVar[dict[str, Any]] = {
+        "ALL_OWN": False, "inclusion": inclusion_by_average, "weigh_actions": sum_of_averages,
+    }  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_exploration(self.epsilon, "the paper uses 0.05")
+        allowed = "must be a finite number, at least 1; the paper uses 1000"
+        check_number("tau", self.tau, 1, 1e300, allowed, inclusive=True)
+        allowed = "must be a finite number >= 0; the paper uses 1e6"
+        check_number("beta", self.beta, 0, 1e300, allowed, inclusive=True)
+
+    def parameters(self) -> np.ndarray:
+        return np.array([float(self.epsilon), float(self.tau), float(self.beta)])
+
+    @property
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.AVERAGE

@@ -1,0 +1,22 @@
+"""Chance sampling: one outcome at chance nodes, all actions of all players."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mccfr_plus.estimators.sampling import TraversalSampling
+
+
+@dataclass(frozen=True)
+class ChanceSampling(TraversalSampling):
+    """One outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3)."""
+
+    short_name: ClassVar[str] = "chance"
+    references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte")
+    switches: ClassVar[dict[str, Any]] = {"ALL_OPPONENTS": True}
+
+    def stochastic_average(self, num_players: int) -> str:
+        # Whether an infoset is touched depends on chance alone, so that each own infoset counts in every iteration
+        # with the same expected weight, for any number of players.
+        return "touched"

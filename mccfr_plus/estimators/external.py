@@ -1,0 +1,65 @@
+"""External sampling: one outcome at chance and at opponents' nodes, all own actions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mccfr_plus.estimators.base import SamplingWeights
+from mccfr_plus.estimators.limits import check_number
+from mccfr_plus.estimators.sampling import OpponentsSampled
+from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.scratch import at
+
+
+@inline_kernel
+def inclusion_by_regret(parameters, regrets, slot, total):
+    """Returns the first parameter where the cumulative regret is below the second one, else 1."""
+    return parameters[0] if regrets[at(slot)] < parameters[1] else 1.0
+
+
+@dataclass(frozen=True)
+class ExternalSampling(OpponentsSampled):
+    """One outcome at chance and at opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
+
+    Args:
+        sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as
+            OpenSpiel does it.
+        prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited only
+            with probability `prune_probability`, and then count for as many; None: all are always visited. Needs a
+            minimizer that keeps negative regrets.
+        prune_probability: That probability, in (0, 1].
+    """
+
+    prune_below: float | None = None
+    prune_probability: float = 0.05
+    short_name: ClassVar[str] = "external"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prune_below is not None:
+            allowed = "must be a negative number, or actions that are played would be left out, or None"
+            check_number("prune_below", self.prune_below, -math.inf, 0, allowed, inclusive=True)
+        allowed = "must be a number above 0 (or a pruned action would never come back) and at most 1"
+        check_number("prune_probability", self.prune_probability, 0, 1, allowed)
+
+    @property
+    def switches(self) -> dict[str, Any]:  # type: ignore[override]
+        return {} if self.prune_below is None else {"ALL_OWN": False, "inclusion": inclusion_by_regret}
+
+    def parameters(self) -> np.ndarray:
+        if self.prune_below is None:
+            return np.zeros(0)
+        return np.array([float(self.prune_probability), float(self.prune_below)])
+
+    @property
+    def sampling_weights(self) -> SamplingWeights:
+        return SamplingWeights.NONE if self.prune_below is None else SamplingWeights.REGRETS
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return ("zinkevich2007regret", "lanctot2009monte", *(() if self.prune_below is None else ("brown2015regret",)))

@@ -1,0 +1,22 @@
+"""Opponent sampling: one action at opponents' nodes, all chance outcomes and own actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mccfr_plus.estimators.sampling import OpponentsSampled
+
+
+@dataclass(frozen=True)
+class OpponentSampling(OpponentsSampled):
+    """One action at opponents' nodes, everything else visited (Farina et al. 2020, section 4.1).
+
+    Args:
+        sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
+    """
+
+    short_name: ClassVar[str] = "opponent"
+    references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte", "farina2020stochastic")
+    switches: ClassVar[dict[str, Any]] = {"ALL_CHANCE": True}
+    visits_all_chance: ClassVar[bool] = True

@@ -1,0 +1,64 @@
+"""What a traversal notes at an opponent's infoset, for averages that need it. One of these is composed in."""
+
+import numpy as np
+
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.scratch import DRAWN_ACTION, note_visit
+from mccfr_plus.tree.arrays import CHANCE
+
+
+@inline_kernel
+def list_nothing(scratch, position, first, count, index, weight):
+    """Lists nothing. Returns the number of visits listed so far."""
+    return position
+
+
+@inline_kernel
+def list_infoset(scratch, position, first, count, index, weight):
+    """Lists an infoset, whose strategy is to be added to the average. `scratch.visits` is modified in place.
+
+    Args:
+        scratch: `Scratch`.
+        position: The number of visits listed so far.
+        first: The infoset's first slot.
+        count: Its number of actions.
+        index: The action drawn there.
+        weight: What its strategy counts in the average.
+
+    Returns:
+        The number of visits listed now.
+    """
+    note_visit(scratch, position, first, count, weight)
+    return position + 1
+
+
+@inline_kernel
+def list_drawn_action(scratch, position, first, count, index, weight):
+    """Lists the action drawn, which is to be counted in the average; see `list_infoset`."""
+    note_visit(scratch, position, first + index, DRAWN_ACTION, weight)
+    return position + 1
+
+
+NO_PLAYER = -9  # a player without nodes: all players are opponents
+
+
+@kernel
+def max_visits(nodes, player, own, all_chance, all_own):
+    """Returns the largest number of visits that a traversal for the player can list.
+
+    Args:
+        nodes: ``[num_nodes]`` NODE.
+        player: For whom the traversal goes.
+        own: Whether the player's own infosets are listed, or those of the others.
+        all_chance: Whether all chance outcomes are visited instead of one.
+        all_own: The same for the player's own actions.
+    """
+    bound = np.zeros(len(nodes), np.int64)
+    for node in range(len(nodes) - 1, -1, -1):
+        kind, first, count = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["num_children"]
+        all_children = (kind == CHANCE and all_chance) or (kind == player and all_own)
+        best = 0
+        for child in range(first, first + count):
+            best = best + bound[child] if all_children else max(best, bound[child])
+        bound[node] = best + (1 if kind >= 0 and (kind == player) == own else 0)
+    return bound[0]

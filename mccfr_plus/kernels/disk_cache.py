@@ -1,0 +1,120 @@
+"""Compiled kernels on disk, under a digest of all the code that they contain.
+
+Numba's own cache looks at the file of the outermost function only, and lies beside it, where an installation empties
+it. This one lies in the user's cache folder, or in ``NUMBA_CACHE_DIR``, and follows each call: an edit anywhere
+compiles anew what it concerns, and nothing else. Each compiled version is one file, so that processes need no lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import tempfile
+import types
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import caching, compiler, config
+from numba.core.serialize import dumps
+from numba.misc.appdirs import AppDirs
+
+from mccfr_plus.kernels.code_digest import digest_of
+
+
+def cache_folder() -> Path:
+    """Returns the folder of the compiled kernels."""
+    return Path(config.CACHE_DIR or AppDirs("mccfr_plus", appauthor=False).user_cache_dir) / "kernels"
+
+
+class DiskCache(caching._Cache):
+    """The compiled versions of one kernel, in the place of Numba's own cache.
+
+    The digest is computed when the kernel is first needed: what it calls may be defined later than itself.
+
+    Args:
+        function: The kernel's Python function.
+    """
+
+    def __init__(self, function: types.FunctionType):
+        self._function = function
+        self._stem: str | None = None  # of file names
+        self._is_open = False
+        self._is_enabled = True
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is kept, because the code cannot be identified or the folder not be written."""
+        self._open()
+        return self._stem is None
+
+    @property
+    def cache_path(self) -> str:
+        """The folder of the files."""
+        return str(cache_folder())
+
+    def enable(self) -> None:
+        """Keeps compiled versions."""
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        """Keeps no compiled versions."""
+        self._is_enabled = False
+
+    def flush(self) -> None:
+        """Removes what is kept of this kernel."""
+        self._open()
+        for path in cache_folder().glob(f"{self._stem}-*.nbc"):
+            path.unlink(missing_ok=True)
+
+    def _open(self) -> None:
+        if self._is_open:
+            return
+        self._is_open = True
+        digest = digest_of(self._function)
+        if digest is not None and _is_writable(cache_folder()):
+            self._stem = f"{self._function.__name__}-{digest}"
+
+    def _path(self, sig: Any, codegen: Any) -> Path | None:
+        self._open()
+        if self._stem is None or not self._is_enabled:
+            return None
+        key = repr((sig, codegen.magic_tuple(), numba.__version__, compiler.__file__))
+        return cache_folder() / f"{self._stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.nbc"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Returns the compiled version for a signature, or None."""
+        target_context.refresh()
+        path = self._path(sig, target_context.codegen())
+        if path is None:
+            return None
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        return compiler.CompileResult._rebuild(target_context, *pickle.loads(data))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keeps a compiled version; it is compiled again in the next process if the disk is full."""
+        path = self._path(sig, data.codegen)
+        if path is None or data.library.has_dynamic_globals or any(not lifted.can_cache for lifted in data.lifted):
+            return
+        with contextlib.suppress(OSError):
+            handle, temporary = tempfile.mkstemp(dir=path.parent)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(dumps(data._reduce()))
+                os.replace(temporary, path)
+            except BaseException:
+                os.unlink(temporary)
+                raise
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)

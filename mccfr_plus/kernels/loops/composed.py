@@ -1,0 +1,82 @@
+"""One loop per combination of components: the kernels of an estimator, a minimizer and an average, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mccfr_plus.averages.base import AverageMethod
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import Estimator
+from mccfr_plus.estimators.baseline import Baseline
+from mccfr_plus.estimators.draws import draw_at_node, draw_per_infoset
+from mccfr_plus.estimators.visits import list_nothing
+from mccfr_plus.kernels.compile import compose
+from mccfr_plus.minimizers.backward_pass import minimize_with
+from mccfr_plus.minimizers.base import Minimizer
+
+
+def estimate_with(
+    estimator: Estimator,
+    baseline: Baseline | None = None,
+    *,
+    list_visit: Callable = list_nothing,
+    is_lazy: bool = False,
+) -> Callable:
+    """Returns the kernel of an estimator.
+
+    Args:
+        estimator: The estimator.
+        baseline: Its control variates, if it has some.
+        list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
+        is_lazy: Whether the tree is expanded lazily.
+
+    Raises:
+        ConfigError: If it has no kernel, or none that uses baselines.
+    """
+    if baseline is None:
+        kernel, what = estimator.kernel, "no kernel: give its class one; see mccfr_plus.Estimator"
+    else:
+        kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
+        what = "no kernel that uses baselines; see mccfr_plus.Estimator.kernel_with_baseline"
+    if kernel is None:
+        raise ConfigError(f"{estimator!r} has {what}.")
+    draw = draw_per_infoset if estimator.samples_per_infoset else draw_at_node
+    # A kernel need not use all of these: a user-defined one uses none.
+    return compose(kernel, strict=False, IS_LAZY=is_lazy, list_visit=list_visit, draw_for_infoset=draw)
+
+
+def composed(
+    loop: Callable,
+    estimator: Estimator,
+    minimizer: Minimizer,
+    average: AverageMethod,
+    *,
+    baseline: Baseline | None = None,
+    alternating: bool = True,
+    is_lazy: bool = False,
+) -> Callable:
+    """Returns a loop with the kernels of its components.
+
+    Args:
+        loop: `single.single`, `thread_team.thread_team` or `resumable.resumable`.
+        estimator: The estimator.
+        minimizer: The minimizer.
+        average: How the average is formed.
+        baseline: The estimator's control variates, if it has some.
+        alternating: Whether each player is updated before the next one's gradient is estimated.
+        is_lazy: Whether the tree is expanded lazily.
+
+    Raises:
+        ConfigError: If a component has no kernel.
+    """
+    return compose(
+        loop,
+        strict=False,
+        estimate=estimate_with(estimator, baseline, list_visit=average.list_visit, is_lazy=is_lazy),
+        minimize=minimize_with(minimizer),
+        accumulate=compose(average.accumulate, strict=False, IS_LAZY=is_lazy),
+        settle=average.settle,
+        LISTS_VISITS=average.lists_visits,
+        ALTERNATING=alternating,
+        UPDATE_ALL_PLAYERS=estimator.updates_all_players,
+    )

@@ -1,0 +1,96 @@
+"""The loop that can stop anywhere and go on: for lazily expanded trees, and for batches that must be interruptible.
+
+It stops between two traversals when it is interrupted, or when transient nodes are to be evicted
+(`expansion.evict`), and goes on there. When the tree could not expand in the middle of a traversal
+(`expansion.STATUS`), it goes back to the beginning of the transaction (`scratch.begin_transaction`), so that the next
+call makes the same traversals again.
+"""
+
+from mccfr_plus.averages.visits import add_visits
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word
+from mccfr_plus.kernels.loops.components import (
+    ALTERNATING,
+    LISTS_VISITS,
+    accumulate,
+    begin_gradients,
+    estimate,
+    minimize,
+    num_traversals,
+    number_of_iteration,
+    step_of,
+    weight_of,
+)
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import (
+    IS_RETRYING,
+    ITERATION,
+    STEP,
+    TRAVERSALS_DONE,
+    begin_transaction,
+    begin_traversal,
+    commit_transaction,
+    mean_of_traversals,
+    note_addition,
+    rollback,
+    weight_if_new,
+)
+from mccfr_plus.tree.expansion import EXPANDING, INTERRUPTED, MAX_TRANSIENT, NUM_TRANSIENT, STATUS
+
+
+@inline_kernel
+def eviction_is_due(expansion, is_retrying):
+    """Returns whether transient nodes are to be evicted now, between two traversals."""
+    transient = expansion[NUM_TRANSIENT]
+    return 2 * transient > expansion[MAX_TRANSIENT] or (is_retrying and transient > 0)
+
+
+@kernel
+def resumable(tree, state, scratch, settings, iterations):
+    """Runs iterations, fewer if it must stop; see `single` for the arguments."""
+    tree, state, scratch, settings = no_refcount(tree), no_refcount(state), no_refcount(scratch), no_refcount(settings)
+    strategy, average, batch = state.strategy, state.average, settings.batch
+    num_players, counts, expansion = len(tree.slot_range) - 1, scratch.counts, tree.expansion
+    for _ in range(iterations):
+        iteration = number_of_iteration(counts, counts[ITERATION])
+        weight = weight_of(iteration, settings.gamma)
+        for step in range(counts[STEP], 2 * num_players):
+            player, is_update = step_of(step, num_players)
+            if is_update:
+                minimize(tree, strategy, state.tables, scratch, player, iteration, settings.minimizer)
+                if ALTERNATING:
+                    commit_transaction(counts)
+                continue
+            begin_transaction(scratch)
+            done = counts[TRAVERSALS_DONE]
+            counts[TRAVERSALS_DONE] = 0
+            if done == 0:  # or this gradient has begun
+                begin_gradients(tree, scratch, player)
+            has_failed = False
+            for number in range(done, num_traversals(player, batch)):
+                status = load_word(expansion, STATUS)
+                if eviction_is_due(expansion, counts[IS_RETRYING] == 1) or status == INTERRUPTED:
+                    counts[STEP], counts[TRAVERSALS_DONE] = step, number
+                    return
+                begin_traversal(scratch)
+                estimate(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
+                has_failed = expansion[STATUS] != EXPANDING
+                if has_failed:
+                    break
+                if LISTS_VISITS:
+                    add_visits(strategy, average, scratch, weight_if_new(counts, weight / batch))
+                    note_addition(counts)
+            if not has_failed and load_word(expansion, STATUS) == EXPANDING:
+                if batch > 1:
+                    mean_of_traversals(scratch, tree, player, batch)
+                has_failed = not accumulate(tree, strategy, average, scratch, player, weight_if_new(counts, weight))
+            else:
+                has_failed = True
+            if has_failed:
+                counts[STEP], counts[IS_RETRYING] = step, 1
+                rollback(scratch, ALTERNATING)
+                return
+            note_addition(counts)
+        commit_transaction(counts)
+        counts[STEP] = 0
+        counts[ITERATION] += 1

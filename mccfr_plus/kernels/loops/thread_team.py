@@ -1,0 +1,133 @@
+"""The loop of threads that make one gradient together; see `team`. It runs on complete and on lazy trees.
+
+All threads run it with the same arguments but for their scratch, and wait for one another at barriers.
+"""
+
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.intrinsics import load_word
+from mccfr_plus.kernels.loops.components import (
+    ALTERNATING,
+    LISTS_VISITS,
+    UPDATE_ALL_PLAYERS,
+    accumulate,
+    begin_gradients,
+    estimate,
+    minimize,
+    num_traversals,
+    step_of,
+    weight_of,
+)
+from mccfr_plus.kernels.loops.resumable import eviction_is_due
+from mccfr_plus.kernels.loops.team import (
+    ABOVE,
+    FAIL,
+    GO_ON,
+    IS_SHARED,
+    PAUSE,
+    SIGNAL,
+    SIZE,
+    add_team_visits,
+    gather,
+    listed,
+    merge,
+    take_share,
+    wait,
+)
+from mccfr_plus.kernels.loops.work_partition import UNOWNED
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import (
+    IS_RETRYING,
+    ITERATION,
+    STEP,
+    THREAD,
+    begin_transaction,
+    begin_traversal,
+    commit_transaction,
+    mean_of_traversals,
+    note_addition,
+    rollback,
+    weight_if_new,
+)
+from mccfr_plus.tree.expansion import EXPANDING, STATUS
+
+
+@kernel
+def thread_team(tree, state, scratch, settings, team, iterations):
+    """Runs iterations, fewer if it must stop; then the next call goes on where this one was.
+
+    Args:
+        tree: `TreeArrays`.
+        state: `State`. Modified in place.
+        scratch: `Scratch`, the thread's. Modified in place.
+        settings: `Settings`, the thread's. Modified in place.
+        team: See `new_thread_team`. Modified in place.
+        iterations: How many.
+    """
+    tree, state, scratch, settings = no_refcount(tree), no_refcount(state), no_refcount(scratch), no_refcount(settings)
+    strategy, average, counts = state.strategy, state.average, scratch.counts
+    num_players, owner = len(tree.slot_range) - 1, counts[THREAD] + 1
+    is_leader, is_shared = counts[THREAD] == 0, team[0, IS_SHARED] == 1
+    total = team[0, SIZE] * settings.batch
+    for _ in range(iterations):
+        iteration = counts[ITERATION] + 1
+        weight = weight_of(iteration, settings.gamma)
+        for step in range(counts[STEP], 2 * num_players):
+            player, is_update = step_of(step, num_players)
+            if is_update:
+                # What each thread owns, then what no thread owns.
+                for part in range(0 if is_shared else 1, 2):
+                    share = listed(team, scratch, owner if part == 0 else ABOVE)
+                    if part == 1 and is_shared:
+                        wait(team)
+                        if is_leader:
+                            gather(tree, scratch, team, player)
+                    if part == 0 or is_leader:
+                        minimize(tree, strategy, state.tables, share, player, iteration, settings.minimizer)
+                wait(team)
+                if ALTERNATING:
+                    commit_transaction(counts)
+                continue
+            begin_transaction(scratch)
+            begin_gradients(tree, scratch, player)
+            has_visits = not (UPDATE_ALL_PLAYERS and player > 0)
+            for number in range(num_traversals(player, settings.batch)):
+                begin_traversal(scratch, number > 0)
+                estimate(settings.estimator, settings.sampling_weights, tree, strategy, scratch, player)
+                if tree.expansion[STATUS] != EXPANDING:
+                    break
+            wait(team)
+            if is_leader:
+                signal = GO_ON
+                # Read once: another thread, or Ctrl-C, may change it meanwhile.
+                if load_word(tree.expansion, STATUS) != EXPANDING:
+                    signal = FAIL
+                else:
+                    merge(tree, scratch, team, player, UNOWNED)
+                    if LISTS_VISITS and has_visits:
+                        add_team_visits(team, strategy, average, weight_if_new(counts, weight / total), UNOWNED)
+                        note_addition(counts)
+                    unowned = listed(team, scratch, UNOWNED)
+                    mean_of_traversals(unowned, tree, player, total)
+                    if accumulate(tree, strategy, average, unowned, player, weight_if_new(counts, weight)):
+                        note_addition(counts)
+                    else:
+                        signal = FAIL
+                if signal == GO_ON and eviction_is_due(tree.expansion, counts[IS_RETRYING] == 1):
+                    signal = PAUSE
+                team[0, SIGNAL] = signal
+            wait(team)
+            signal = team[0, SIGNAL]
+            if signal == FAIL:
+                counts[STEP], counts[IS_RETRYING] = step, 1
+                rollback(scratch, ALTERNATING)
+                return
+            if is_shared:
+                take_share(tree, strategy, average, scratch, team, player, weight, 1.0 / total, has_visits)
+                if not ALTERNATING:  # or a thread would begin the next gradient while others read this one
+                    wait(team)
+            if signal == PAUSE:
+                counts[STEP] = step + 1
+                return
+        commit_transaction(counts)
+        counts[STEP] = 0
+        counts[ITERATION] += 1

@@ -1,0 +1,158 @@
+"""Discounted regret matching: R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, else with beta.
+
+The next strategy is proportional to [R]+. Reference: Brown, Sandholm 2019, "Solving imperfect-information games via
+discounted regret minimization".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.scratch import at
+from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+
+# Entries of the parameters.
+ALPHA = 0
+BETA = 1
+AT = 2  # the iteration that the entries below belong to
+POSITIVE = 3  # t^alpha / (t^alpha + 1)
+NEGATIVE = 4
+BEFORE_POSITIVE = 5  # sum of the logarithms of the factors of all earlier iterations
+BEFORE_NEGATIVE = 6
+AFTER_POSITIVE = 7  # the same with this iteration's
+AFTER_NEGATIVE = 8
+NUM_DISCOUNTED = 9
+
+# Rows of the tables beside REGRET; used at first slots only.
+SEEN_POSITIVE = 1  # AFTER_POSITIVE when the infoset was last touched
+SEEN_NEGATIVE = 2
+
+_SMALLEST_FACTOR = 1e-300  # keeps logarithms finite
+
+
+@inline_kernel
+def discounted(values, strategy, tables, first, last, iteration, parameters):
+    """Discounted regret matching. See `Minimizer`.
+
+    Regrets keep their signs between two visits, so that the discounts that an infoset missed are made up for when it
+    is touched again, in O(touched): the factors are kept as sums of logarithms. `next_discount` has been called for the
+    iteration.
+    """
+    positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
+    missed_positive, missed_negative = 1.0, 1.0
+    if (
+        tables[SEEN_POSITIVE, first] != parameters[BEFORE_POSITIVE]
+        or tables[SEEN_NEGATIVE, first] != parameters[BEFORE_NEGATIVE]
+    ):
+        missed_positive = math.exp(parameters[BEFORE_POSITIVE] - tables[SEEN_POSITIVE, first])
+        missed_negative = math.exp(parameters[BEFORE_NEGATIVE] - tables[SEEN_NEGATIVE, first])
+    tables[SEEN_POSITIVE, first] = parameters[AFTER_POSITIVE]
+    tables[SEEN_NEGATIVE, first] = parameters[AFTER_NEGATIVE]
+    value, total = expected_value(values, strategy, first, last), 0.0
+    for slot in range(first, last):
+        regret = tables[REGRET, at(slot)]
+        regret *= missed_positive if regret > 0.0 else missed_negative
+        regret += values[at(slot)] - value
+        regret *= positive if regret > 0.0 else negative
+        tables[REGRET, at(slot)] = regret
+        values[at(slot)] = max(regret, 0.0)
+        total += values[at(slot)]
+    play_in_proportion(values, strategy, first, last, total)
+    return value
+
+
+@inline_kernel
+def prepare_discount(tree, tables, scratch, player, iteration, parameters):
+    """Brings the discounts up to date with the iteration. `parameters` is modified in place."""
+    if parameters[AT] != iteration:
+        next_discount(parameters, iteration)
+
+
+@kernel
+def next_discount(parameters, iteration):
+    """Moves the discounts on to an iteration, over any that updated nothing. `parameters` is modified in place."""
+    while parameters[AT] < iteration:
+        parameters[AT] += 1.0
+        parameters[BEFORE_POSITIVE] = parameters[AFTER_POSITIVE]
+        parameters[BEFORE_NEGATIVE] = parameters[AFTER_NEGATIVE]
+        parameters[POSITIVE] = _factor(parameters[AT], parameters[ALPHA])
+        parameters[NEGATIVE] = _factor(parameters[AT], parameters[BETA])
+        parameters[AFTER_POSITIVE] += math.log(parameters[POSITIVE])
+        parameters[AFTER_NEGATIVE] += math.log(parameters[NEGATIVE])
+
+
+@inline_kernel
+def _factor(iteration, exponent):
+    """Returns t^exponent / (t^exponent + 1); its limits 1 and 0, above 0 so that it has a logarithm, at +-infinity."""
+    if math.isinf(exponent):
+        return 1.0 if exponent > 0.0 else _SMALLEST_FACTOR
+    return max(1.0 / (1.0 + iteration**-exponent), _SMALLEST_FACTOR)
+
+
+@dataclass(frozen=True)
+class Discounted(Minimizer):
+    """Discounted regret matching (Brown, Sandholm 2019), the rule of DCFR; discounts come after iteration t's update.
+
+    The paper's third parameter, gamma, weights the average: `PowerAverage(gamma)`. Infosets that a sampled traversal
+    misses are discounted when they are next touched, exactly.
+
+    Args:
+        alpha: Exponent of the discount of positive regrets, t^alpha / (t^alpha + 1); infinity keeps them whole.
+        beta: The same for negative regrets; minus infinity drops them.
+    """
+
+    alpha: float = 1.5
+    beta: float = 0.0
+    short_name: ClassVar[str] = "dcfr"
+    num_tables: ClassVar[int] = 3
+    references: ClassVar[tuple[str, ...]] = ("brown2019solving",)
+    is_local: ClassVar[bool] = True
+    keeps_regrets: ClassVar[bool] = True
+
+    @property
+    def kernel(self) -> Callable:
+        return discounted
+
+    @property
+    def prepare(self) -> Callable:
+        return prepare_discount
+
+    def __post_init__(self) -> None:
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+                raise ConfigError(f"{name}={value!r}: must be a number or +-inf; the paper uses alpha=1.5, beta=0.")
+
+    def parameters(self) -> np.ndarray:
+        parameters = np.zeros(NUM_DISCOUNTED)
+        parameters[ALPHA] = self.alpha
+        parameters[BETA] = self.beta
+        return parameters
+
+    def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
+        regrets = tables[REGRET, slots]
+        missed_positive = parameters[AFTER_POSITIVE] - tables[SEEN_POSITIVE, slots.start]
+        missed_negative = parameters[AFTER_NEGATIVE] - tables[SEEN_NEGATIVE, slots.start]
+        return regrets * np.exp(np.where(regrets > 0, missed_positive, missed_negative))
+
+
+def linear() -> Discounted:
+    """Returns the rule of linear CFR: the special case alpha = beta = 1."""
+    return Discounted(alpha=1.0, beta=1.0)
+
+
+def linear_plus() -> Discounted:
+    """Returns the rule of LCFR+: regrets weigh t, negative ones are dropped (alpha = 1, beta = minus infinity)."""
+    return Discounted(alpha=1.0, beta=-math.inf)
+
+
+def dcfr_pruning() -> Discounted:
+    """Returns the paper's setting for runs with pruning, DCFR(3/2, 1/2, 2), whose negative regrets keep growing."""
+    return Discounted(alpha=1.5, beta=0.5)

@@ -1,0 +1,31 @@
+"""Online mirror descent on whole sequences; the kernel is in `dilated`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mccfr_plus.minimizers.dilated import Dilated
+
+
+@dataclass(frozen=True)
+class OMD(Dilated):
+    """Online mirror descent with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
+
+    With a constant step size its iterates are those of `FTRL`; see `mccfr_plus.minimizers.dilated`.
+
+    Args:
+        eta: Step size, in 1 / payoff, above 0.
+        weights: See `FTRL`.
+        optimistic: Count the last gradient twice.
+        decay: Exponent d of eta / t^d, in 0 .. 1; 0: constant.
+    """
+
+    eta: float = 10.0
+    weights: str = "kroer"
+    optimistic: bool = False
+    decay: float = 0.0
+    short_name: ClassVar[str] = "omd"
+
+    def _settings(self) -> tuple[float, float, bool, str]:
+        return self.eta, self.decay, self.optimistic, self.weights

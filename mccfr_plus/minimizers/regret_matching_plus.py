@@ -1,0 +1,41 @@
+"""Regret matching+: R = [R + r]+, the next strategy is proportional to R.
+
+Reference: Tammelin, Burch, Johanson, Bowling 2015, "Solving heads-up limit Texas hold'em".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.scratch import at
+from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+
+
+@inline_kernel
+def regret_matching_plus(values, strategy, tables, first, last, iteration, parameters):
+    """RM+. See `Minimizer`."""
+    value, total = expected_value(values, strategy, first, last), 0.0
+    for slot in range(first, last):
+        regret = max(tables[REGRET, at(slot)] + values[at(slot)] - value, 0.0)
+        tables[REGRET, at(slot)] = regret
+        values[at(slot)] = regret
+        total += regret
+    play_in_proportion(values, strategy, first, last, total)
+    return value
+
+
+@dataclass(frozen=True)
+class RegretMatchingPlus(Minimizer):
+    """Regret matching with regrets cut at 0 (Tammelin et al. 2015), the rule of CFR+."""
+
+    short_name: ClassVar[str] = "rm+"
+    references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
+    is_local: ClassVar[bool] = True
+
+    @property
+    def kernel(self) -> Callable:
+        return regret_matching_plus

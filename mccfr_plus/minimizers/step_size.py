@@ -1,0 +1,39 @@
+"""Step sizes eta / t^decay of the minimizers that play exponential weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.compile import kernel
+
+# Entries of the parameters.
+ETA, DECAY, OPTIMISTIC, ETA_NOW = range(4)
+
+
+@kernel
+def step_size(parameters, iteration):
+    """Returns eta / iteration^decay."""
+    return parameters[ETA] * float(iteration) ** -parameters[DECAY]
+
+
+def step_size_parameters(eta: float, decay: float, optimistic: bool) -> np.ndarray:
+    """Returns the parameters of a kernel, ``[4]`` float64."""
+    return np.array([eta, decay, float(optimistic), 0.0])
+
+
+def check_step_size(eta: Any, decay: Any, optimistic: Any) -> None:
+    """Raises ConfigError unless eta > 0, 0 <= decay <= 1 and `optimistic` is a bool."""
+
+    def is_finite(value: Any) -> bool:
+        return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+
+    if not is_finite(eta) or eta <= 0:
+        raise ConfigError(f"eta={eta!r}: the step size must be a finite number above 0.")
+    if not is_finite(decay) or not 0 <= decay <= 1:
+        raise ConfigError(f"decay={decay!r}: must be a number from 0 (constant step size) to 1; 0.5 is eta / sqrt(t).")
+    if not isinstance(optimistic, bool):
+        raise ConfigError(f"optimistic={optimistic!r}: must be True or False.")
