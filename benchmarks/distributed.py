@@ -16,10 +16,10 @@ import time
 
 import numpy as np
 from absl import app, flags
+from mccfr_plus.cluster.chunk import add_sums, as_read
 
 import mccfr_plus
 from mccfr_plus.cluster import Cluster, DistributedSolver
-from mccfr_plus.cluster.chunk import add_sums, as_read
 from mccfr_plus.cluster.sampler import Sampler
 from mccfr_plus.kernels.scratch import begin_gradient
 

@@ -14,9 +14,9 @@ learning) and without any. The figure is the sum over slots of the variance of
 import numba
 import numpy as np
 from absl import app, flags
+from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 
 import mccfr_plus
-from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal
 
 FLAGS = flags.FLAGS

@@ -27,12 +27,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mccfr_plus.averages.exact_sums import EXACT
+from mccfr_plus.averages.lazy_sums import LAZY
 from mccfr_plus.bounds.regret import Weights
-from mccfr_plus.estimators.base import AverageMethod, Scheme
-from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.estimators import Full
+from mccfr_plus.minimizers import Discounted, RegretMatching, RegretMatchingPlus
 from mccfr_plus.solver.solver import Solver
 
-_IMPROVING = (Rule.REGRET_MATCHING, Rule.REGRET_MATCHING_PLUS, Rule.DISCOUNTED)
+_IMPROVING = (RegretMatching, RegretMatchingPlus, Discounted)
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,11 @@ def nash_conv_claim(solver: Solver) -> NashConvClaim:
         return _nothing("the game has imperfect recall")
     if tree.num_players != 2 or not tree.is_constant_sum:
         return _nothing("regrets bound NashConv in two-player constant-sum games only")
-    if solver.average_method not in (AverageMethod.EXACT, AverageMethod.LAZY):
+    if solver.average_method not in (EXACT, LAZY):
         return _nothing("the average strategy is sampled or biased, and NashConv is not linear")
-    if not solver.alternating:
+    if not solver.config.alternating:
         return NashConvClaim(True, True, 0.0, "nash_conv is the sum of the average regrets")
-    if estimator.scheme != Scheme.FULL or minimizer.kernel is not None or minimizer.rule not in _IMPROVING:
+    if not isinstance(estimator, Full) or type(minimizer) not in _IMPROVING:
         return _nothing(
             "with alternating updates the parts must improve in every update, which these need not; with simultaneous "
             "ones (--noalternating) nash_conv would be the sum of the average regrets"

@@ -54,7 +54,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
         weight = float(t) ** gamma
         weights += weight
         for player in range(num_players):
-            updated = arrays.slot_range[player] if solver.alternating else 0
+            updated = arrays.slot_range[player] if solver.config.alternating else 0
             own_reach(arrays, np.concatenate([after[:updated], before[updated:]]), reach)
             earned[player] += weight * _add_gradient(arrays, reach, gradient, player, weight, sums[player])
         before = after

@@ -68,27 +68,38 @@ from mccfr_plus.estimators import (
     BalancedOutcomeSampling,
     Estimator,
     ExternalSampling,
+    Full,
     OutcomeSampling,
 )
-from mccfr_plus.estimators.base import Scheme
-from mccfr_plus.minimizers import Minimizer, linear
-from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.minimizers import (
+    FTRL,
+    OMD,
+    Discounted,
+    Hedge,
+    Minimizer,
+    PredictiveRegretMatching,
+    PredictiveRegretMatchingPlus,
+    RegretMatching,
+    RegretMatchingPlus,
+    linear,
+)
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.tree.game_tree import GameTree
 
-_CUT_AT_ZERO = (Rule.REGRET_MATCHING_PLUS, Rule.PREDICTIVE_PLUS)
-_UNWEIGHTED = (Rule.REGRET_MATCHING, Rule.PREDICTIVE, Rule.HEDGE, Rule.DILATED)
-_PREDICTIVE = (Rule.PREDICTIVE, Rule.PREDICTIVE_PLUS)
+_CUT_AT_ZERO = (RegretMatchingPlus, PredictiveRegretMatchingPlus)
+_UNWEIGHTED = (RegretMatching, PredictiveRegretMatching, Hedge, FTRL, OMD)
+_PREDICTIVE = (PredictiveRegretMatching, PredictiveRegretMatchingPlus)
 
 _LOCAL_THEOREM = {
-    Rule.REGRET_MATCHING: "Lanctot et al. 2009, Theorem 3",
-    Rule.REGRET_MATCHING_PLUS: "Lanctot et al. 2009, Theorem 3, with RM+ of Tammelin et al. 2015",
-    Rule.DISCOUNTED: "Lanctot et al. 2009, Theorem 3, with the weights of linear CFR (derived)",
-    Rule.PREDICTIVE: "Lanctot et al. 2009, Theorem 3, with the last regrets as predictions (derived)",
-    Rule.PREDICTIVE_PLUS: "Lanctot et al. 2009, Theorem 3, with the last regrets as predictions (derived)",
-    Rule.HEDGE: "Freund, Schapire 1997 at every infoset (derived)",
-    Rule.DILATED: "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter",
+    RegretMatching: "Lanctot et al. 2009, Theorem 3",
+    RegretMatchingPlus: "Lanctot et al. 2009, Theorem 3, with RM+ of Tammelin et al. 2015",
+    Discounted: "Lanctot et al. 2009, Theorem 3, with the weights of linear CFR (derived)",
+    PredictiveRegretMatching: "Lanctot et al. 2009, Theorem 3, with the last regrets as predictions (derived)",
+    PredictiveRegretMatchingPlus: "Lanctot et al. 2009, Theorem 3, with the last regrets as predictions (derived)",
+    Hedge: "Freund, Schapire 1997 at every infoset (derived)",
+    FTRL: "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter",
+    OMD: "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter",
 }
 _TRIVIAL = "the payoff range, which is smaller than the theorems' bounds"
 _IN_HINDSIGHT = "M_i(sigma) of Gibson et al. 2012, Theorem 5"
@@ -183,20 +194,20 @@ def why_no_bound(
     gamma = parts.average_of(averaging, minimizer).gamma
     if not tree.perfect_recall:
         return "the game has imperfect recall"
-    is_unknown = estimator.kernel is not None or estimator.scheme == Scheme.CUSTOM
+    is_unknown = not type(estimator).__module__.startswith("mccfr_plus.")
     if not estimator.is_unbiased:
         return f"{estimator!r} estimates regrets up to a factor per information state, and bounds are about gradients"
     if is_unknown or estimator.updates_all_players or getattr(estimator, "sampling", None) is not None:
         return f"nothing is known here about the range of {estimator!r}'s estimates"
-    if minimizer.kernel is not None or minimizer.rule not in _LOCAL_THEOREM:
+    if type(minimizer) not in _LOCAL_THEOREM:
         return f"no theorem is known here for {minimizer!r}"
-    if minimizer.rule == Rule.DISCOUNTED and (minimizer != linear() or gamma != 1):
+    if isinstance(minimizer, Discounted) and (minimizer != linear() or gamma != 1):
         return f"of the discounted rules only linear with its linear average has a bound here, not {minimizer!r}"
     if getattr(minimizer, "decay", 0.0) > 0:
         return f"{minimizer.short_name} has a bound for constant step sizes only (decay=0)"
-    if minimizer.rule == Rule.HEDGE and getattr(minimizer, "optimistic", False):
+    if isinstance(minimizer, Hedge) and getattr(minimizer, "optimistic", False):
         return "no theorem is known here for optimistic hedge under CFR"
-    if minimizer.rule in _UNWEIGHTED and gamma != 0:
+    if type(minimizer) in _UNWEIGHTED and gamma != 0:
         return f"{minimizer.short_name} has a bound for the uniform average only"
     return None
 
@@ -225,7 +236,7 @@ def sampling_deviation(
     if reason is not None:
         raise ConfigError(f"estimator={estimator!r}: {reason}.")
     _check(tree, player, iterations, p)
-    if estimator.scheme == Scheme.FULL:
+    if isinstance(estimator, Full):
         return 0.0
     weights = Weights.of(float(parts.average_of(averaging, parts.minimizer_of("rm+")).gamma), int(iterations))
     scale = _scale(tree, player, estimator)[0]
@@ -253,16 +264,16 @@ def _find(
     weights = Weights.of(float(averaging.gamma), int(iterations))
     scale, assumption = _scale(tree, player, estimator)
     size, theorems = _size(tree, player)
-    theorems = [_LOCAL_THEOREM[minimizer.rule], *theorems]
-    expansion = math.sqrt(weights.iterations if minimizer.rule in _CUT_AT_ZERO else weights.squares)
-    factor = 2.0 if minimizer.rule in _PREDICTIVE else 1.0
-    if minimizer.rule in (Rule.HEDGE, Rule.DILATED):
+    theorems = [_LOCAL_THEOREM[type(minimizer)], *theorems]
+    expansion = math.sqrt(weights.iterations if type(minimizer) in _CUT_AT_ZERO else weights.squares)
+    factor = 2.0 if type(minimizer) in _PREDICTIVE else 1.0
+    if type(minimizer) in (Hedge, FTRL, OMD):
         total = iterations * _exponential(tree, player, iterations, estimator, minimizer, scale)
         theorems = theorems[:1]
     else:
         total = factor * scale * size * math.sqrt(_most_actions(tree, player)) * expansion
     assumptions, probability = ["perfect recall"], 1.0
-    if estimator.scheme != Scheme.FULL:
+    if not isinstance(estimator, Full):
         deviation, name = _deviation(tree, player, scale, weights, p)
         total, probability = total + deviation, 1.0 - p
         theorems.append(name)
@@ -281,7 +292,7 @@ def _exponential(
     tree: GameTree, player: int, iterations: int, estimator: Estimator, minimizer: Any, scale: float
 ) -> float:
     """Returns the bound on the average estimated regret of Hedge, FTRL or OMD."""
-    if minimizer.rule == Rule.HEDGE:
+    if isinstance(minimizer, Hedge):
         return hedge_bound(tree, player, iterations, minimizer.eta, scale)
     weights = dilated_weights(tree, minimizer.weights)
     delta = _delta(tree, player, estimator)

@@ -8,23 +8,26 @@ was played, in runs of a solver instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages import PowerAverage, accumulate, add_visits
+from mccfr_plus.averages import PowerAverage
 from mccfr_plus.averages import exact as exact_average
+from mccfr_plus.averages.lazy_sums import LAZY
+from mccfr_plus.averages.visits import add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import Line, Report, fail
 from mccfr_plus.checks.sampler import sample_gradient
-from mccfr_plus.checks.script import plain
 from mccfr_plus.checks.statistics import t_limit
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import AverageMethod, Estimator, SamplingWeights
+from mccfr_plus.estimators import Estimator, SamplingWeights
+from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.loop import max_visits
+from mccfr_plus.kernels.loops.components import LISTS_VISITS, UPDATE_ALL_PLAYERS, accumulate
+from mccfr_plus.kernels.loops.composed import composed
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_traversal, new_scratch
@@ -34,7 +37,6 @@ from mccfr_plus.solver.registry import average_of, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 
-_VISITS = int(AverageMethod.VISITS)
 _WEIGHTS = np.array([1.0, 3.0])  # of the two strategies: whoever forgets the weight is seen
 _BATCHES = 200
 _LENGTH, _SHORT_LENGTH = 100, 10  # iterations of a batch; for kernels that are called from Python
@@ -46,25 +48,17 @@ _REACH = (
 
 
 @kernel
-def replay(
-    parameters, sampling_weights, baseline, tree, strategies, weights, average, scratch, way, visit_mode, all_own,
-    all_players, length, sums,
-):  # fmt: skip
+def replay(parameters, sampling_weights, tree, strategies, weights, average, scratch, length, sums):
     """Plays two strategies in turn and adds them up; `sums` gets one row per batch.
 
     Args:
         parameters: The estimator's.
         sampling_weights: See `SamplingWeights`.
-        baseline: ``[num_players, num_nodes]`` float64, the values of histories, or no rows. Modified in place.
         tree: `TreeArrays`.
         strategies: ``[2, num_slots]``.
         weights: ``[2]``.
         average: ``[num_slots + num_players]`` float64. Modified in place.
         scratch: `Scratch`. Modified in place.
-        way: A value of `AverageMethod`.
-        visit_mode: How to list visits.
-        all_own: See `accumulate`.
-        all_players: Whether one traversal serves all players.
         length: Iterations in a batch.
         sums: ``[num_batches, num_slots]``, an output.
     """
@@ -79,26 +73,13 @@ def replay(
             for player in range(len(tree.slot_range) - 1):
                 scratch.reach_valid[player] = 0
             for player in range(len(tree.slot_range) - 1):
-                if player == 0 or not all_players:
-                    sample_gradient(
-                        parameters,
-                        sampling_weights,
-                        baseline,
-                        0.0,
-                        False,
-                        tree,
-                        strategy,
-                        scratch,
-                        player,
-                        all_players,
-                        1,
-                        visit_mode,
-                    )
+                if player == 0 or not UPDATE_ALL_PLAYERS:
+                    sample_gradient(parameters, sampling_weights, tree, strategy, scratch, player, 1)
                 else:
                     begin_traversal(scratch)
-                if way == _VISITS:
+                if LISTS_VISITS:
                     add_visits(strategy, average, scratch, weight)
-                accumulate(way, tree, strategy, average, scratch, player, weight, all_own)
+                accumulate(tree, strategy, average, scratch, player, weight)
         for slot in range(sums.shape[1]):
             sums[batch, slot] = average[slot]
 
@@ -135,7 +116,7 @@ def check_average(
         True
     """
     average, sampling = average_of(averaging, RegretMatching()), estimator_of(estimator)
-    if sampling.kernel is not None:
+    if not type(sampling).__module__.startswith("mccfr_plus."):
         raise ConfigError(f"{sampling!r}: averages are checked with the built-in estimators.")
     new_state(seed)  # refuses what is no seed
     claim = average.method != "optimistic" or average.kernel is not None if unbiased is None else bool(unbiased)
@@ -145,13 +126,12 @@ def check_average(
         trees = trees[:2]  # it is for two players
     lines, bias = [], 0.0
     for tree in trees:
-        config = SolverConfig(sampling, RegretMatching(), average, None, 1, not sampling.updates_all_players)
-        config.check_parts()
+        config = SolverConfig.from_specs(sampling, averaging=average)
         config.check_game(tree)
-        way = config.average_method(tree)
-        if way == AverageMethod.NONE:
+        method = config.average_method(tree.num_players, tree.perfect_recall)
+        if not method.has_sums:
             lines.append(Line("no average", name_of(tree), "the last strategy is played: nothing is added up"))
-        elif way == AverageMethod.LAZY:
+        elif method is LAZY:
             lines.append(_compare_with_exact(average, sampling, tree, seed))
         else:
             line, away = _Replay(average, sampling, config, tree, seed).compare(claim)
@@ -199,11 +179,11 @@ class _Replay:
     """Two strategies, played in turn, and what an average makes of them."""
 
     def __init__(self, average: PowerAverage, estimator: Estimator, config: SolverConfig, tree: GameTree, seed: int):
-        self._average, self._estimator, self._tree, self._way = average, estimator, tree, config.average_method(tree)
+        self._average, self._estimator, self._tree = average, estimator, tree
+        self._method = config.average_method(tree.num_players, tree.perfect_recall)
         rng = np.random.default_rng(seed)
         self._strategies = np.stack([random_strategy(tree, rng) for _ in range(2)])
         self._sums = np.zeros((_BATCHES, tree.num_slots))
-        self._mode = config.visit_mode(tree)
         self._length = _LENGTH if average.kernel is None else _SHORT_LENGTH
         self._run(rng)
 
@@ -217,23 +197,22 @@ class _Replay:
             for player in range(tree.num_players)
             for own in (True, False)
         )
+        values = np.zeros((tree.num_players, tree.num_nodes) if estimator.keeps_values else (0, 0))
         scratch = new_scratch(
             tree.arrays,
             tree.shape,
             rng.integers(0, 2**64, size=1, dtype=np.uint64),
             max_visits=int(room),
             sample_per_infoset=estimator.samples_per_infoset,
-            frames=estimator.keeps_values,
+            values=values,
         )
-        values = np.zeros((tree.num_players, tree.num_nodes) if estimator.keeps_values else (0, 0))
-        run = _replay_with(self._average)
         arrays = tree.arrays_with_leaves if estimator.needs_leaves else tree.arrays
         before = self._strategies.copy()
+        run = composed(replay, estimator, RegretMatching(), self._method)
         with announce_compilation(run), np.errstate(all="ignore"):
             run(
-                estimator.parameters(), sampling_weights_of.get(estimator.sampling_weights, np.zeros(0)), values, arrays,
-                self._strategies, _WEIGHTS, sums, scratch, int(self._way), self._mode,
-                estimator.visits_all_own, estimator.updates_all_players, self._length, self._sums,
+                estimator.parameters(), sampling_weights_of.get(estimator.sampling_weights, np.zeros(0)), arrays,
+                self._strategies, _WEIGHTS, sums, scratch, self._length, self._sums,
             )  # fmt: skip
         changed = np.flatnonzero((before != self._strategies).any(axis=0))
         if len(changed):
@@ -260,7 +239,7 @@ class _Replay:
         scores[~varies] = np.where(bias[~varies] > 1e-10, np.inf, 0.0)
         limit = t_limit(int(varies.sum()), _BATCHES - 1)
         iterations = _BATCHES * self._length
-        compared = f"{name_of(tree)}, {AverageMethod(self._way).name}, {iterations:,} iterations"
+        compared = f"{name_of(tree)}, {self._method.name}, {iterations:,} iterations"
         if not claims_unbiased:
             return Line("bias", compared, f"probabilities are off by up to {bias.max():.3g}"), float(bias.max())
         if not scores.max() < limit:
@@ -301,16 +280,3 @@ class _Replay:
                 self._average, "adds nothing up at an infoset that both strategies reach", tree=self._tree,
                 slot=self._tree.slots(int(bad[0])).start, look_at="which infosets the kernel goes through",
             )  # fmt: skip
-
-
-def _replay_with(average: PowerAverage) -> Callable:
-    """Returns `replay`, or a Python twin of it that calls an average's own kernel, which is compiled alone."""
-    own = average.kernel
-    if own is None:
-        return replay
-
-    def own_accumulate(way, tree, strategy, average, scratch, player, weight, all_own):
-        own(tree, strategy, average, scratch, int(player), float(weight))
-
-    compiled: dict[Callable, Callable] = {f: f for f in (sample_gradient, begin_traversal, add_visits, no_refcount)}
-    return plain(replay, {accumulate: own_accumulate, **compiled})

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from mccfr_plus.checks.games import three_infosets_text, tree_of_text
 from mccfr_plus.checks.report import fail
-from mccfr_plus.checks.script import plain
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators.full import full_gradient
-from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
+from mccfr_plus.kernels.loops.components import minimize
 from mccfr_plus.kernels.no_refcount import no_refcount
-from mccfr_plus.kernels.scratch import begin_gradient, new_scratch, refresh_reach
+from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.backward_pass import minimize
-from mccfr_plus.minimizers.base import Rule
+from mccfr_plus.minimizers.backward_pass import minimize_with
 
 SENTINEL = 7.25  # stands in everything that belongs to the other infosets
 
@@ -88,7 +83,7 @@ class SingleInfoset:
         self.strategy = tree.uniform_strategy()
         self.strategy[self._others] = SENTINEL
         self.rounds = 0
-        self._play = with_minimizer(play_rounds, minimizer)
+        self._play = compose(play_rounds, minimize=minimize_with(minimizer))
 
     def play(self, values: np.ndarray, against: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Plays rounds and looks whether everything is in order after them.
@@ -164,33 +159,3 @@ class SingleInfoset:
                 expected="the infoset's value, for its parent", found=returned,
                 look_at="the kernel's return statement",
             )  # fmt: skip
-
-
-def with_minimizer(driver: Callable, minimizer: Minimizer) -> Callable:
-    """Returns a kernel that calls `minimize`, or a Python twin of it for a minimizer that is not built in.
-
-    Somebody's own kernel is compiled alone and called from Python: compiling the driver with it takes longer than it
-    then needs.
-
-    Args:
-        driver: The kernel.
-        minimizer: The minimizer.
-
-    Raises:
-        ConfigError: If a minimizer that is not built in has no kernel.
-    """
-    update = minimizer.kernel
-    if update is None:
-        if minimizer.rule == Rule.CUSTOM:
-            raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
-        return driver
-
-    def minimize_from_python(tree, strategy, tables, scratch, player, iteration, parameters):
-        gradient, begin = scratch.gradient, int(tree.infoset_range[player])
-        for infoset in scratch.touched[begin : begin + int(scratch.num_touched[player])][::-1].tolist():
-            first, count, parent = infoset
-            gradient[parent] += update(gradient, strategy, tables, first, first + count, iteration, parameters)
-        scratch.reach_valid[player] = 0
-
-    compiled: dict[Callable, Callable] = {f: f for f in (begin_gradient, full_gradient, refresh_reach, no_refcount)}
-    return plain(driver, {minimize: minimize_from_python, **compiled})

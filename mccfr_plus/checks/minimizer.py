@@ -13,19 +13,20 @@ import numpy as np
 
 from mccfr_plus.checks.bounds import Bound, bound_of
 from mccfr_plus.checks.games import deep_text, name_of, tree_of_name, tree_of_text
-from mccfr_plus.checks.infoset import SingleInfoset, with_minimizer
+from mccfr_plus.checks.infoset import SingleInfoset
 from mccfr_plus.checks.relabel import relabelled
 from mccfr_plus.checks.report import Line, Report, fail
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.full import full_gradient
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
-from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
+from mccfr_plus.kernels.loops.components import minimize
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_gradient, new_scratch, refresh_reach
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.backward_pass import minimize
+from mccfr_plus.minimizers.backward_pass import minimize_with
 from mccfr_plus.solver.registry import average_of, minimizer_of
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -59,7 +60,7 @@ def check_minimizer(minimizer: Minimizer | str, *, bound: Bound | None = None, s
         'relabelled game'
     """
     minimizer = minimizer_of(minimizer)
-    with_minimizer(minimize_of_game, minimizer)  # refuses one without a kernel
+    compose(minimize_of_game, minimize=minimize_with(minimizer))  # refuses one without a kernel
     if bound is not None and not callable(bound):
         raise ConfigError(f"bound={bound!r}: give a function of (rounds, number of actions, range of values), or None.")
     new_state(seed)  # refuses what is no seed
@@ -161,8 +162,8 @@ def _check_regret(
         allowed = _SHARE_OF_ROOT * np.sqrt(_GROWTH) * max(short, root)
         if not long <= allowed:
             fail(
-                minimizer, f"has regret that is_lazy as fast as time does, against {name}", **place,
-                expected=f"at most {allowed:.6g} after {rounds:,} rounds: {short:.6g} after {_SHORT:,}, and expansion as "
+                minimizer, f"has regret that grows as fast as time does, against {name}", **place,
+                expected=f"at most {allowed:.6g} after {rounds:,} rounds: {short:.6g} after {_SHORT:,}, and growth as "
                 "a square root", found=long,
                 look_at="the sign of the regrets, the step size, and whether the strategy is the next one",
             )  # fmt: skip
@@ -192,7 +193,7 @@ def minimize_of_game(tree, strategy, tables, average, scratch, parameters, gamma
         weight = float(iteration) ** gamma
         for player in range(len(tree.slot_range) - 1):
             begin_gradient(tree, scratch, player)
-            full_gradient(tree, strategy, scratch, player)
+            full_gradient(parameters, average, tree, strategy, scratch, player)
             refresh_reach(tree, strategy, scratch, player)
             for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
                 average[slot] += weight * scratch.reach[slot]
@@ -208,7 +209,7 @@ class _Run:
         self._workspace = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
         self._average = np.zeros(tree.num_slots)
         self._begun = 0
-        self._run: Callable = with_minimizer(minimize_of_game, minimizer)
+        self._run: Callable = compose(minimize_of_game, minimize=minimize_with(minimizer))
         self.strategy = tree.uniform_strategy()
 
     def nash_conv(self, iterations: int) -> float:

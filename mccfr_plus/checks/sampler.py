@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -12,99 +11,56 @@ from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.script import Script, plain, scripted_draws
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
-from mccfr_plus.estimators.base import Scheme
-from mccfr_plus.estimators.estimate import estimate, estimate_controlled
-from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.loop import max_visits
+from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
+from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate
+from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.no_refcount import no_refcount
-from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal, mean_of_traversals, new_scratch
-from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.kernels.scratch import begin_traversal, mean_of_traversals, new_scratch
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.engine import sampling_strategy
 from mccfr_plus.tree.game_tree import GameTree
 
 RUBBISH = 1e12  # stands in the gradient before every traversal: whoever adds to it without `touch` is seen
 
-_NOBODY = -9
-
 
 @kernel
-def sample_gradient(
-    parameters,
-    sampling_weights,
-    baseline,
-    rate,
-    expected,
-    tree,
-    strategy,
-    scratch,
-    player,
-    all_players,
-    batch,
-    visit_mode,
-):
-    """Estimates a gradient as the loop does. `baseline` and `scratch` are modified in place.
+def sample_gradient(parameters, sampling_weights, tree, strategy, scratch, player, batch):
+    """Estimates a gradient as the loops do. `scratch` is modified in place.
 
     Args:
         parameters: See `Estimator.parameters`.
         sampling_weights: See `SamplingWeights`.
-        baseline: ``[num_players, num_nodes]`` float64, or no rows.
-        rate: Of the baselines.
-        expected: Whether they move towards expected values.
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
         scratch: `Scratch`.
         player: For whom; 0 if the traversal serves all players.
-        all_players: Whether it does.
         batch: How many traversals make one gradient.
-        visit_mode: How to list visits.
     """
-    first, last = player, player + 1
-    if all_players:
-        first, last = 0, len(tree.slot_range) - 1
-    for other in range(first, last):
-        begin_gradient(tree, scratch, other)
+    begin_gradients(tree, scratch, player)
     for _ in range(batch):
         begin_traversal(scratch)
-        if len(baseline) > 0:
-            estimate_controlled(
-                parameters, sampling_weights, baseline, rate, expected, tree, strategy, scratch, player, visit_mode
-            )
-        else:
-            estimate(parameters, sampling_weights, tree, strategy, scratch, player, visit_mode)
+        estimate(parameters, sampling_weights, tree, strategy, scratch, player)
     if batch > 1:
-        for other in range(first, last):
-            mean_of_traversals(scratch, tree, other, batch)
+        for other in range(len(tree.slot_range) - 1):
+            if UPDATE_ALL_PLAYERS or other == player:
+                mean_of_traversals(scratch, tree, other, batch)
 
 
 @kernel
 def add_samples(
-    count, parameters, sampling_weights, baseline, rate, expected, tree, strategy, scratch, player, traverser, all_players, batch,
-    mode, signs, moments, projected,
-):  # fmt: skip
+    count, parameters, sampling_weights, tree, strategy, scratch, player, traverser, batch, signs, moments, projected
+):
     """Adds up gradients, their squares, how often they were not 0, and projections of them.
 
-    `baseline`, `scratch`, `moments` (``[3, num_slots + num_players]``) and `projected` (``[2, num_signs]``) are
-    modified in place; `signs` is ``[num_slots + num_players, num_signs]``.
+    `scratch`, `moments` (``[3, num_slots + num_players]``) and `projected` (``[2, num_signs]``) are modified in place;
+    `signs` is ``[num_slots + num_players, num_signs]``.
     """
     tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
     empty = tree.slot_range[-1] + player
     sums = np.zeros(signs.shape[1])
     for _ in range(count):
-        sample_gradient(
-            parameters,
-            sampling_weights,
-            baseline,
-            rate,
-            expected,
-            tree,
-            strategy,
-            scratch,
-            traverser,
-            all_players,
-            batch,
-            mode,
-        )
+        sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
         for column in range(len(sums)):
             sums[column] = 0.0
         begin = tree.infoset_range[player]
@@ -152,21 +108,17 @@ class Sampler:
     ):
         self.tree, self.estimator, self.baseline, self.batch = tree, estimator, baseline, batch
         self.all_players = estimator.updates_all_players
-        parts = (estimator, RegretMatching(), stochastic(), baseline, batch, not self.all_players)
-        self._config = SolverConfig(*parts)
-        self._config.check_parts()
-        self._config.check_game(tree)
+        config = SolverConfig.from_specs(estimator, averaging=stochastic(), baseline=baseline, batch=batch)
+        config.check_game(tree)
         self.arrays = tree.arrays_with_leaves if estimator.needs_leaves else tree.arrays
         self.parameters = estimator.parameters()
+        if baseline is not None:
+            self.parameters = np.append(self.parameters, float(baseline.rate))
         self.strategy = random_strategy(tree, rng, zeros)
-        self.sampling_weights = self._guide(rng)
+        self.sampling_weights = self._sampling_weights(rng)
         shape = (tree.num_players, tree.num_nodes) if baseline is not None else (0, 0)
         self.first_baselines = rng.normal(size=shape)  # unbiased whatever they are
         self.baselines = self.first_baselines.copy()
-        self._moves = (0.0, False)  # rate, and whether towards expected values
-        if baseline is not None:
-            self._moves = (float(baseline.rate), baseline.backup == "expected")
-        self.visit_mode = self._config.visit_mode(tree)
         state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
         self.scratch = new_scratch(
             tree.arrays,
@@ -174,15 +126,16 @@ class Sampler:
             state,
             max_visits=self._room(),
             sample_per_infoset=estimator.samples_per_infoset,
-            frames=baseline is not None,
+            values=self.baselines,
         )
-        self._sample, self._add = drivers_of(estimator, script)
+        list_visit = config.average_method(tree.num_players, tree.perfect_recall).list_visit
+        self._sample, self._add = drivers_of(estimator, baseline, list_visit, script)
 
-    def _guide(self, rng: np.random.Generator) -> np.ndarray:
+    def _sampling_weights(self, rng: np.random.Generator) -> np.ndarray:
         tree, kind = self.tree, self.estimator.sampling_weights
         if kind == SamplingWeights.SAMPLING:
             try:
-                return self._config.sampling_strategy(tree, strategy_of)
+                return sampling_strategy(self.estimator, tree)
             except (ConfigError, PolicyError):  # the policy of another game: any will do
                 return random_strategy(tree, rng)
         size = tree.num_slots + (tree.num_players if kind == SamplingWeights.AVERAGE else 0)
@@ -198,7 +151,7 @@ class Sampler:
         """Returns the room for visits that a solver would make."""
         nodes, estimator = self.tree.arrays.nodes, self.estimator
         if self.all_players:
-            return int(max_visits(nodes, _NOBODY, False, False, False))
+            return int(max_visits(nodes, NO_PLAYER, False, False, False))
         chance, own = estimator.visits_all_chance, estimator.visits_all_own
         return int(max(max_visits(nodes, p, False, chance, own) for p in range(self.tree.num_players)))
 
@@ -213,9 +166,8 @@ class Sampler:
             scratch.num_touched[:] = 0
         with np.errstate(all="ignore"):
             self._sample(
-                self.parameters, self.sampling_weights, self.baselines, *self._moves, self.arrays, self.strategy, scratch,
-                traverser, self.all_players, self.batch, self.visit_mode,
-            )  # fmt: skip
+                self.parameters, self.sampling_weights, self.arrays, self.strategy, scratch, traverser, self.batch
+            )
         return scratch.gradient
 
     def found(self, player: int) -> np.ndarray:
@@ -236,40 +188,34 @@ class Sampler:
         """Adds up `count` gradients; see `add_samples`."""
         self.scratch.reach_valid[:] = 0
         self._add(
-            count, self.parameters, self.sampling_weights, self.baselines, *self._moves, self.arrays, self.strategy,
-            self.scratch, player, 0 if self.all_players else player, self.all_players, self.batch, self.visit_mode,
-            signs, moments, projected,
+            count, self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player,
+            0 if self.all_players else player, self.batch, signs, moments, projected,
         )  # fmt: skip
 
 
-def drivers_of(estimator: Estimator, script: Script | None = None) -> tuple[Callable, Callable]:
+def drivers_of(
+    estimator: Estimator,
+    baseline: Baseline | None = None,
+    list_visit: Callable = list_nothing,
+    script: Script | None = None,
+) -> tuple[Callable, Callable]:
     """Returns `sample_gradient` and `add_samples` for an estimator.
-
-    Somebody's own kernel is compiled alone and called from Python: compiling the drivers with it takes longer than
-    they then need.
 
     Args:
         estimator: The estimator.
+        baseline: Its control variates, or None.
+        list_visit: What it lists at opponents' infosets.
         script: Run all of it as plain Python and draw what the script says; None: compiled.
 
     Raises:
-        ConfigError: If an estimator that is not built in has no kernel.
+        ConfigError: If the estimator has no kernel.
     """
-    if estimator.kernel is None and estimator.scheme == Scheme.CUSTOM:
-        raise ConfigError(f"{estimator!r} has no kernel: give its class one; see mccfr_plus.Estimator.")
-    own: Any = estimator.kernel
-    if own is not None and script is not None:
-        own = plain(own, scripted_draws(script))
-
-    def without_visits(parameters, sampling_weights, tree, strategy, scratch, player, visit_mode):
-        own(parameters, sampling_weights, tree, strategy, scratch, int(player))
-
+    names = {
+        "estimate": estimate_with(estimator, baseline, list_visit=list_visit),
+        "UPDATE_ALL_PLAYERS": estimator.updates_all_players,
+    }
+    sample = compose(sample_gradient, **names)
     if script is not None:
-        replacements = scripted_draws(script) | ({} if own is None else {estimate: without_visits})
-        sample = plain(sample_gradient, replacements)
+        sample = plain(sample, scripted_draws(script))
         return sample, sample
-    if own is None:
-        return sample_gradient, add_samples
-    compiled: dict[Callable, Callable] = {f: f for f in (begin_gradient, begin_traversal, mean_of_traversals)}
-    replacements = {estimate: without_visits, no_refcount: no_refcount, **compiled}
-    return plain(sample_gradient, replacements), plain(add_samples, replacements)
+    return sample, compose(add_samples, **names)

@@ -14,7 +14,7 @@ def bounds_of(solver: Solver, confidence: float, nash_conv: float | None) -> dic
     tree, parts = solver.tree.require_whole("a bound"), (solver.estimator, solver.minimizer, solver.averaging)
     p = (1 - confidence) / tree.num_players  # of each, so that all hold together
     reason = why_no_bound(tree, *parts)
-    if solver.baseline is not None:
+    if solver.config.baseline is not None:
         reason = "with baselines nothing is known about the range of the estimates"
     found = [None if reason else regret_bound(tree, i, solver.iterations, *parts, p=p) for i in range(tree.num_players)]
     known = [bound for bound in found if bound is not None]

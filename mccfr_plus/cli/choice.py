@@ -11,8 +11,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, ExternalSampling
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver import registry as parts
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.solver import DETERMINISTIC
+from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.interval import as_text
 from mccfr_plus.tree.size_estimate import estimate_size
@@ -59,11 +58,7 @@ class Specs(NamedTuple):
         averaging = parts.average_of(self.averaging, minimizer)
         if self.estimator is not None:
             estimator = parts.estimator_of(self.estimator)
-            together = thread_mode == DETERMINISTIC
-            config = SolverConfig(
-                estimator, minimizer, averaging, baseline, batch, bool(alternating), threads, together
-            )
-            config.check_parts()
+            SolverConfig(estimator, minimizer, averaging, baseline, batch, bool(alternating), threads, thread_mode)
 
 
 class Choice(NamedTuple):

@@ -27,7 +27,7 @@ from mccfr_plus.evaluation import HeadToHead, estimate_quality, evaluate, expect
 from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.policies.files import needs_tree
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver.tree_choice import TreeOptions, compiled_if_it_fits
+from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -130,8 +130,7 @@ def _tree(game: pyspiel.Game, values: Any, is_needed: bool) -> GameTree | None:
         return None
     must_fit = is_needed or values.use_openspiel or values.tree == "compiled"
     kind = "compiled" if must_fit else "auto"
-    options = TreeOptions(kind, values.memory, max_nodes=values.max_nodes, max_bytes=values.max_bytes)
-    return compiled_if_it_fits(game, options)
+    return compiled_if_it_fits(game, kind, values.memory, TreeLimits(values.max_nodes, values.max_bytes))
 
 
 def _exact(tree: GameTree, source: str, policy: Any, use_openspiel: bool) -> dict[str, Any]:

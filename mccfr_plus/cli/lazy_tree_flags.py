@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 from absl import flags
 
 from mccfr_plus.cli.choice import Specs
 from mccfr_plus.cli.flag_kinds import Bytes, Count, OneOf, Seconds
 from mccfr_plus.solver import registry as parts
-from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.solver import DETERMINISTIC, THREAD_MODES
-from mccfr_plus.solver.tree_choice import KINDS, TreeOptions
+from mccfr_plus.solver.config import DETERMINISTIC, THREAD_MODES, TREES, SolverConfig
+from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.solver.tree_choice import compiled_if_it_fits as tree_if_it_fits
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.keys import KINDS as KEY_KINDS
@@ -20,10 +19,19 @@ from mccfr_plus.tree.keys import KINDS as KEY_KINDS
 DEFAULT_BOUND_SECONDS = 5.0
 
 
+class TreeOptions(NamedTuple):
+    """What the command line says about the tree."""
+
+    kind: str
+    memory: str | int | float | None
+    keys: str
+    limits: TreeLimits
+
+
 def define(values: flags.FlagValues) -> None:
     """Defines the flags."""
     meaning = "Whether the tree is built first, or is_lazy where traversals go. Default: built if it fits."
-    flags.DEFINE(OneOf(KINDS), "tree", "auto", meaning, values)
+    flags.DEFINE(OneOf(TREES), "tree", "auto", meaning, values)
     meaning = "Memory of the whole process, such as 4GB or 512MiB. Default: half of what is free."
     flags.DEFINE(Bytes(), "memory", None, meaning, values)
     meaning = "How a lazy tree tells information states apart: 128-bit hashes, checked ones, or texts."
@@ -51,9 +59,7 @@ def options_of(values: Any) -> TreeOptions:
     Raises:
         ConfigError: If that makes no sense.
     """
-    options = TreeOptions(values.tree, values.memory, values.keys, values.max_nodes, values.max_bytes)
-    options.check()
-    return options
+    return TreeOptions(values.tree, values.memory, values.keys, TreeLimits(values.max_nodes, values.max_bytes))
 
 
 def compiled_if_it_fits(game: str, options: TreeOptions, specs: Specs, quiet: bool) -> GameTree | None:
@@ -70,7 +76,9 @@ def compiled_if_it_fits(game: str, options: TreeOptions, specs: Specs, quiet: bo
     if specs.estimator is not None and options.kind == "auto":
         minimizer = parts.minimizer_of(specs.minimizer or "rm")
         averaging = parts.average_of(specs.averaging, minimizer)
-        named = SolverConfig(parts.estimator_of(specs.estimator), minimizer, averaging, None, 1, alternating=True)
+        estimator = parts.estimator_of(specs.estimator)
+        named = SolverConfig(estimator, minimizer, averaging, alternating=not estimator.updates_all_players)
         if named.needs_whole_tree():
             options = options._replace(kind="compiled")
-    return tree_if_it_fits(game, options, progress=False if quiet else None)
+    limits = options.limits._replace(progress=False if quiet else None)
+    return tree_if_it_fits(game, options.kind, options.memory, limits)

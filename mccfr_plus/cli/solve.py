@@ -156,9 +156,9 @@ class SolveCommand(Command):
             "game": game,
             "algorithm": algorithms.TABULAR,
             **names,
-            "alternating": solver.alternating,
-            "batch": solver.batch,
-            "baseline_rate": solver.baseline and solver.baseline.rate,
+            "alternating": solver.config.alternating,
+            "batch": solver.config.batch,
+            "baseline_rate": solver.config.baseline and solver.config.baseline.rate,
             "seed": solver.seed,
             "iterations": solver.iterations,
             "nodes_touched": solver.nodes_touched,
@@ -168,8 +168,8 @@ class SolveCommand(Command):
             "tree": "lazy" if solver.tree.is_lazy else "compiled",
             "information_sets": solver.tree.num_infosets,
             "nodes": solver.tree.num_nodes,
-            "threads": solver.threads,
-            "thread_mode": solver.thread_mode,
+            "threads": solver.config.threads,
+            "thread_mode": solver.config.thread_mode,
             "cluster": values.cluster,
             **{name: getattr(solver, name, None) for name in ("workers", "num_batches")},
             "stopped": solver.stopped,
@@ -231,10 +231,10 @@ def _baseline(values: Any) -> Baseline | None:
 def _print_table(solver: Solver, result: dict[str, Any]) -> None:
     gamma = solver.averaging.gamma
     average = f"{result['averaging']} average" + (f" (t^{gamma:g})" if gamma else "")
-    batch = f", batches of {solver.batch}" if solver.batch > 1 else ""
-    baseline = f", baselines with rate {solver.baseline.rate:g}" if solver.baseline else ""
-    order = "alternating updates" if solver.alternating else "simultaneous updates"
-    threads = f", {solver.threads} threads ({solver.thread_mode})" if solver.threads > 1 else ""
+    batch = f", batches of {solver.config.batch}" if solver.config.batch > 1 else ""
+    baseline = f", baselines with rate {solver.config.baseline.rate:g}" if solver.config.baseline else ""
+    order = "alternating updates" if solver.config.alternating else "simultaneous updates"
+    threads = f", {solver.config.threads} threads ({solver.config.thread_mode})" if solver.config.threads > 1 else ""
     if result["num_batches"]:
         batch = f", {result['num_batches']} batches of {solver.traversals} traversals"
     cut = " (interrupted)" if result["interrupted"] else " (memory full)" if result["stopped"] else ""

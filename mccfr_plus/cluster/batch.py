@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.estimators.estimate import estimate
-from mccfr_plus.kernels.compile import kernel, rebind
-from mccfr_plus.kernels.loop import estimator_kernel_of
+from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.loops.components import begin_gradients, estimate
+from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
@@ -22,7 +22,6 @@ from mccfr_plus.kernels.scratch import (
     STAMP,
     Scratch,
     at,
-    begin_gradient,
     begin_traversal,
     enter,
 )
@@ -62,9 +61,7 @@ def stream_of(seed: int, *key: int) -> np.ndarray:
 
 
 @kernel
-def traverse_batch(
-    tree, scratch, strategy, parameters, sampling_weights, player, all_players, traversals, visit_mode, weights, visited
-):
+def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player, traversals, weights, visited):
     """Makes the traversals of a batch for a player; returns how many entries of `visited` are in use.
 
     Args:
@@ -73,22 +70,18 @@ def traverse_batch(
         strategy: ``[num_slots]``.
         parameters: See `Estimator.parameters`.
         sampling_weights: See `SamplingWeights`.
-        player: The player whose gradient is estimated.
-        all_players: Whether a traversal serves all players.
+        player: The player whose gradient is estimated; 0 if a traversal serves all players.
         traversals: How many.
-        visit_mode: What traversals list.
         weights: ``[num_slots]`` float64, zeros; or empty, if traversals list nothing. Modified in place: sums.
         visited: ``[num_slots]`` int32, or empty. Modified in place: where `weights` is not 0.
     """
     tree, scratch = no_refcount(tree), no_refcount(scratch)
     strategy, sampling_weights = no_refcount(strategy), no_refcount(sampling_weights)
-    num_players, num_visited = len(tree.slot_range) - 1, 0
-    for other in range(num_players):
-        if all_players or other == player:
-            begin_gradient(tree, scratch, other)
+    parameters, num_visited = no_refcount(parameters), 0
+    begin_gradients(tree, scratch, player)
     for _ in range(traversals):
         begin_traversal(scratch)
-        estimate(parameters, sampling_weights, tree, strategy, scratch, player, visit_mode)
+        estimate(parameters, sampling_weights, tree, strategy, scratch, player)
         if len(weights) > 0:
             for visit in range(scratch.counts[NUM_VISITS]):
                 entry = scratch.visits[at(visit)]
@@ -100,14 +93,18 @@ def traverse_batch(
     return num_visited
 
 
-def batch_kernel(estimator: Estimator) -> Callable:
+def batch_kernel(estimator: Estimator, list_visit: Callable) -> Callable:
     """Returns `traverse_batch` for an estimator.
 
+    Args:
+        estimator: The estimator.
+        list_visit: What traversals list; see `mccfr_plus.estimators.visits`.
+
     Raises:
-        ConfigError: If it is user-defined and has no kernel.
+        ConfigError: If the estimator has no kernel.
     """
-    own = estimator_kernel_of(estimator)
-    return traverse_batch if own is None else rebind(traverse_batch, estimate=own)
+    own = estimate_with(estimator, list_visit=list_visit)
+    return compose(traverse_batch, estimate=own, UPDATE_ALL_PLAYERS=estimator.updates_all_players)
 
 
 @kernel
@@ -155,7 +152,7 @@ def add_visits(infosets, infoset_of_slot, strategy, average, visited, weights, s
         infosets: ``[num_infosets]`` INFOSET.
         infoset_of_slot: ``[num_slots]`` int32.
         strategy: ``[num_slots]``.
-        average: See `averaging.accumulate`.
+        average: See `AverageMethod`.
         visited: First slots of infosets, or with `is_drawn` slots of the actions that were drawn.
         weights: Theirs.
         scale: What all weights are multiplied by.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from mccfr_plus.averages.visits import DRAWN_ACTIONS
 from mccfr_plus.cluster.batch import add_sums, add_visits, read_only, stream_of
 from mccfr_plus.cluster.sampler import Batch, Sampler, SamplingPlan
-from mccfr_plus.cluster.update import update_kernel, weight_of
+from mccfr_plus.cluster.update import update
 from mccfr_plus.cluster.worker_pool import WorkerPool
-from mccfr_plus.estimators import AverageMethod, SamplingWeights
-from mccfr_plus.kernels.scratch import DRAWN_ACTIONS, ITERATION, NODES_TOUCHED, STEP, begin_gradient
+from mccfr_plus.kernels.loops.components import State, weight_of
+from mccfr_plus.kernels.loops.composed import composed
+from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, begin_gradient
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.interrupts import deferred_signals
@@ -39,9 +41,9 @@ class DistributedEngine(Engine):
         self.bytes_received = 0  # since the engine was made
         self.sampling_seconds = 0.0  # of all workers together, likewise
 
-    def _bind(self, together: bool) -> None:
+    def _bind(self) -> None:
         self._only = self._team = None
-        self.run = update_kernel(self.config.minimizer, self.config.averaging)
+        self.run = composed(update, self.config.estimator, self.config.minimizer, self.average_method)
 
     # --- running ---
 
@@ -49,13 +51,13 @@ class DistributedEngine(Engine):
         """Starts the workers, which compile their kernels."""
         if self._worker_pool.has_started:
             return
-        arrays = self.tree.arrays
+        arrays, method = self.tree.arrays, self.average_method
         plan = SamplingPlan(
             self.config.estimator,
             self.tree.shape,
             self.config.batch // self._num_batches,
-            self._max_visits() if self.average_method == AverageMethod.VISITS else 0,
-            self.config.visit_mode(self.tree),
+            self._max_visits() if method.lists_visits else 0,
+            "nothing" if not method.lists_visits else "drawn actions" if method is DRAWN_ACTIONS else "infosets",
         )
         strategies = 2 * self.strategy.nbytes  # the last round's may still be there
         num_bytes = sum(array.nbytes for array in arrays) + strategies
@@ -82,7 +84,7 @@ class DistributedEngine(Engine):
         for player in players:
             begin_gradient(arrays, scratch, player)
         batches = [Batch(seed, iteration, players, number) for number in range(self._num_batches)]
-        for result in self._worker_pool.work((self.strategy, self._sampling_weights()), batches):
+        for result in self._worker_pool.work((self.strategy, self.sampling_weights()), batches):
             nodes += result.nodes
             self.bytes_received += result.nbytes
             self.sampling_seconds += result.seconds
@@ -92,8 +94,8 @@ class DistributedEngine(Engine):
                     visits.append((sums.visited, sums.visit_weights))
         # Until here only scratch memory was written, which a repeated round resets.
         with deferred_signals(lambda: None):
-            scale = weight_of(float(config.averaging.gamma), iteration) / config.batch
-            is_drawn = config.visit_mode(self.tree) == DRAWN_ACTIONS
+            scale = weight_of(iteration, float(config.averaging.gamma)) / config.batch
+            is_drawn = self.average_method is DRAWN_ACTIONS
             for visited, weights in visits:
                 add_visits(
                     arrays.infosets, infoset_of_slot, self.strategy, self.average, visited, weights, scale, is_drawn
@@ -113,30 +115,15 @@ class DistributedEngine(Engine):
             counts[STEP] = 2 * (players[-1] + 1)
 
     def _update(self, players: tuple[int, ...], iteration: int) -> None:
-        config = self.config
         self.run(
             self.tree.arrays,
-            self.strategy,
-            self.tables,
-            self.average,
+            State(self.strategy, self.tables, self.average),
             self.scratches[0],
-            self.parameters[0],
-            int(self.average_method),
-            float(config.averaging.gamma),
-            config.estimator.visits_all_own,
+            self._settings(self.parameters[0]),
             players[0],
             players[-1],
-            int(config.batch),
             iteration,
         )
-
-    def _sampling_weights(self) -> np.ndarray:
-        sampling_weights = self.config.estimator.sampling_weights
-        if sampling_weights == SamplingWeights.AVERAGE:
-            return self.average
-        if sampling_weights == SamplingWeights.REGRETS:
-            return self.tables[0]
-        return self.sampling if sampling_weights == SamplingWeights.SAMPLING else np.zeros(0)
 
     # --- the state ---
 

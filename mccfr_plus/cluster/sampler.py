@@ -9,9 +9,12 @@ import numpy as np
 
 from mccfr_plus.cluster.batch import BatchResult, batch_kernel, nodes_of, read_only, sparse_sums, stream_of
 from mccfr_plus.estimators import Estimator
-from mccfr_plus.kernels.scratch import NO_VISITS, new_scratch
+from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
+from mccfr_plus.kernels.scratch import new_scratch
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.layout import Shape
+
+_LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}
 
 
 class SamplingPlan(NamedTuple):
@@ -21,7 +24,7 @@ class SamplingPlan(NamedTuple):
     shape: Shape  # of the tree
     traversals: int  # of a batch
     max_visits: int  # of a traversal
-    visit_mode: int  # what traversals list
+    visits: str  # what traversals list: "nothing", "infosets" or "drawn actions"
 
 
 class Batch(NamedTuple):
@@ -52,9 +55,9 @@ class Sampler:
             max_visits=plan.max_visits,
             sample_per_infoset=estimator.samples_per_infoset,
         )
-        self._kernel = batch_kernel(estimator)
+        self._kernel = batch_kernel(estimator, _LISTS[plan.visits])
         num_slots = int(self._arrays.slot_range[-1])
-        num_weights = num_slots if plan.visit_mode != NO_VISITS else 0
+        num_weights = num_slots if plan.visits != "nothing" else 0
         self._weights, self._visited = np.zeros(num_weights), np.zeros(num_weights, np.int32)
         self._parameters = estimator.parameters()
         self._traverse(read_only(np.zeros(num_slots)), read_only(np.zeros(num_slots)), 0, 0)  # compiles the kernel
@@ -79,7 +82,6 @@ class Sampler:
         return BatchResult(tuple(sums), nodes_of(self._scratch) - before, time.perf_counter() - begin)
 
     def _traverse(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
-        plan = self._plan
         return self._kernel(
             self._arrays,
             self._scratch,
@@ -87,9 +89,7 @@ class Sampler:
             self._parameters,
             sampling_weights,
             player,
-            plan.estimator.updates_all_players,
             traversals,
-            plan.visit_mode,
             self._weights,
             self._visited,
         )

@@ -97,7 +97,7 @@ class DistributedSolver(Closing, Solver):
                 "the values of histories, which every worker would have to share. Use external or outcome."
             )
         assert isinstance(tree, GameTree)
-        return DistributedEngine(self._config, tree, rngs, self.num_batches, self._worker_pool)
+        return DistributedEngine(self.config, tree, rngs, self.num_batches, self._worker_pool)
 
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. The results stay; `run` would start them again."""
@@ -145,6 +145,6 @@ class DistributedSolver(Closing, Solver):
     def __repr__(self) -> str:
         return (
             f"DistributedSolver({str(self.tree.game)!r}, estimator={self.estimator!r}, minimizer={self.minimizer!r}, "
-            f"averaging={self.averaging!r}, alternating={self.alternating!r}, num_batches={self.num_batches!r}, "
+            f"averaging={self.averaging!r}, alternating={self.config.alternating!r}, num_batches={self.num_batches!r}, "
             f"traversals={self.traversals!r}, workers={self.workers!r})"
         )

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.estimators.traversal import ALL, traversal
+from mccfr_plus.estimators.traversal import traversal
+from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.loop import max_visits
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
-    NO_VISITS,
     NODES_TOUCHED,
     at,
     begin_gradient,
@@ -19,7 +18,7 @@ from mccfr_plus.kernels.scratch import (
     new_scratch,
     refresh_reach,
 )
-from mccfr_plus.minimizers.regret_matching import expected_value
+from mccfr_plus.minimizers.infoset import expected_value
 from mccfr_plus.tree.game_tree import GameTree
 
 _MIN_CAPACITY = 1 << 14  # samples of a buffer: calls from Python stay cheap, and the buffer stays in the cache
@@ -125,7 +124,7 @@ def record_traversals(tree, strategy, scratch, player, traversals, max_samples, 
     while done < traversals and count + max_samples <= len(rows):
         begin_gradient(tree, scratch, player)
         begin_traversal(scratch)
-        traversal(tree, strategy, strategy, scratch, player, False, False, False, ALL, 1.0, 0.0, 0.0, NO_VISITS)
+        traversal(strategy, strategy, tree, strategy, scratch, player)  # which uses no parameters and weights
         for position in range(begin + scratch.num_touched[player] - 1, begin - 1, -1):  # children before parents
             infoset = touched[at(position)]
             first, width = infoset["first_slot"], infoset["num_actions"]

@@ -97,7 +97,9 @@ class SolverConfig:
         if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
             raise ConfigError(f"batch={batch!r}: must be a whole number of traversals per gradient, at least 1.")
         if batch > 1 and not estimator.samples:
-            raise ConfigError(f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same.")
+            raise ConfigError(
+                f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same."
+            )
         if self.tree not in TREES:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
         Keys(self.keys)

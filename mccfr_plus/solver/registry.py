@@ -146,7 +146,9 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def _component(what: str, spec: Component | str, table: Mapping[str, Callable[..., Component]], kind: type[Component]) -> Component:
+def _component(
+    what: str, spec: Component | str, table: Mapping[str, Callable[..., Component]], kind: type[Component]
+) -> Component:
     if isinstance(spec, kind):
         return spec
     allowed = ", ".join(table)

@@ -42,9 +42,7 @@ class TreeLimits(NamedTuple):
     progress: bool | None = None  # see `compile_game`
 
 
-def tree_for(
-    game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: TreeLimits
-) -> GameTree | LazyTree:
+def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: TreeLimits) -> GameTree | LazyTree:
     """Returns the tree of a game for a solver.
 
     Args:

@@ -3,7 +3,7 @@
 The kernel keeps its whole state in arrays. It returns when it is done, when an array is full, when it has visited as
 many nodes as it was asked to, or when the rules contradict themselves, and goes on where it stopped when called again.
 
-The names `rule_legal` and so on stand for a game's kernels: `mccfr_plus.kernels.compile.rebind` puts them there. What comes out
+The names `rule_legal` and so on stand for a game's kernels: `mccfr_plus.kernels.compile.compose` puts them there. What comes out
 is, but for the numbers of slots, what `mccfr_plus.tree.layout` makes of a traversal through pyspiel.
 """
 

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import Rules
-from mccfr_plus.kernels.compile import announce_compilation, kernel, rebind
+from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.tree import rules_traversal as rules_walk
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TreeArrays
 from mccfr_plus.tree.budget import Budget
@@ -60,14 +60,13 @@ def _no_outcomes(parameters, table, state, actions, probabilities):
 
 @cache
 def _walk_of(rules: Rules) -> Any:
-    outcomes = rules_walk._outcomes
-    return rebind(
+    return compose(
         rules_walk.traversal,
         rule_legal=rules.legal,
         rule_apply=rules.apply,
         rule_returns=rules.returns,
         rule_look=rules.look,
-        _outcomes=rebind(outcomes, rule_outcomes=rules.outcomes or _no_outcomes),
+        rule_outcomes=rules.outcomes or _no_outcomes,
     )
 
 

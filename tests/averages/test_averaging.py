@@ -6,14 +6,13 @@ import naive
 import numba
 import numpy as np
 import pytest
+from mccfr_plus.estimators.estimate import estimate
+from mccfr_plus.kernels.loop import max_visits
 from scipy import stats
 
 from mccfr_plus import ConfigError, PowerAverage, Solver
-from mccfr_plus.averages import averaging
-from mccfr_plus.averages import accumulate, add_visits
+from mccfr_plus.averages import accumulate, add_visits, averaging
 from mccfr_plus.estimators import AverageMethod
-from mccfr_plus.estimators.estimate import estimate
-from mccfr_plus.kernels.loop import max_visits
 from mccfr_plus.kernels.scratch import DRAWN_ACTIONS, VISITED, begin_gradient, begin_traversal, new_scratch
 from mccfr_plus.solver import registry as parts
 

@@ -1,10 +1,10 @@
 """An estimator whose stochastic average is made by a traversal of its own, although its traversal could list visits."""
 
 import pytest
+from mccfr_plus.kernels.loop import max_visits
 
 from mccfr_plus import ExternalSampling, Solver
 from mccfr_plus.estimators import AverageMethod
-from mccfr_plus.kernels.loop import max_visits
 
 
 class WithOwnWalk(ExternalSampling):

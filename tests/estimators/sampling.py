@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from mccfr_plus.kernels.loop import max_visits
 
 from mccfr_plus.checks.sampler import sample_gradient
 from mccfr_plus.estimators import Baseline, SamplingWeights
-from mccfr_plus.kernels.loop import max_visits
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,

@@ -3,10 +3,10 @@
 import naive
 import numpy as np
 import pytest
+from mccfr_plus.kernels.work_partition import new_work_partition
 
 from mccfr_plus import Solver
 from mccfr_plus.kernels import work_partition as shares
-from mccfr_plus.kernels.work_partition import new_work_partition
 
 NOBODY = 0
 PARTS = 4  # a subtree holds at most one part in (this * threads) of its player's slots

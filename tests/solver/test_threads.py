@@ -10,12 +10,12 @@ import naive
 import numpy as np
 import pytest
 from lazy_trees import PLENTY, assert_same_bits, lazy_solver
+from mccfr_plus.estimators.estimate import estimate
 
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.averages import accumulate, own_traversal
 from mccfr_plus.estimators import AverageMethod
 from mccfr_plus.estimators.draws import draw_action, draw_exploring
-from mccfr_plus.estimators.estimate import estimate
 from mccfr_plus.kernels import loop
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import NUM_VISITS, begin_gradient, begin_traversal

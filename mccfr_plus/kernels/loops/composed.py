@@ -58,7 +58,8 @@ def composed(
     """Returns a loop with the kernels of its components.
 
     Args:
-        loop: `single.single`, `thread_team.thread_team` or `resumable.resumable`.
+        loop: `single.single`, `thread_team.thread_team`, `resumable.resumable`, or a kernel that calls some of these
+            components.
         estimator: The estimator.
         minimizer: The minimizer.
         average: How the average is formed.

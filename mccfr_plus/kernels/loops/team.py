@@ -34,6 +34,7 @@ from mccfr_plus.kernels.intrinsics import (
     yield_address,
 )
 from mccfr_plus.kernels.loops.components import LISTS_VISITS, settle
+from mccfr_plus.kernels.loops.work_partition import CELL, OWNER, UNOWNED, WorkPartition
 from mccfr_plus.kernels.scratch import (
     MARK,
     NUM_COUNTS,
@@ -46,7 +47,6 @@ from mccfr_plus.kernels.scratch import (
     at,
     scale_touched,
 )
-from mccfr_plus.kernels.loops.work_partition import CELL, UNOWNED, OWNER, WorkPartition
 from mccfr_plus.tree.arrays import TreeArrays
 
 # Entries of the first row.
