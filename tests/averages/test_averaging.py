@@ -3,48 +3,28 @@
 import math
 
 import naive
-import numba
 import numpy as np
 import pytest
-from mccfr_plus.estimators.estimate import estimate
-from mccfr_plus.kernels.loop import max_visits
 from scipy import stats
 
 from mccfr_plus import ConfigError, PowerAverage, Solver
-from mccfr_plus.averages import accumulate, add_visits, averaging
-from mccfr_plus.estimators import AverageMethod
-from mccfr_plus.kernels.scratch import DRAWN_ACTIONS, VISITED, begin_gradient, begin_traversal, new_scratch
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.averages.own_traversal import own_traversal_method
+from mccfr_plus.averages.touched import OPTIMISTIC, TOUCHED
+from mccfr_plus.averages.visits import DRAWN_ACTIONS, VISITS
+from mccfr_plus.checks.average import replay
+from mccfr_plus.estimators.visits import max_visits
+from mccfr_plus.kernels.loops.composed import composed
+from mccfr_plus.kernels.scratch import new_scratch
+from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.solver import registry
 
-_VISITS = int(AverageMethod.VISITS)
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
 
 
-@numba.njit(error_model="numpy")
-def _replay(
-    batches, length, parameters, sampling_weights, tree, strategies, average, scratch, way, mode, all_own, sums
-):
-    """Adds up estimate + accumulate with two strategies in turn; `sums` gets one row per batch."""
-    for batch in range(batches):
-        average[:] = 0.0
-        scratch.mark["seen"][:] = 0.0
-        for step in range(length):
-            strategy = strategies[step % 2]
-            scratch.reach_valid[:] = 0
-            for player in range(len(tree.slot_range) - 1):
-                begin_gradient(tree, scratch, player)
-                begin_traversal(scratch)
-                estimate(parameters, sampling_weights, tree, strategy, scratch, player, mode)
-                if way == _VISITS:
-                    add_visits(strategy, average, scratch, 1.0)
-                accumulate(way, tree, strategy, average, scratch, player, 1.0, all_own)
-        sums[batch] = average[: sums.shape[1]]
-
-
-def batches_of_averages(name, scheme, way, batches=200, length=400, mode=VISITED):
+def batches_of_averages(name, scheme, method, batches=200, length=400):
     """Returns sums of averages per batch, and what they must be proportional to at each infoset."""
     tree, root = naive.tree_of(name), naive.root_of(name)
-    estimator = parts.estimator_of(scheme)
+    estimator = registry.estimator_of(scheme)
     strategies = np.stack([naive.random_strategy(tree, seed) for seed in (1, 2)])
     nodes = tree.arrays.nodes
     size = sum(
@@ -59,19 +39,15 @@ def batches_of_averages(name, scheme, way, batches=200, length=400, mode=VISITED
     elif scheme == "average_strategy":
         sampling_weights = naive.random_strategy(tree, 3, zeros=0.3) * 1e7
     sums = np.zeros((batches, tree.num_slots))
-    parameters = estimator.parameters()
-    _replay(
-        batches,
-        length,
-        parameters,
+    composed(replay, estimator, RegretMatching(), method)(
+        estimator.parameters(),
         sampling_weights,
         tree.arrays_with_leaves,
         strategies,
+        np.ones(2),
         np.zeros(tree.num_slots + tree.num_players),
         scratch,
-        int(way),
-        mode if int(way) == _VISITS else 0,
-        estimator.visits_all_own,
+        length,
         sums,
     )
     target = np.zeros(tree.num_slots)
@@ -108,9 +84,11 @@ def limit(count, batches=200):
 @pytest.mark.parametrize("scheme", SAMPLED)
 def test_expectation_is_reach_times_strategy(scheme, game):
     players = naive.tree_of(game).num_players
-    way = parts.estimator_of(scheme).average(players)
+    estimator = registry.estimator_of(scheme)
+    methods = {"visits": VISITS, "touched": TOUCHED, "own_traversal": own_traversal_method(estimator.visits_all_own)}
+    method = methods[estimator.stochastic_average(players)]
     length = 40 if scheme == "opponent" else 400
-    tree, sums, target = batches_of_averages(game, scheme, way, length=length)
+    tree, sums, target = batches_of_averages(game, scheme, method, length=length)
     worst, count = largest_z(tree, sums, target)
     assert worst < limit(count)
 
@@ -118,7 +96,9 @@ def test_expectation_is_reach_times_strategy(scheme, game):
 @pytest.mark.parametrize("scheme", ["external", "opponent", "outcome"])
 def test_a_walk_of_its_own_is_right_for_two_players_too(scheme):
     length = 40 if scheme == "opponent" else 400
-    tree, sums, target = batches_of_averages("random:2:0", scheme, AverageMethod.OWN_TRAVERSAL, length=length)
+    tree, sums, target = batches_of_averages(
+        "random:2:0", scheme, own_traversal_method(scheme != "outcome"), length=length
+    )
     worst, count = largest_z(tree, sums, target)
     assert worst < limit(count)
 
@@ -126,15 +106,13 @@ def test_a_walk_of_its_own_is_right_for_two_players_too(scheme):
 @pytest.mark.parametrize("scheme", ["external", "opponent", "outcome", "balanced", "average_strategy"])
 def test_drawn_actions_have_the_expectation_of_strategies(scheme):
     length = 40 if scheme == "opponent" else 400
-    tree, sums, target = batches_of_averages(
-        "random:2:0", scheme, AverageMethod.VISITS, length=length, mode=DRAWN_ACTIONS
-    )
+    tree, sums, target = batches_of_averages("random:2:0", scheme, DRAWN_ACTIONS, length=length)
     worst, count = largest_z(tree, sums, target)
     assert worst < limit(count)
 
 
 def test_the_check_sees_the_bias_of_optimistic_averages():
-    tree, sums, target = batches_of_averages("random:2:0", "external", AverageMethod.OPTIMISTIC)
+    tree, sums, target = batches_of_averages("random:2:0", "external", OPTIMISTIC)
     worst, count = largest_z(tree, sums, target)
     assert worst > limit(count)
 
@@ -145,7 +123,7 @@ def test_the_check_sees_the_bias_of_optimistic_averages():
     ("scheme", "game"),
     [
         (scheme, game)
-        for scheme in parts.ESTIMATORS
+        for scheme in registry.ESTIMATORS
         for game in ("kuhn_poker", "leduc_poker", "kuhn_poker(players=3)", "random:3:1", "matrix_rps")
         # Average strategy sampling looks at the sums, which the two ways bring up to date at different times.
         if scheme != "average_strategy" and not (game == "leduc_poker" and scheme in ("full", "opponent"))
@@ -274,7 +252,7 @@ def test_own_walk_of_the_twin_is_right_over_all_outcomes(players):
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:3:1"])
-@pytest.mark.parametrize("scheme", list(parts.ESTIMATORS))
+@pytest.mark.parametrize("scheme", list(registry.ESTIMATORS))
 def test_exact_average_of_a_sampled_solver_is_the_average_of_what_it_played(scheme, game):
     tree, root = naive.tree_of(game), naive.root_of(game)
     solver = Solver(tree, scheme, "rm", averaging.linear("exact"), alternating=False, seed=2)
@@ -302,8 +280,8 @@ def test_power_refuses_a_bad_gamma(gamma):
 
 
 def test_short_names():
-    assert parts.average_of("uniform", parts.minimizer_of("rm+")) == PowerAverage(0.0)
-    assert parts.average_of("linear", parts.minimizer_of("rm")) == PowerAverage(1.0)
-    assert parts.average_of("power(gamma=3.0)", parts.minimizer_of("rm")) == PowerAverage(3.0)
+    assert registry.average_of("uniform", registry.minimizer_of("rm+")) == PowerAverage(0.0)
+    assert registry.average_of("linear", registry.minimizer_of("rm")) == PowerAverage(1.0)
+    assert registry.average_of("power(gamma=3.0)", registry.minimizer_of("rm")) == PowerAverage(3.0)
     for minimizer, gamma in naive.DEFAULT_GAMMA.items():
-        assert parts.average_of(None, parts.minimizer_of(minimizer)) == PowerAverage(gamma)
+        assert registry.average_of(None, registry.minimizer_of(minimizer)) == PowerAverage(gamma)

@@ -1,17 +1,16 @@
 """An estimator whose stochastic average is made by a traversal of its own, although its traversal could list visits."""
 
 import pytest
-from mccfr_plus.kernels.loop import max_visits
 
 from mccfr_plus import ExternalSampling, Solver
-from mccfr_plus.estimators import AverageMethod
+from mccfr_plus.estimators.visits import max_visits
 
 
 class WithOwnWalk(ExternalSampling):
     """External sampling that never averages at opponents' visits."""
 
-    def average(self, num_players):
-        return AverageMethod.OWN_TRAVERSAL
+    def stochastic_average(self, num_players):
+        return "own_traversal"
 
 
 @pytest.mark.parametrize("game", ["matrix_rps", "kuhn_poker", "leduc_poker"])

@@ -2,59 +2,31 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from mccfr_plus.kernels.loop import max_visits
 
 from mccfr_plus.checks.sampler import sample_gradient
 from mccfr_plus.estimators import Baseline, SamplingWeights
+from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
+from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS
+from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
-    VISITED,
     Scratch,
     new_scratch,
 )
 from mccfr_plus.solver.registry import estimator_of
 
 
-@numba.njit(error_model="numpy")
-def _sample(
-    count,
-    batch,
-    parameters,
-    sampling_weights,
-    baseline,
-    rate,
-    expected,
-    tree,
-    strategy,
-    scratch,
-    player,
-    shared,
-    total,
-    squares,
-    hits,
-):
+@kernel
+def _sample(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, total, squares, hits):
     """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else."""
     tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
-    empty = tree.slot_range[-1] + player
+    empty, traverser = tree.slot_range[-1] + player, 0 if UPDATE_ALL_PLAYERS else player
     for _ in range(count):
-        sample_gradient(
-            parameters,
-            sampling_weights,
-            baseline,
-            rate,
-            expected,
-            tree,
-            strategy,
-            scratch,
-            0 if shared else player,
-            shared,
-            batch,
-            VISITED,
-        )
+        sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
         begin = tree.infoset_range[player]
         for position in range(begin, begin + scratch.num_touched[player]):
             first = scratch.touched[position]["first_slot"]
@@ -67,43 +39,14 @@ def _sample(
         hits[-1] += scratch.gradient[empty] != 0
 
 
-@numba.njit(error_model="numpy")
-def _project(
-    count,
-    batch,
-    parameters,
-    sampling_weights,
-    baseline,
-    rate,
-    expected,
-    tree,
-    strategy,
-    scratch,
-    player,
-    shared,
-    signs,
-    total,
-    squares,
-):
+@kernel
+def _project(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, signs, total, squares):
     """Adds up values and squares of `count` sampled gradients times the columns of `signs`."""
     tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
-    empty = tree.slot_range[-1] + player
+    empty, traverser = tree.slot_range[-1] + player, 0 if UPDATE_ALL_PLAYERS else player
     sums = np.zeros(signs.shape[1])
     for _ in range(count):
-        sample_gradient(
-            parameters,
-            sampling_weights,
-            baseline,
-            rate,
-            expected,
-            tree,
-            strategy,
-            scratch,
-            0 if shared else player,
-            shared,
-            batch,
-            VISITED,
-        )
+        sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
         sums[:] = scratch.gradient[empty] * signs[-1]
         begin = tree.infoset_range[player]
         for position in range(begin, begin + scratch.num_touched[player]):
@@ -127,16 +70,16 @@ class Sampler:
         chance, own = self.estimator.visits_all_chance, self.estimator.visits_all_own
         size = max(max_visits(nodes, p, False, chance, own) for p in range(tree.num_players))
         if self.estimator.updates_all_players:
-            size = max_visits(nodes, -9, False, False, False)
+            size = max_visits(nodes, NO_PLAYER, False, False, False)
         scratch = new_scratch(
             tree.arrays,
             tree.shape,
             np.array([state], np.uint64),
             max_visits=size,
             sample_per_infoset=self.estimator.samples_per_infoset,
-            frames=baseline is not None,
+            values=np.zeros((tree.num_players, tree.num_nodes) if baseline else (0, 0)),
         )
-        scratch.gradient[:] = 1e9  # nobody may count what stands at slots that a traversal does not touch
+        scratch.gradient[:] = 1e9  # what stands at slots that a traversal does not touch must not count
         self.scratch: Scratch = scratch
         self.strategy = tree.uniform_strategy()
         self.sampling_weights = np.zeros(0)
@@ -144,37 +87,32 @@ class Sampler:
             self.sampling_weights = self.estimator.sampling_strategy(tree)
         elif self.estimator.sampling_weights != SamplingWeights.NONE:
             self.sampling_weights = np.zeros(tree.num_slots)
-        self.baselines = np.zeros((tree.num_players, tree.num_nodes) if baseline else (0, 0))
-        self.rate = baseline.rate if baseline else 0.0
-        self.expected = baseline is not None and baseline.backup == "expected"
+        self.baselines = scratch.values
+        self.parameters = self.estimator.parameters()
+        if baseline is not None:
+            self.parameters = np.append(self.parameters, baseline.rate)
+        names = {
+            "estimate": estimate_with(self.estimator, baseline, list_visit=list_infoset),
+            "UPDATE_ALL_PLAYERS": self.estimator.updates_all_players,
+        }
+        self._sample, self._project = compose(_sample, **names), compose(_project, **names)
 
     def use(self, strategy: np.ndarray) -> None:
         self.strategy = strategy
         self.scratch.reach_valid[:] = 0
 
     def _first(self, player: int) -> tuple:
-        parameters = self.estimator.parameters()
-        parts = (
-            self.batch,
-            parameters,
-            self.sampling_weights,
-            self.baselines,
-            self.rate,
-            self.expected,
-            self.arrays,
-            self.strategy,
-        )
-        return (*parts, self.scratch, player, self.estimator.updates_all_players)
+        return self.batch, self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player
 
     def sum(self, player: int, count: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the sums of gradients, of their squares, and how often they were not 0, ``[num_slots + 1]``."""
         out = np.zeros((3, self.tree.num_slots + 1))
-        _sample(count, *self._first(player), *out)
+        self._sample(count, *self._first(player), *out)
         return tuple(out)
 
     def project(self, player: int, count: int, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = np.zeros((2, signs.shape[1]))
-        _project(count, *self._first(player), signs, *out)
+        self._project(count, *self._first(player), signs, *out)
         return tuple(out)
 
     def touched(self, player: int) -> np.ndarray:

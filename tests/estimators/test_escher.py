@@ -9,7 +9,9 @@ from mccfr_plus.checks.exact import exact_gradient, own_reach
 from mccfr_plus.checks.script import Script, all_outcomes, plain, scripted_draws
 from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.estimators.escher import escher_traversal, refresh_values
-from mccfr_plus.kernels.scratch import NO_VISITS, VISITED, begin_gradient, begin_traversal, new_scratch
+from mccfr_plus.estimators.visits import list_infoset, list_nothing
+from mccfr_plus.kernels.compile import compose
+from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal, new_scratch
 
 GAMES = ("kuhn_poker", "random:2:2", "random:2:6", "random:2:28", "random:3:2", "random:3:12")
 LEARNED = -1
@@ -32,19 +34,21 @@ class Walker:
 
     def __init__(self, tree, sampling, script=None, state=1):
         self.tree, self.exploration = tree, np.zeros(0) if sampling == "uniform" else balanced_strategy(tree)
-        self.scratch = new_scratch(
-            tree.arrays, tree.shape, np.array([state], np.uint64), max_visits=tree.num_nodes, frames=True
-        )
+        self.is_scripted = script is not None
         self.values = np.zeros((tree.num_players, tree.num_nodes))
+        self.scratch = new_scratch(
+            tree.arrays, tree.shape, np.array([state], np.uint64), max_visits=tree.num_nodes, values=self.values
+        )
         self.traversal = escher_traversal if script is None else plain(escher_traversal, scripted_draws(script))
 
-    def gradient(self, strategy, player, refresh=1, rate=1.0, mode=NO_VISITS):
+    def gradient(self, strategy, player, refresh=1, rate=1.0, list_visit=list_nothing):
         scratch, tree = self.scratch, self.tree
         scratch.gradient[:] = 1e12  # rubbish: whoever adds without `touch` is seen
         scratch.gradient[tree.num_slots :] = 0.0
         begin_gradient(tree.arrays, scratch, player)
         begin_traversal(scratch)
-        self.traversal(tree.arrays, strategy, self.exploration, self.values, scratch, player, refresh, rate, mode)
+        traversal = self.traversal if self.is_scripted else compose(self.traversal, list_visit=list_visit)
+        traversal(np.array([refresh, rate]), self.exploration, tree.arrays, strategy, scratch, player)
         found = np.zeros(len(scratch.gradient))
         begin = tree.arrays.infoset_range[player]
         for touched in scratch.touched[begin : begin + scratch.num_touched[player]]:
@@ -149,7 +153,7 @@ def test_opponents_are_visited_by_their_own_reach_times_what_never_changes():
         sums = np.zeros(tree.num_slots)
 
         def traversal(traverser=traverser, strategy=strategy):
-            traverser.gradient(strategy, 0, mode=VISITED)
+            traverser.gradient(strategy, 0, list_visit=list_infoset)
             return traverser.scratch.visits[: traverser.scratch.counts[1]].copy()
 
         for probability, visits in all_outcomes(script, traversal):

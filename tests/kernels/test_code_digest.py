@@ -14,7 +14,6 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.kernels.code_digest import digest_of
-from mccfr_plus.kernels.compile import rebind
 
 MODULE = """
 import enum, math
@@ -347,8 +346,8 @@ def part(x):
 
 REBOUND = """
 import json, own_base, own_part
-from mccfr_plus.kernels.compile import rebind
-rebound = rebind(own_base.outer, rule=own_part.part)
+from mccfr_plus.kernels.compile import compose
+rebound = compose(own_base.outer, rule=own_part.part)
 value = rebound(3)
 stats = getattr(rebound, "stats", None)
 print(json.dumps([value, stats and sum(stats.cache_hits.values()), stats and sum(stats.cache_misses.values())]))

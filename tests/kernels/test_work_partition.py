@@ -3,12 +3,12 @@
 import naive
 import numpy as np
 import pytest
-from mccfr_plus.kernels.work_partition import new_work_partition
 
 from mccfr_plus import Solver
-from mccfr_plus.kernels import work_partition as shares
+from mccfr_plus.kernels.loops import work_partition as shares
+from mccfr_plus.kernels.loops.work_partition import new_work_partition
 
-NOBODY = 0
+UNOWNED = 0
 PARTS = 4  # a subtree holds at most one part in (this * threads) of its player's slots
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=4,imp_info=True,points_order=descending)"]
 
@@ -45,10 +45,10 @@ def test_threads_own_whole_subtrees(game, threads):
     owned = Owned(naive.tree_of(game), threads)
     tops = []
     for number, (owner, cell, parent) in enumerate(zip(owned.owner, owned.cell, owned.parent, strict=True)):
-        above = NOBODY if parent is None else owned.owner[parent]
-        if above != NOBODY:
+        above = UNOWNED if parent is None else owned.owner[parent]
+        if above != UNOWNED:
             assert (owner, cell) == (above, 0)
-        elif owner != NOBODY:
+        elif owner != UNOWNED:
             tops.append(number)
         else:
             assert cell == 0
@@ -66,7 +66,7 @@ def test_shares_are_about_equal(game, threads):
         limit = (end - begin) // (PARTS * threads)
         loads = np.zeros(threads, int)
         for number, slots in below.items():
-            if owned.owner[number] == NOBODY:
+            if owned.owner[number] == UNOWNED:
                 assert slots > limit, "what is small enough is given away"
             else:
                 assert slots <= limit
@@ -88,7 +88,7 @@ def test_too_many_subtrees_to_number_are_not_shared_out(monkeypatch):
 def test_most_of_a_game_is_shared_out():
     owned = Owned(naive.tree_of("leduc_poker"), 2)
     assert {1, 2} <= set(owned.owner)
-    assert owned.owner.count(NOBODY) < 0.05 * len(owned.owner)
+    assert owned.owner.count(UNOWNED) < 0.05 * len(owned.owner)
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_most_of_a_game_is_shared_out():
 def test_what_needs_more_than_an_infoset_is_not_shared_out(minimizer, averaging, is_shared):
     tree = naive.tree_of("leduc_poker")
     solver = Solver(tree, "external", minimizer, averaging, threads=2)
-    assert (solver._engine._shares.num_cells > 0) == is_shared
+    assert (solver._engine._partition.num_cells > 0) == is_shared
