@@ -12,9 +12,11 @@ Example:
     >>> solver.run(20_000).exploitability() < 0.05
     True
 
-Where the tree does not fit memory, `Solver` is_lazy it where traversals go, policies are `KeyedPolicy`, and
-`estimate_quality`, `head_to_head` and the bounds of `mccfr_plus.evaluation` take the place of exact evaluation.
+If the tree does not fit into memory, `Solver` expands it lazily and policies are `KeyedPolicy`. `estimate_quality`,
+`head_to_head` and the bounds of `mccfr_plus.evaluation` then replace exact evaluation.
 """
+
+from importlib.metadata import version
 
 from mccfr_plus.averages import PowerAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
@@ -86,3 +88,89 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.solver import Progress, Solver
 from mccfr_plus.tree import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
+
+__all__ = [
+    "FTRL",
+    "OMD",
+    "AverageStrategySampling",
+    "AverageType",
+    "BalancedOutcomeSampling",
+    "Baseline",
+    "BestResponse",
+    "BudgetError",
+    "CFRPlusSolver",
+    "CFRSolver",
+    "ChanceSampling",
+    "CheckError",
+    "CheckpointError",
+    "ConfigError",
+    "DCFRSolver",
+    "Discounted",
+    "Escher",
+    "Estimate",
+    "Estimator",
+    "Evaluation",
+    "ExternalSampling",
+    "ExternalSamplingSolver",
+    "Full",
+    "GameError",
+    "GameTree",
+    "GameValue",
+    "HeadToHead",
+    "Hedge",
+    "InfoStatePolicy",
+    "KeyedPolicy",
+    "LCFRSolver",
+    "MatchResult",
+    "MccfrPlusError",
+    "Minimizer",
+    "OnlineOutcomeSampling",
+    "OpponentSampling",
+    "OutcomeSampling",
+    "OutcomeSamplingSolver",
+    "PolicyError",
+    "PolicyFileError",
+    "PowerAverage",
+    "PredictiveRegretMatching",
+    "PredictiveRegretMatchingPlus",
+    "Progress",
+    "Quality",
+    "RegretBound",
+    "RegretMatching",
+    "RegretMatchingPlus",
+    "SizeEstimate",
+    "Solver",
+    "Statistics",
+    "TreePolicy",
+    "best_response",
+    "check_average",
+    "check_estimator",
+    "check_game",
+    "check_minimizer",
+    "cite",
+    "compile_game",
+    "estimate_quality",
+    "estimate_size",
+    "evaluate",
+    "expected_values",
+    "exploitability",
+    "exploitability_lower_bound",
+    "game_value",
+    "head_to_head",
+    "load_game",
+    "load_policy",
+    "local_best_response",
+    "measured_regret",
+    "nash_conv",
+    "play_games",
+    "regret_bound",
+    "sampled_best_response",
+    "save_policy",
+]
+
+__version__ = version("mccfr_plus")
+
+
+def __dir__() -> list[str]:
+    """Returns the public names, without submodules and without what this module imports for itself."""
+    return [*__all__, "__version__"]

@@ -48,6 +48,7 @@ class ExternalSampling(OpponentsSampled):
 
     @property
     def switches(self) -> dict[str, Any]:  # type: ignore[override]
+        """Constants of `traversal`, by name."""
         return {} if self.prune_below is None else {"ALL_OWN": False, "inclusion": inclusion_by_regret}
 
     def parameters(self) -> np.ndarray:
