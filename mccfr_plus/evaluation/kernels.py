@@ -11,7 +11,8 @@ def own_reach(tree, strategy, reach):
     """Writes every player's reach of each of his sequences; `reach` is ``[num_slots + num_players]``, an output."""
     infosets = tree.infosets
     num_players = len(tree.slot_range) - 1
-    reach[tree.slot_range[num_players] :] = 1.0
+    for empty in range(tree.slot_range[num_players], len(reach)):
+        reach[empty] = 1.0
     for infoset in range(len(infosets)):
         first = infosets[infoset]["first_slot"]
         above = reach[infosets[infoset]["parent_slot"]]

@@ -16,13 +16,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
+from numba.core.registry import CPUDispatcher
 
 from mccfr_plus.kernels.disk_cache import DiskCache
 
 logger = logging.getLogger("mccfr_plus")
 
 # Kernels never raise, so Python's error model (a check at each division) would only cost time.
-_OPTIONS = {"error_model": "numpy", "nogil": True}
+_OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+
+# What only kernels call needs no way in from Python, which takes longer to compile than most kernels themselves.
+_INLINE_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
 
 _NOTICE_AFTER = 1.0  # seconds; loading from the disk takes less
 
@@ -33,12 +37,26 @@ def kernel(function: Callable) -> Any:
 
 
 def inline_kernel(function: Callable) -> Any:
-    """Returns the function as a kernel that is inlined where it is called: for what runs per node or infoset.
+    """Returns the function as a kernel that is inlined where it is called, by other kernels only.
 
-    A call passes bundles of arrays and counts their references with atomic operations, which was measured to cost
+    It is for what runs per node or infoset. A call passes bundles of arrays and counts their references with atomic operations, which was measured to cost
     ten times as much as the work itself.
     """
-    return _cached(numba.njit(**_OPTIONS, forceinline=True)(function))
+    dispatcher = _cached(numba.njit(**_INLINE_OPTIONS)(function))
+    if isinstance(dispatcher, CPUDispatcher):
+        dispatcher.__class__ = _InlineKernel
+    return dispatcher
+
+
+class _InlineKernel(CPUDispatcher):
+    """A kernel without a way in from Python; Python calls a copy that has one."""
+
+    _callable: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._callable is None:
+            self._callable = kernel(self.py_func)
+        return self._callable(*arguments)
 
 
 def _cached(dispatcher: Any) -> Any:
