@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -210,7 +211,7 @@ def drivers_of(
     Raises:
         ConfigError: If the estimator has no kernel.
     """
-    names = {
+    names: dict[str, Any] = {
         "estimate": estimate_with(estimator, baseline, list_visit=list_visit),
         "UPDATE_ALL_PLAYERS": estimator.updates_all_players,
     }

@@ -154,17 +154,7 @@ def _options(text: str, given: str | None) -> dict[str, Any]:
 
 def _check(algorithm: Algorithm) -> None:
     """Raises ConfigError if the parts make no sense together, whatever the game."""
-    estimator, minimizer = parts.estimator_of(algorithm.estimator), parts.minimizer_of(algorithm.minimizer)
-    options = algorithm.options
-    SolverConfig(
-        estimator,
-        minimizer,
-        parts.average_of(algorithm.averaging, minimizer),
-        parts.baseline_of(options.get("baseline")),
-        options.get("batch", 1),
-        options.get("alternating", not estimator.updates_all_players),
-        options.get("threads", 1),
-    ).check_parts()
+    SolverConfig.from_specs(algorithm.estimator, algorithm.minimizer, algorithm.averaging, **algorithm.options)
 
 
 def _unknown(text: str, why: str) -> ConfigError:

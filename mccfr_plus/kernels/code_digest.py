@@ -139,7 +139,7 @@ def _read_overloads() -> None:
     for function, kind in entries[_num_read:]:
         for template in getattr(kind, "templates", ()):
             implementation = getattr(template, "_overload_func", None)
-            if isinstance(function, types.FunctionType) and not _is_trusted(function.__module__):
+            if implementation is not None and not _is_trusted(getattr(function, "__module__", None)):
                 _overloads.setdefault(function, []).append(implementation)
     _num_read = len(entries)
 

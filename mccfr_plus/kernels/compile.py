@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
+from numba.core import config
 from numba.core.registry import CPUDispatcher
 
 from mccfr_plus.kernels.disk_cache import DiskCache
@@ -23,7 +24,7 @@ from mccfr_plus.kernels.disk_cache import DiskCache
 logger = logging.getLogger("mccfr_plus")
 
 # Kernels never raise, so Python's error model (a check at each division) would only cost time.
-_OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 
 # What only kernels call needs no way in from Python, which takes longer to compile than most kernels themselves.
 _INLINE_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
@@ -60,7 +61,7 @@ class _InlineKernel(CPUDispatcher):
 
 
 def _cached(dispatcher: Any) -> Any:
-    if not numba.config.DISABLE_JIT:  # where compilation is switched off, `dispatcher` is the plain function
+    if isinstance(dispatcher, CPUDispatcher):  # or it is the plain function, where compilation is switched off
         dispatcher._cache = DiskCache(dispatcher.py_func)
     return dispatcher
 
@@ -136,7 +137,7 @@ def _source(function: Any) -> Any:
 def _is_kernel(value: Any) -> bool:
     if isinstance(getattr(value, "py_func", None), types.FunctionType):
         return True
-    return bool(numba.config.DISABLE_JIT) and isinstance(value, types.FunctionType)
+    return getattr(config, "DISABLE_JIT", 0) == 1 and isinstance(value, types.FunctionType)
 
 
 def _names(code: types.CodeType) -> set[str]:

@@ -26,7 +26,7 @@ from mccfr_plus.kernels.code_digest import digest_of
 
 def cache_folder() -> Path:
     """Returns the folder of the compiled kernels."""
-    return Path(config.CACHE_DIR or AppDirs("mccfr_plus", appauthor=False).user_cache_dir) / "kernels"
+    return Path(getattr(config, "CACHE_DIR", "") or AppDirs("mccfr_plus", appauthor=False).user_cache_dir) / "kernels"
 
 
 class DiskCache(caching._Cache):
