@@ -5,20 +5,19 @@ strategy times the iteration's weight, and a factor c(I) that does not change ov
 infoset's sums are normalized. That is the average in sequence form, which is what regret bounds speak of, also for
 minimizers that work on whole sequences (FTRL, OMD). How it comes about:
 
-* exactly, for all of the player's sequences in every iteration (`AverageMethod.EXACT`), O(all sequences);
-* exactly, on demand (`AverageMethod.LAZY`), O(touched). A strategy changes only where it is touched, so that all that reached an
-  infoset since it was last touched was played there in the same way. The sum of a sequence is also what has reached
-  the infosets behind it; an infoset takes what its parent's sum has gained since last time and distributes it by its
-  strategy, before that changes. What is still above is pushed down when the average is asked for;
-* at the own infosets that a traversal touched, where that depends on chance alone (`TOUCHED`);
-* at infosets that a traversal visited on-policy: their own reach is the probability of the visit (`VISITS`; Lanctot et al.
-  2009, appendix A.1, "stochastically-weighted averaging"). At opponents this is right for two players only: with
-  more, the visits also depend on the third player's changing strategy, which is the bias of OpenSpiel's SIMPLE;
-* by a traversal of its own (`OWN_TRAVERSAL`): the other players act uniformly at random whatever their strategies, so that the
-  average is right for any number of players, at the price of one more sampled traversal. OpenSpiel's FULL has the same
-  expectation and traversals the whole tree;
-* at touched own infosets, by their current reach for all iterations since they were last touched (`OPTIMISTIC`; Lanctot
-  et al. 2009, appendix A.1, "optimistic averaging"): biased, as reach has changed meanwhile.
+| method | what is added | when | right for |
+|---|---|---|---|
+| `exact_sums` | own reach times strategy, at all sequences | every iteration | any game of perfect recall |
+| `lazy_sums` | the same sums, pending until an infoset is touched | O(touched) | the same |
+| `touched` | own reach times strategy, at touched infosets | O(touched) | visits by chance alone |
+| `visits` | the strategy, or the action drawn, at on-policy visits | O(visits) | two players; one for all |
+| `own_traversal` | the strategy, at the visits of a second traversal | one more traversal | any number of players |
+
+A strategy changes only where it is touched. So the lazy method needs no table of pending updates: the sum of a sequence
+is also the mass that has reached the infosets behind it, and an infoset takes what its parent's sum has gained since it
+was last settled. Visits at opponents also depend on third players' changing strategies, which is the bias of
+OpenSpiel's SIMPLE; in a second traversal the other players act uniformly at random, so that it has none. OpenSpiel's
+FULL has the same expectation and traverses the whole tree.
 """
 
 from __future__ import annotations

@@ -23,12 +23,12 @@ class PowerAverage:
     * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
     * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
     * ``"sampled"``: the same, but what counts is the opponent's action that was drawn: the empirical distribution of
-      play. After k iterations of `external(sample_per_infoset=True)` on a matrix game, it mixes at most k actions (Grigoriadis,
+      play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
       Khachiyan 1995). Two players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: no average: the last strategy. It need not converge.
 
-    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)`` of its own. It is called once
+    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)`` . It is called once
     per gradient, before the player's strategy changes, and adds to ``average[slot]``; see `accumulate`.
 
     Args:

@@ -18,7 +18,7 @@ def accumulate(tree, strategy, average, scratch, player, weight):
 
 @inline_kernel
 def add_visits(strategy, average, scratch, weight):
-    """Adds strategies, or the actions drawn, at the infosets that a traversal listed. `average` is modified in place."""
+    """Adds strategies, or the actions drawn, at listed infosets. `average` is modified in place."""
     add_listed(strategy, average, scratch.visits, scratch.counts[NUM_VISITS], weight)
 
 

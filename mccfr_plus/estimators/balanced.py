@@ -1,4 +1,4 @@
-"""The exploration-balanced strategy: every sequence is played with at least one part in their number.
+"""The exploration-balanced strategy: every sequence has probability at least 1 / (number of sequences).
 
 Reference: Farina, Kroer, Sandholm 2020, section 4.2.1 and appendix A.
 """
@@ -59,7 +59,7 @@ def _fill(infosets, counts, strategy):
 class BalancedOutcomeSampling(Estimator):
     """One history; own actions are drawn from the exploration-balanced strategy (Farina et al. 2020, section 4.2.1).
 
-    Every sequence is sampled with at least one part in the number of the player's sequences, whatever is played, so
+    Every sequence is sampled with probability at least 1 / (number of the player's sequences), so
     that no entry of the gradient is larger than (largest payoff) * (number of sequences - 1).
 
     Args:

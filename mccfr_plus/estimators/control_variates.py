@@ -7,8 +7,8 @@ Where a traversal visits child a with probability rho(a), and w is the weight wi
 
 p(a) being chance's or an opponent's probability, or 1 at own nodes, to the gradient: at the player's last slot, or at
 own nodes at the slot of a. Its mean is 0 whatever the baseline is, so that every entry of the gradient stays unbiased;
-where b is close to what the traversal finds below, it cancels most of that. (Written in values, v(h, a) = b(h a) + [a was
-visited] / rho(a) (v(h a) - b(h a)).)
+where b is close to what the traversal finds below, it cancels most of that. (Written in values, v(h, a) = b(h a) + [a
+was visited] / rho(a) (v(h a) - b(h a)).)
 
 What the traversal finds below a child moves the child's baseline towards it: a mean with a fixed rate, per player and
 history; the tables have 8 bytes per player and node. What was found is either

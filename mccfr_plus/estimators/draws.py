@@ -1,7 +1,7 @@
 """Everything that a traversal draws at random.
 
-Traversals draw through these functions and through nothing else, so that `check_estimator` can put others in their place
-which go through all outcomes one by one. An estimator of your own that does the same is checked exactly.
+Traversals draw through these functions and through nothing else, so that `check_estimator` can put others in their
+place which go through all outcomes one by one. An estimator of your own that does the same is checked exactly.
 """
 
 from mccfr_plus.kernels.compile import inline_kernel

@@ -1,8 +1,8 @@
 """ESCHER: one history, and instead of importance weights a table of what every history is worth.
 
 Own actions are drawn from a strategy that stays the same in all iterations, chance's and opponents' on-policy. With
-v(h), the value of history h under the current strategies, the traversal gives an own infoset at h the action values v(h a)
-for all a. So in expectation the regrets at infoset I are
+v(h), the value of history h under the current strategies, the traversal gives an own infoset at h the action values v(h
+a) for all a. So in expectation the regrets at infoset I are
 
     (probability that the traversal comes to I through own actions) * (counterfactual regrets at I),
 
@@ -14,8 +14,8 @@ of strategy(a) v(h a), which a minimizer passes up from h. That fits rules that 
 unbiased gradient, and rules that work on whole sequences (FTRL, OMD) need one.
 
 Values are *exact*, by a pass over the tree every so many iterations, in between those of an older strategy; or
-*learned*: the traversal moves the values along its way towards the expected values of their children. Values of leaves are
-exact from the beginning, chance nodes' are means over outcomes.
+*learned*: the traversal moves the values along its way towards the expected values of their children. Values of leaves
+are exact from the beginning, chance nodes' are means over outcomes.
 
 Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
 history value function to estimate regret", section 4, with tables in the place of networks.
@@ -146,8 +146,8 @@ class Escher(Estimator):
     never changes, so that it goes with regret matching and its relatives, not with `FTRL` and `OMD`.
 
     Args:
-        values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards the
-            expected values of their children.
+        values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards
+            the expected values of their children.
         refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
             that these take about as long as the traversals between them.
         rate: How far learned values move, in (0, 1].

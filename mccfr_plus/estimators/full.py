@@ -1,4 +1,4 @@
-"""The exact gradient: by the sequence form, for which no tree is traversed, and what a traversal needs that computes it.
+"""The exact gradient: by the sequence form, without a traversal, or by a traversal of the whole tree.
 
 Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3; Farina et al. 2020, section 2.
 """
@@ -19,7 +19,7 @@ from mccfr_plus.tree.arrays import BLOCK
 
 @inline_kernel
 def full_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
-    """Writes the exact gradient of the player into `scratch` and lists all his infosets. Modified in place.
+    """Writes the exact gradient of the player into `scratch` and lists all of its infosets. Modified in place.
 
     `NODES_TOUCHED` grows by the number of histories, which is what a traversal of the tree would visit.
     """
@@ -48,8 +48,8 @@ def touch_all(tree, scratch, player):
 def begin_full_traversal(tree, scratch, player):
     """Lists all infosets of the player and sets their gradient to 0, for a traversal that must not list them again.
 
-    What the traversal leaves out is updated too, with a gradient of 0: so nothing changes by leaving it out, whatever the
-    minimizer does there. Modified in place.
+    What the traversal leaves out is updated too, with a gradient of 0: so nothing changes by leaving it out, whatever
+    the minimizer does there. Modified in place.
     """
     touch_all(tree, scratch, player)
     for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
@@ -66,7 +66,7 @@ def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player
 
 @inline_kernel
 def exact_gradient(tree, reach, gradient, player):
-    """Writes the player's rows of the gradient, given everybody's reach. `gradient` is modified in place."""
+    """Writes the player's rows of the gradient, given all players' reach. `gradient` is modified in place."""
     if len(tree.slot_range) == 3:
         _two_player_gradient(tree, reach, gradient, player)
     else:

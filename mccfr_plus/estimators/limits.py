@@ -10,7 +10,7 @@ from mccfr_plus.errors import ConfigError
 
 
 def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> None:
-    """Raises ConfigError unless a value is a number above a limit, or with `inclusive` equal to it, and at most another.
+    """Raises ConfigError unless a value is a number within limits.
 
     Args:
         name: Of the parameter.

@@ -147,8 +147,8 @@ class OutcomeSampling(Estimator):
 
     Args:
         epsilon: Share of exploration at own nodes, in (0, 1]; the paper's 0.6.
-        update_all_players: One history updates all players, who all explore (the paper's algorithm 1), and not one per player in
-            which the others play on-policy. Then all players are updated at the end of an iteration.
+        update_all_players: One history updates all players, who all explore (the paper's algorithm 1), and not one per
+            player in which the others play on-policy. Then all players are updated at the end of an iteration.
         sampling: The strategy that is explored: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
             `GameTree`; None: all actions are equally likely. Every legal action must have positive probability.
     """

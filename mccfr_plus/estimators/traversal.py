@@ -1,13 +1,13 @@
-"""The traversal of every scheme that visits all own actions or a subset of them, and at chance and opponents one or all.
+"""The traversal of estimators that visit all own actions or a subset, and at chance and opponents one or all.
 
-The traversal goes depth first with an explicit stack. Where one child of a node is drawn on-policy, the reach of the others
-cancels against the probability of the draw, so a leaf z adds to the gradient at the player's last slot
+The traversal goes depth first with an explicit stack. Where one child of a node is drawn on-policy, the reach of the
+others cancels against the probability of the draw, so a leaf z adds to the gradient at the player's last slot
 
     u_i(z) * (product of the probabilities of chance and opponents at nodes where all children were visited)
            / (product of the probabilities with which own actions were included).
 
-Nodes of which one child is drawn never wait on the stack: when a node is expanded, the traversal slides from each of its
-children through such nodes, down to a leaf or to the next node to expand. The slides of siblings do not depend on
+Nodes of which one child is drawn never wait on the stack: when a node is expanded, the traversal slides from each of
+its children through such nodes, down to a leaf or to the next node to expand. The slides of siblings do not depend on
 each other, so that the processor overlaps their cache misses: 1.3 times as fast on trees larger than the cache.
 
 An opponent's action is drawn anew at every node, as in OpenSpiel, or once per infoset, as the paper defines it: both

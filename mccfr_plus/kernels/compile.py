@@ -26,7 +26,7 @@ logger = logging.getLogger("mccfr_plus")
 # Kernels never raise, so Python's error model (a check at each division) would only cost time.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 
-# What only kernels call needs no way in from Python, which takes longer to compile than most kernels themselves.
+# What only kernels call needs no wrapper for Python, which takes longer to compile than most kernels themselves.
 _INLINE_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
 
 _NOTICE_AFTER = 1.0  # seconds; loading from the disk takes less
@@ -40,8 +40,8 @@ def kernel(function: Callable) -> Any:
 def inline_kernel(function: Callable) -> Any:
     """Returns the function as a kernel that is inlined where it is called, by other kernels only.
 
-    It is for what runs per node or infoset. A call passes bundles of arrays and counts their references with atomic operations, which was measured to cost
-    ten times as much as the work itself.
+    It is for what runs per node or infoset. A call passes bundles of arrays and counts their references with atomic
+    operations, which was measured to cost ten times as much as the work itself.
     """
     dispatcher = _cached(numba.njit(**_INLINE_OPTIONS)(function))
     if isinstance(dispatcher, CPUDispatcher):
@@ -50,7 +50,7 @@ def inline_kernel(function: Callable) -> Any:
 
 
 class _InlineKernel(CPUDispatcher):
-    """A kernel without a way in from Python; Python calls a copy that has one."""
+    """A kernel without a wrapper for Python; Python calls a copy that has one."""
 
     _callable: Any = None
 
@@ -62,7 +62,7 @@ class _InlineKernel(CPUDispatcher):
 
 def _cached(dispatcher: Any) -> Any:
     if isinstance(dispatcher, CPUDispatcher):  # or it is the plain function, where compilation is switched off
-        dispatcher._cache = DiskCache(dispatcher.py_func)
+        dispatcher._cache = DiskCache(dispatcher.py_func)  # type: ignore[attr-defined, arg-type]
     return dispatcher
 
 

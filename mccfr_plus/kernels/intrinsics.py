@@ -1,6 +1,6 @@
 """What kernels need of the machine below them: addresses, calls back into Python, and words that threads share.
 
-Each function has a twin in plain Python that runs where compilation is switched off.
+Each function has a reference implementation in plain Python, for runs without compilation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Arrays without reference counts, for the inside of a kernel's loop.
 
 Numba counts references to an array with atomic operations whenever one is taken out of a bundle or handed to another
-kernel; at a microsecond per iteration that was 90 % of the time. A borrowed array has nothing to count. It must not
-outlive the call that it was borrowed in, which a kernel that returns none keeps by itself.
+kernel; at a microsecond per iteration that was 90 % of the time. These arrays have no count. They must
+not outlive the call in which they were made: a kernel must not return one.
 """
 
 from numba import types

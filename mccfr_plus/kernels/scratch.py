@@ -20,14 +20,14 @@ THREAD = 5  # number of the thread that this scratch belongs to
 STRIDE = 6  # how many iterations lie between two of this thread: the others' are in between
 STEP = 7  # where in the current iteration the loop is, 0 between iterations; see `loop`
 TRAVERSALS_DONE = 8  # traversals of the current gradient that are done, where the loop has stopped among them
-# A turn is what may have to be begun anew, where a tree cannot expand in the middle of a traversal: a player's gradient and
-# update, or an iteration where all are updated at its end.
-IS_OPEN = 9  # 1 within a turn
+# A transaction is rolled back where a tree cannot expand in the middle of a traversal. It is a player's gradient and
+# update, or an iteration where all players are updated at its end.
+IS_OPEN = 9  # 1 within a transaction
 RNG_BEFORE = 10  # the bits of the random generator at its beginning
 NODES_BEFORE = 11  # and `NODES_TOUCHED`
-ADDITIONS = 12  # to the average that have come up in this attempt at the turn,
+ADDITIONS = 12  # to the average that this attempt at the transaction has come to,
 ADDITIONS_MADE = 13  # and those that were made in any attempt, which must not be made again
-IS_RETRYING = 14  # 1 if nodes that pass are to be forgotten before every traversal, as an attempt has failed
+IS_RETRYING = 14  # 1 if transient nodes are evicted before every traversal, as an attempt has failed
 NUM_COUNTS = 15
 
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
@@ -168,7 +168,7 @@ def at(index):
 
 @inline_kernel
 def begin_transaction(scratch):
-    """Notes what `rollback` goes back to, unless the turn is under way already. Modified in place."""
+    """Notes what `rollback` goes back to, unless the transaction is open already. Modified in place."""
     counts = scratch.counts
     if counts[IS_OPEN] == 0:
         counts[IS_OPEN] = 1
@@ -178,7 +178,7 @@ def begin_transaction(scratch):
 
 @inline_kernel
 def commit_transaction(counts):
-    """Forgets what was noted of a turn that is done. `counts` is modified in place."""
+    """Closes the transaction. `counts` is modified in place."""
     counts[IS_OPEN] = 0
     counts[ADDITIONS] = 0
     counts[ADDITIONS_MADE] = 0
@@ -187,7 +187,7 @@ def commit_transaction(counts):
 
 @kernel
 def rollback(scratch, alternating):
-    """Goes back to the beginning of the turn: what follows makes the same draws. Modified in place."""
+    """Goes back to the beginning of the transaction: the same draws follow. Modified in place."""
     counts = scratch.counts
     if counts[IS_OPEN] == 1:
         scratch.rng[0] = np.uint64(counts[RNG_BEFORE])
@@ -213,7 +213,7 @@ def note_addition(counts):
 
 @inline_kernel
 def begin_gradient(tree, scratch, player):
-    """Forgets what was touched for the player's last gradient. Called by the loop. Modified in place."""
+    """Empties the list of infosets touched for the player's gradient. Called by the loop. Modified in place."""
     counts = scratch.counts
     if counts[STAMP] >= _LAST_STAMP:
         for slot in range(len(scratch.mark)):
@@ -226,7 +226,7 @@ def begin_gradient(tree, scratch, player):
 
 @inline_kernel
 def begin_traversal(scratch, keep_visits=False):
-    """Forgets what the last traversal drew, and visited unless that is to be kept. Called by the loop. Modified in place."""
+    """Clears draws, and the list of visits unless it is kept. Called by the loop. Modified in place."""
     counts = scratch.counts
     if not keep_visits:
         counts[NUM_VISITS] = 0

@@ -53,7 +53,7 @@ def dilated_weights(tree: GameTree, scheme: str = "kroer") -> np.ndarray:
 
     Raises:
         ConfigError: If there is no such scheme.
-        GameError: If a player forgets: then infosets have no single parent.
+        GameError: If the game has imperfect recall: then infosets have no single parent.
 
     Example:
         >>> import mccfr_plus

@@ -45,7 +45,7 @@ _SUM_TOLERANCE = 1e-6
 # Fields of the scratch memory that every gradient begins anew. All others carry over. The list of all infosets that
 # `full` makes once stands in `touched`: it depends on the tree alone, and is made again where there is none.
 _TEMPORARY = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames", "seen", "values"})
-_PER_SLOT = ("mark", "reach", "drawn")  # of the others, those that expand with the tree
+_PER_SLOT = ("mark", "reach", "drawn")  # of the others, those that grow with the tree
 
 
 class Engine:
@@ -356,7 +356,7 @@ class Engine:
         return self.tree.sizes() if isinstance(self.tree, LazyTree) else None
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns all arrays that carry from one iteration to the next, by name: views or copies. Forget first."""
+        """Returns all arrays that carry from one iteration to the next, by name: views or copies. Evict first."""
         sizes = self.sizes()
         state = self.places(sizes)
         state["minimizer_parameters"] = np.stack(self.parameters)
@@ -389,7 +389,7 @@ class Engine:
         return places
 
     def begin_loading(self) -> None:
-        """Forgets all of the own state. Places may be filled after this, and not before."""
+        """Clears the state. Places may be filled after this, and not before."""
         if isinstance(self.tree, LazyTree):
             self._wipe()
             self.tree.begin_loading()
@@ -435,7 +435,7 @@ class Engine:
 
 @contextlib.contextmanager
 def _no_collection(wanted: bool) -> Iterator[None]:
-    """Keeps Python's garbage collector from looking at the states that a expander keeps, which are in no circles."""
+    """Keeps Python's garbage collector from looking at the states that an expander keeps, which are in no cycles."""
     if not wanted or not gc.isenabled():
         yield
         return

@@ -1,7 +1,7 @@
 """The state of a solver as a header and named arrays, and back.
 
 The arrays are all that carries from one iteration to the next, so that a restored solver goes on bit for bit. The
-header says what they belong to: game, parts, options.
+header says what they belong to: game, components, options.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     """Fills a solver's arrays with those of a checkpoint and returns its header. Nothing changes if they do not fit.
 
     Raises:
-        CheckpointError: If the file cannot be read, or is of another game, other parts or other options, or needs more
-            memory than the solver may take.
+        CheckpointError: If the file cannot be read, or is of another game, other components or other options, or needs
+            more memory than the solver may take.
     """
     header = header_of_run(path, solver)
     sizes = None if header["sizes"] is None else Sizes(**header["sizes"])
@@ -102,7 +102,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
     """Returns the header of a checkpoint that a solver can go on from.
 
     Raises:
-        CheckpointError: If the file cannot be read, or is of another game, other parts or other options.
+        CheckpointError: If the file cannot be read, or is of another game, other components or other options.
     """
     header = read_header(path)
     complain_if_different(path, header, solver)
@@ -110,7 +110,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
 
 
 def complain_if_different(path: str | os.PathLike, header: dict[str, Any], solver: Any) -> None:
-    """Raises CheckpointError if a checkpoint belongs to another game, other parts or other options than a solver."""
+    """Raises CheckpointError if a checkpoint belongs to another game, other components or other options than a solver."""
     own = _common(solver)
     for key, name in _COMMON.items():
         if header[key] != own[key]:
@@ -144,35 +144,36 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     """Returns the arguments of `Solver` after the game, as a checkpoint's header tells them.
 
     Raises:
-        CheckpointError: If a part is not built in, or has a strategy or a policy as parameter.
+        CheckpointError: If a component is user-defined, or has a strategy or a policy as parameter.
     """
     arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "thread_mode")}
     arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
     arguments |= {"tree": "compiled"} if header["sizes"] is None else {"tree": "lazy", "keys": header["keys"]}
     for name in ("estimator", "minimizer", "averaging", "baseline"):
-        part = header[name]
-        if part is not None and part["spec"] is None:
+        component = header[name]
+        if component is not None and component["spec"] is None:
             raise CheckpointError(
-                f"{path} was made with {name}={part['text']}, which no text describes: build the solver with it, and "
-                "call its restore(path)."
+                f"{path} was made with {name}={component['text']}, which no text describes: build the "
+                "solver with it, and call its restore(path)."
             )
-        arguments[name] = part and part["spec"]
+        arguments[name] = component and component["spec"]
     return arguments
 
 
-def describe(part: Any, table: str) -> dict[str, str | None] | None:
-    """Returns how a header tells a part: by a text that `parts` reads, if there is one, and as it shows itself.
+def describe(component: Any, table: str) -> dict[str, str | None] | None:
+    """Returns how a header tells a component: by a text that the registry reads, or by its repr.
 
     Args:
-        part: An estimator, a minimizer, an average, a baseline, or None.
+        component: An estimator, a minimizer, an average, a baseline, or None.
         table: Which of these, as the parameters of `Solver` are called.
     """
-    if part is None:
+    if component is None:
         return None
-    spec = spec_of(part, table)
+    spec = spec_of(component, table)
     if spec is not None:
         return {"spec": spec, "text": None}
-    text = re.sub(r" at 0x[0-9a-f]+", "", f"{type(part).__module__}: {part!r}")  # addresses change with the process
+    # Addresses change with the process.
+    text = re.sub(r" at 0x[0-9a-f]+", "", f"{type(component).__module__}: {component!r}")
     return {"spec": None, "text": " ".join(text.split())}
 
 

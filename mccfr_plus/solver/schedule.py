@@ -11,7 +11,7 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation
 
-CHUNK_SECONDS = 0.2  # a kernel runs about this long before progress, Ctrl-C and callbacks get their turn
+CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
 _FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
 _EVALUATION_SHARE = 0.1
 

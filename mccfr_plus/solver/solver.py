@@ -70,25 +70,26 @@ class Solver:
             optimistic, last. None: the one that the minimizer's paper uses: linear for rm+ and linear, power(gamma=2)
             for dcfr and prm+, uniform otherwise.
         alternating: Whether each player is updated before the next one's gradient is estimated, as in OpenSpiel;
-            otherwise all are updated at the end of the iteration. None: alternating, unless a traversal serves all players.
+            otherwise all are updated at the end of the iteration. None: alternating, unless a traversal serves all
+            players.
         batch: How many traversals make one gradient, which is their mean (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of a sampled gradient: True, a `Baseline`, or None.
-        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None.
         threads: In how many threads to traversal.
-        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, added up in the order of
-            threads, so that results depend on seed and number of threads alone; ``"fast"``: every thread runs
+        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, added up in the
+            order of threads, so that results depend on seed and number of threads alone; ``"fast"``: every thread runs
             iterations of its own on shared tables, without waiting, so that some updates are lost and no two runs are
             alike.
-        tree: ``"compiled"``: the whole tree is built first; ``"lazy"``: nodes are asked for when a traversal first comes
-            to them; ``"auto"``: compiled if it fits, else lazy. The results are the same bits.
+        tree: ``"compiled"``: the whole tree is built first; ``"lazy"``: nodes are expanded when they are
+            first sampled; ``"auto"``: compiled if it fits, else lazy. The results are bitwise identical.
         memory: Of the whole process, such as ``"4GB"``; None: half of what is free. A lazy tree keeps within it:
-            when nodes have taken their share, further ones are forgotten after use; when infosets have, `run` stops.
+            when nodes have taken their share, further ones are evicted after use; when infosets have, `run` stops.
         keys: How a lazy tree tells infosets apart: ``"hash"``, 128 bits of their texts; ``"checked"``, the same and
-            looked at twice; ``"text"``, the texts themselves.
+            compared with 64 more; ``"text"``, the texts themselves.
 
     Raises:
-        GameError: If the game cannot be compiled, or a part is wrong for it (imperfect recall).
-        ConfigError: If a part is unknown, its parameters are out of range, or parts do not go together.
+        GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
+        ConfigError: If a component is unknown, its parameters are out of range, or components do not go together.
 
     Example:
         >>> import mccfr_plus
@@ -223,8 +224,8 @@ class Solver:
         Args:
             iterations: How many iterations to run, at least 1.
             seconds: For how long, in seconds; compiling the kernels does not count.
-            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this. It is
-                evaluated now and then, at a bounded share of the run's time.
+            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
+                It is evaluated now and then, at a bounded share of the run's time.
             callback: Called after every chunk of about 0.2 seconds, and at the end, with a `Progress`; the run ends
                 early if it returns True.
             evaluate_every: Evaluate the average policy about this often, in seconds, and tell the callback; 0: after
@@ -233,7 +234,8 @@ class Solver:
             checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
                 now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
                 can write the file. If a write within the run fails, that is logged, and tried again later.
-            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the run.
+            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the
+                run.
 
         Returns:
             The solver itself.
@@ -242,7 +244,7 @@ class Solver:
             ConfigError: If there is no limit, or one that is not positive.
             GameError: If `target_exploitability` or `evaluate_every` is given for a game with imperfect recall.
             CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
-                another game, other parts or more iterations; after it if the last one could not be written.
+                another game, other components or more iterations; after it if the last one could not be written.
         """
         check_limits(iterations, seconds, target_exploitability, evaluate_every)
         if target_exploitability is not None or evaluate_every is not None:
@@ -370,7 +372,7 @@ class Solver:
 
         Args:
             info_state: What ``state.information_state_string(player)`` gives.
-            player: Whose; None: whoever has this information state.
+            player: Whose; None: the player who has this information state.
 
         Raises:
             PolicyError: If the game has no such information state.
@@ -504,17 +506,17 @@ class Solver:
         checkpoints.save(self, path)
 
     def restore(self, path: str | os.PathLike) -> Solver:
-        """Takes over the state of a checkpoint, whatever was run before; also with parts of one's own.
+        """Takes over the state of a checkpoint, whatever was run before; also with user-defined components.
 
         Args:
-            path: A checkpoint of a solver with the same game, parts and options.
+            path: A checkpoint of a solver with the same game, components and options.
 
         Returns:
             The solver itself.
 
         Raises:
-            CheckpointError: If the file is no checkpoint or damaged, or of another game, other parts or other options;
-                the solver is as before then.
+            CheckpointError: If the file is no checkpoint or damaged, or of another game, other components or other
+                options; the solver is as before then.
         """
         header = checkpoints.restore(self, path)
         self._seed, self._seconds = header["seed"], header["seconds"]
@@ -536,8 +538,8 @@ class Solver:
             memory: See `Solver`; it need not be what it was.
 
         Raises:
-            CheckpointError: If the file is no checkpoint or damaged, of another game, or of parts that are not built in
-                or hold a policy: then make the solver with them and `restore` it.
+            CheckpointError: If the file is no checkpoint or damaged, of another game, or of user-defined components or
+                ones that hold a policy: then make the solver with them and `restore` it.
             GameError: If the game cannot be loaded or compiled.
         """
         header = checkpoints.read_header(path)

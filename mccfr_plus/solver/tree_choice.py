@@ -1,4 +1,4 @@
-"""Which tree a solver gets: compiled as a whole if that fits, otherwise one that is_lazy where traversals go."""
+"""Which tree a solver gets: compiled as a whole if that fits, otherwise a lazily expanded one."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mccfr_plus.tree.size_estimate import estimate_size
 
 logger = logging.getLogger("mccfr_plus")
 
-# With "auto", through pyspiel: a minute or two of compiling. Larger games expand, and lose nothing but speed.
+# With "auto", through pyspiel: a minute or two of compiling. Larger games are expanded lazily, which is slower.
 _MAX_NODES_TO_COMPILE = 10_000_000
 _COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
 _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
 
-_PROBE_SECONDS = 0.3  # of plays that look for players who forget, because an average must be formed in another way then
+_PROBE_SECONDS = 0.3  # of playouts that look for imperfect recall, on which the average depends
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
@@ -112,7 +112,7 @@ def _room(memory: str | int | float | None) -> int:
 
 
 class Costs(NamedTuple):
-    """What a solver keeps of a tree that is_lazy, in bytes."""
+    """Memory of a solver on a lazy tree, in bytes."""
 
     node: int
     infoset: int  # without its text

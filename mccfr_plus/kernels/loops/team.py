@@ -1,14 +1,14 @@
-"""Threads that make one gradient together: each traversals with a scratch of its own, then they add up and update.
+"""Threads that make one gradient together: each traverses with its own scratch, then they add up and update.
 
-So the result depends on the seed and on the number of threads, not on who was faster: an exact batch of traversals (Farina,
+The result depends on the seed and on the number of threads, not on their speed: an exact batch of traversals (Farina,
 Kroer, Sandholm 2020, section 6: the mean of the estimates). All threads run the same loop and wait for each other at
-barriers; nobody holds the interpreter's lock.
+barriers, without the interpreter's lock.
 
-An update takes about as long as the traversals that it is made of, so it is shared out, too: each thread owns subtrees of
-the players' infosets, of which it adds up all threads' gradients, and which it averages and updates. The infosets
-above those subtrees belong to nobody; the first thread does them, averaging before the others, updating after them. So
-it is on compiled trees for rules that need no more than an infoset; elsewhere all infosets belong to nobody. Everything
-is added up in the same order in both cases, so that the bits are the same.
+An update takes about as long as the traversals of its gradient, so it is divided, too: each thread owns subtrees of the
+players' infosets. It adds up all threads' gradients there, averages and updates. The first thread does the infosets
+above those subtrees: it averages them before the others, and updates them after. This holds on compiled trees for
+minimizers and averages that read one infoset only; elsewhere no thread owns any infoset. All is added up in the same
+order in both cases, so that the results are bitwise identical.
 
 The array `team` has one row for all, one per thread, and one for each of two more lists. Words that threads write at
 the same time are apart by a cache line.
@@ -66,7 +66,7 @@ _GRADIENT, _TOUCHED, _NUM_TOUCHED, _VISITS, _COUNTS, _NUM_VISITS, _SHARE, _NUM_S
 # Values of SIGNAL.
 GO_ON, PAUSE, FAIL = range(3)
 
-ABOVE = -1  # stands for an owner, in `listed`: infosets that no thread owns, and the tops of the subtrees below
+ABOVE = -1  # an owner in `listed`: unowned infosets, and the tops of the subtrees below
 
 _SPINS = 4000  # looks at the barrier before another thread is let run: some microseconds
 
@@ -140,7 +140,8 @@ def listed(team, scratch, owner):
     Args:
         team: See `new_thread_team`.
         scratch: Any thread's.
-        owner: The number of a thread plus 1, `UNOWNED`, or `ABOVE` for nobody's and the tops of the subtrees below.
+        owner: The number of a thread plus 1, `UNOWNED`, or `ABOVE` for unowned infosets and the tops of the subtrees
+            below.
     """
     row = team[owner if owner > UNOWNED else team[0, SIZE] + 1 - owner]
     return Scratch(

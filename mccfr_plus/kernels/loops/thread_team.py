@@ -75,13 +75,13 @@ def thread_team(tree, state, scratch, settings, team, iterations):
             player, is_update = step_of(step, num_players)
             if is_update:
                 # What each thread owns, then what no thread owns.
-                for part in range(0 if is_shared else 1, 2):
-                    share = listed(team, scratch, owner if part == 0 else ABOVE)
-                    if part == 1 and is_shared:
+                for phase in range(0 if is_shared else 1, 2):
+                    share = listed(team, scratch, owner if phase == 0 else ABOVE)
+                    if phase == 1 and is_shared:
                         wait(team)
                         if is_leader:
                             gather(tree, scratch, team, player)
-                    if part == 0 or is_leader:
+                    if phase == 0 or is_leader:
                         minimize(tree, strategy, state.tables, share, player, iteration, settings.minimizer)
                 wait(team)
                 if ALTERNATING:

@@ -30,11 +30,11 @@ def new_work_partition(tree: TreeArrays, threads: int, is_shared: bool) -> WorkP
     Args:
         tree: The tree.
         threads: How many.
-        is_shared: Whether all own some, in a tree that is complete; otherwise nobody does.
+        is_shared: Whether all own some, in a tree that is complete; otherwise none does.
     """
     owners = np.zeros(tree.slot_range[-1], np.int32)
     cells = share_out(tree.infosets, tree.infoset_range, threads, owners) if is_shared else 0
-    if cells > _MOST_CELLS:  # their numbers did not fit: nobody owns anything
+    if cells > _MOST_CELLS:  # their numbers do not fit: no thread owns anything
         return WorkPartition(np.zeros_like(owners), 0)
     return WorkPartition(owners, cells)
 
