@@ -1,4 +1,4 @@
-"""OpenSpiel's own solver classes, with their names, arguments and methods, on this package's solver.
+"""Solver classes with the names, arguments and methods of OpenSpiel's, on this package's solver.
 
 Change the import and nothing else:
 
@@ -10,8 +10,8 @@ Change the import and nothing else:
 | ``... import outcome_sampling_mccfr`` | ``from mccfr_plus.drop_in import outcome_sampling_mccfr`` |
 | ``import pyspiel`` | ``from mccfr_plus.drop_in import pyspiel`` |
 
-`CFRSolver` and `CFRPlusSolver` of this package are those of OpenSpiel's Python module `cfr`; their C++ twins are in
-`mccfr_plus.drop_in.pyspiel`. What every class has, and where it differs from OpenSpiel's, is in `DropInSolver`.
+`CFRSolver` and `CFRPlusSolver` of this package are those of OpenSpiel's Python module `cfr`; the C++ ones are in
+`mccfr_plus.drop_in.pyspiel`. `DropInSolver` says what all classes have, and where they differ from OpenSpiel's.
 """
 
 from mccfr_plus.drop_in.base import DropInSolver

@@ -1,43 +1,45 @@
-"""What all drop-in classes share: the methods of OpenSpiel's solvers on top of `Solver`'s."""
+"""The base class of all drop-in solvers: the methods of OpenSpiel's solvers on top of `Solver`'s."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyspiel
 
 from mccfr_plus.solver.solver import Solver
 
+Seed: TypeAlias = int | np.random.Generator | None
+
 
 class DropInSolver(Solver):
-    """A `Solver` that also answers to the method names of OpenSpiel's Python and C++ solvers.
+    """A `Solver` with the method names of OpenSpiel's Python and C++ solvers.
 
-    A class of this family only chooses the parts. Being a `Solver`, it also has `run`, which takes thousands of
-    iterations in one call and is the fast way, `exploitability`, `regrets` and so on. All take one argument more than
+    Subclasses only choose the components. As a `Solver`, each also has `run`, which is the fastest, as it takes
+    thousands of iterations in one call, `exploitability`, `regrets` and so on. All take one more argument than
     OpenSpiel's, ``seed``: an integer for a repeatable run, a numpy generator, or None for entropy.
 
     Differs from OpenSpiel's classes in that
 
-    * policies are snapshots: iterations that follow do not change a policy that was asked for earlier;
+    * policies are snapshots: later iterations do not change them;
     * numpy's global random state is neither read nor changed;
-    * a pickled solver goes on bit for bit where it was;
+    * a pickled solver continues bitwise identically;
     * simultaneous games are accepted, through OpenSpiel's own conversion to turn-based ones;
-    * a game that is small enough is traversed once, when the solver is built; in larger ones a history is asked for when
-      a sampled traversal first comes there.
+    * small games are compiled once, when the solver is built; larger ones are expanded where sampled traversals go.
     """
 
-    def __init__(self, *parts: Any, **options: Any):
-        # OpenSpiel's policies are tables of texts, which a tree that is_lazy must keep for that.
-        super().__init__(*parts, **{"keys": "text", **options})
+    def __init__(self, *components: Any, **options: Any):
+        # OpenSpiel's policies are tables of texts, which a lazy tree must therefore keep.
+        super().__init__(*components, **{"keys": "text", **options})
 
-    # Aliases and not wrappers: a call costs what `iteration` costs.
+    # Aliases, not wrappers: a call costs as much as one of `iteration`.
     run_iteration = Solver.iteration
     evaluate_and_update_policy = Solver.iteration
 
     def tabular_average_policy(self) -> pyspiel.TabularPolicy:
-        """Returns the average policy as a C++ policy. It owns its numbers."""
+        """Returns a copy of the average policy as a C++ policy."""
         return Solver.average_policy(self).to_pyspiel()
 
     def tabular_current_policy(self) -> pyspiel.TabularPolicy:
-        """Returns the policy that the next iteration will play as a C++ policy. It owns its numbers."""
+        """Returns a copy of the next iteration's policy as a C++ policy."""
         return Solver.current_policy(self).to_pyspiel()

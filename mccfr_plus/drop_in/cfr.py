@@ -1,4 +1,4 @@
-"""Stands in for `open_spiel.python.algorithms.cfr`: CFR and CFR+ with the same policies after every iteration.
+"""Replaces `open_spiel.python.algorithms.cfr`: CFR and CFR+ with the same policies after every iteration.
 
 Example:
     >>> import pyspiel
@@ -12,31 +12,30 @@ Example:
 
 from __future__ import annotations
 
-import numpy as np
 import pyspiel
 
-# For programs that reach for these two; they concern OpenSpiel's dictionaries, not this package's arrays.
+# For programs that import these two; they work on OpenSpiel's dictionaries, not on this package's arrays.
 from open_spiel.python.algorithms.cfr import _InfoStateNode as _InfoStateNode
 from open_spiel.python.algorithms.cfr import _update_current_policy as _update_current_policy
 
 from mccfr_plus.averages import linear, uniform
-from mccfr_plus.drop_in.base import DropInSolver
+from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 
 
 class _CFRSolver(DropInSolver):
-    """CFR with the choices that OpenSpiel's class of this name offers.
+    """CFR with the options of OpenSpiel's class of this name.
 
     Args:
         game: A `pyspiel.Game`.
         alternating_updates: Whether each player is updated before the next one's regrets are computed.
         linear_averaging: Whether iteration t has weight t in the average policy, instead of 1.
         regret_matching_plus: Whether cumulative regrets are cut at 0 after every update.
-        seed: Taken as by all solvers of this package; nothing is drawn in a full traversal.
+        seed: Not used: a full traversal draws nothing.
 
     Raises:
-        GameError: If the game cannot be compiled, or players forget (imperfect recall).
+        GameError: If the game cannot be compiled or has imperfect recall.
 
     Reference: Zinkevich et al. 2007; Tammelin et al. 2015.
     """
@@ -48,7 +47,7 @@ class _CFRSolver(DropInSolver):
         linear_averaging: bool,
         regret_matching_plus: bool,
         *,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
     ):
         super().__init__(
             game,
@@ -63,12 +62,12 @@ class _CFRSolver(DropInSolver):
 class CFRSolver(_CFRSolver):
     """CFR (Zinkevich et al. 2007) with alternating updates, as OpenSpiel's. See `_CFRSolver` for the arguments."""
 
-    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
+    def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, False, False, seed=seed)
 
 
 class CFRPlusSolver(_CFRSolver):
     """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `_CFRSolver` for the arguments."""
 
-    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
+    def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, True, seed=seed)

@@ -1,4 +1,4 @@
-"""Stands in for `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies.
+"""Replaces `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies.
 
 Example:
     >>> import pyspiel
@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import logging
 
-import numpy as np
 import pyspiel
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.drop_in.base import DropInSolver
+from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import Discounted
 
@@ -26,10 +25,9 @@ logger = logging.getLogger("mccfr_plus")
 
 
 class _DCFRSolver(DropInSolver):
-    """Discounted CFR with the choices that OpenSpiel's class of this name offers.
+    """Discounted CFR with the options of OpenSpiel's class of this name.
 
-    Differs from it in that simultaneous updates are done when they are asked for; OpenSpiel's does nothing then and
-    stays at the uniform policy.
+    Differs from it in simultaneous updates: OpenSpiel's then stays at the uniform policy.
 
     Args:
         game: A `pyspiel.Game`.
@@ -39,10 +37,10 @@ class _DCFRSolver(DropInSolver):
         alpha: Positive regrets are multiplied by t^alpha / (t^alpha + 1) after iteration t.
         beta: The same for negative ones.
         gamma: See `linear_averaging`; finite and at least 0.
-        seed: Taken as by all solvers of this package; nothing is drawn in a full traversal.
+        seed: Not used: a full traversal draws nothing.
 
     Raises:
-        GameError: If the game cannot be compiled, or players forget (imperfect recall).
+        GameError: If the game cannot be compiled or has imperfect recall.
         ConfigError: If alpha, beta or gamma is out of range.
 
     Reference: Brown, Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
@@ -58,7 +56,7 @@ class _DCFRSolver(DropInSolver):
         beta: float,
         gamma: float,
         *,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
     ):
         if regret_matching_plus:
             logger.warning("regret_matching_plus=True has no effect on discounted CFR, as in OpenSpiel.")
@@ -82,7 +80,7 @@ class DCFRSolver(_DCFRSolver):
         beta: float = 0,
         gamma: float = 2,
         *,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
     ):
         super().__init__(game, True, True, False, alpha, beta, gamma, seed=seed)
 
@@ -90,5 +88,5 @@ class DCFRSolver(_DCFRSolver):
 class LCFRSolver(_DCFRSolver):
     """Linear CFR (Brown, Sandholm 2019): alpha = beta = gamma = 1. See `_DCFRSolver` for the arguments."""
 
-    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
+    def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, False, 1, 1, 1, seed=seed)

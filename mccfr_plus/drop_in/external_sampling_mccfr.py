@@ -1,4 +1,4 @@
-"""Stands in for `open_spiel.python.algorithms.external_sampling_mccfr`.
+"""Replaces `open_spiel.python.algorithms.external_sampling_mccfr`.
 
 Example:
     >>> import pyspiel
@@ -12,14 +12,13 @@ Example:
 
 from __future__ import annotations
 
-import numpy as np
 import pyspiel
 
 # OpenSpiel's own enumeration, so that a program may take it from either place.
 from open_spiel.python.algorithms.external_sampling_mccfr import AverageType as AverageType
 
 from mccfr_plus.averages import uniform
-from mccfr_plus.drop_in.base import DropInSolver
+from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import ExternalSampling
 from mccfr_plus.minimizers import RegretMatching
@@ -28,23 +27,22 @@ from mccfr_plus.minimizers import RegretMatching
 class ExternalSamplingSolver(DropInSolver):
     """External sampling MCCFR (Lanctot et al. 2009, section 3.2).
 
-    Differs from OpenSpiel's in that SIMPLE is right for any number of players. There it averages player i + 1's
-    policy on player i's traversals, which is biased for more than two players: how often such a traversal comes by depends on
-    the third player's changing policy. Here more than two players get a traversal of their own for the average.
+    Differs from OpenSpiel's in that SIMPLE is unbiased for any number of players. OpenSpiel averages player i + 1's
+    policy on player i's traversals; with more than two players, their visits depend on the third player's changing
+    policy. Here an additional traversal serves the average then.
 
-    A game too large to be traversed as a whole is_lazy where traversals go, and keeps the texts of its information states: the
-    average policy then has those that were found, and plays uniformly elsewhere, as OpenSpiel's.
+    The tree of a large game is expanded where traversals go, with the texts of its information states. The average
+    policy plays uniformly elsewhere, as OpenSpiel's does.
 
     Args:
         game: A `pyspiel.Game` of any size.
-        average_type: SIMPLE adds up the policy where a sampled traversal comes by; FULL adds up the whole policy in every
-            iteration, which costs O(all infosets) and has the least variance. FULL adds up the policies that
-            iterations 1 .. t played, the first of them uniform; OpenSpiel's leaves that one out and takes the one
-            that comes out of iteration t.
+        average_type: SIMPLE adds the policy at the infosets that a sampled traversal visits; FULL adds the whole policy
+            in every iteration, which costs O(all infosets) and has the least variance. FULL adds the policies that
+            iterations 1 .. t played, the first of them uniform; OpenSpiel's adds those that come out of them.
         seed: An integer for a repeatable run, a numpy generator, or None for entropy.
 
     Raises:
-        GameError: If the game cannot be solved, or players forget (imperfect recall).
+        GameError: If the game cannot be solved or has imperfect recall.
         ConfigError: If `average_type` or `seed` is something else.
     """
 
@@ -53,7 +51,7 @@ class ExternalSamplingSolver(DropInSolver):
         game: pyspiel.Game,
         average_type: AverageType = AverageType.SIMPLE,
         *,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
     ):
         if not isinstance(average_type, AverageType):
             raise ConfigError(f"average_type={average_type!r}: give AverageType.SIMPLE or AverageType.FULL.")

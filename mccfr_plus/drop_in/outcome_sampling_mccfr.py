@@ -1,4 +1,4 @@
-"""Stands in for `open_spiel.python.algorithms.outcome_sampling_mccfr`.
+"""Replaces `open_spiel.python.algorithms.outcome_sampling_mccfr`.
 
 Example:
     >>> import pyspiel
@@ -12,11 +12,10 @@ Example:
 
 from __future__ import annotations
 
-import numpy as np
 import pyspiel
 
 from mccfr_plus.averages import uniform
-from mccfr_plus.drop_in.base import DropInSolver
+from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.estimators import OutcomeSampling
 from mccfr_plus.minimizers import RegretMatching
 
@@ -24,12 +23,12 @@ from mccfr_plus.minimizers import RegretMatching
 class OutcomeSamplingSolver(DropInSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1) with OpenSpiel's exploration of 0.6.
 
-    Differs from OpenSpiel's in where the average is taken: at opponents' infosets of the sampled history (two
-    players) or by a traversal of its own (more), both on-policy; OpenSpiel weights by reach over sampling probability
-    at the updating player's infosets, which leaves out what the opponents do not reach at that time.
+    Differs from OpenSpiel's in the average: it is updated at opponents' infosets of the sampled history (two players)
+    or by an additional traversal (more), both on-policy. OpenSpiel weights by reach over sampling probability at the
+    updating player's infosets, and misses infosets that the opponents do not reach at that time.
 
-    A game too large to be traversed as a whole is_lazy where traversals go, and keeps the texts of its information states: the
-    average policy then has those that were found, and plays uniformly elsewhere, as OpenSpiel's.
+    The tree of a large game is expanded where traversals go, with the texts of its information states. The average
+    policy plays uniformly elsewhere, as OpenSpiel's does.
 
     Args:
         game: A `pyspiel.Game` of any size.
@@ -40,5 +39,5 @@ class OutcomeSamplingSolver(DropInSolver):
         ConfigError: If `seed` is something else.
     """
 
-    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
+    def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, OutcomeSampling(epsilon=0.6), RegretMatching(), uniform(), seed=seed)

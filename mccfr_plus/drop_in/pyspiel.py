@@ -1,7 +1,7 @@
-"""Stands in for the module `pyspiel`: its four solvers are this package's, everything else is pyspiel's own.
+"""Replaces the module `pyspiel`: its four solvers are this package's, everything else is pyspiel's own.
 
-Differs from `mccfr_plus.drop_in.cfr` and its neighbours in what the C++ classes do differently from the Python ones:
-policies are `pyspiel.TabularPolicy`, and the sampling solvers repeat themselves if no seed is given.
+Differs from `mccfr_plus.drop_in.cfr` and its neighbours as the C++ classes differ from the Python ones: policies are
+`pyspiel.TabularPolicy`, and the sampling solvers have a fixed seed by default.
 
 Example:
     >>> from mccfr_plus.drop_in import pyspiel
@@ -20,66 +20,52 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.averages import linear, uniform
-from mccfr_plus.drop_in.base import DropInSolver
+from mccfr_plus.averages import uniform
+from mccfr_plus.drop_in import cfr
+from mccfr_plus.drop_in.base import DropInSolver, Seed
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import ExternalSampling, Full, OutcomeSampling
-from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
+from mccfr_plus.estimators import ExternalSampling, OutcomeSampling
+from mccfr_plus.minimizers import RegretMatching
 
 _MERSENNE_DEFAULT = 5489  # std::mt19937::default_seed, which C++ takes for a negative seed
 _MERSENNE_SEEDS = 1 << 32  # C++ takes seeds modulo this
 
 
-class _CppSolver(DropInSolver):
+class _CppPolicies(DropInSolver):
     """A drop-in whose policies are C++ ones, as pyspiel's functions and bots expect them."""
 
-    # What `Solver` promises is a TreePolicy; C++ callers take nothing but a C++ policy.
     average_policy = DropInSolver.tabular_average_policy  # type: ignore[assignment]
     current_policy = DropInSolver.tabular_current_policy  # type: ignore[assignment]
 
 
-class CFRSolver(_CppSolver):
-    """CFR (Zinkevich et al. 2007) with alternating updates.
-
-    Args:
-        game: A `pyspiel.Game`.
-        seed: Taken as by all solvers of this package; nothing is drawn in a full traversal.
-
-    Raises:
-        GameError: If the game cannot be compiled, or players forget (imperfect recall).
-    """
-
-    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
-        super().__init__(game, Full(), RegretMatching(), uniform(), seed=seed)
+class CFRSolver(_CppPolicies, cfr.CFRSolver):
+    """CFR (Zinkevich et al. 2007) with alternating updates. See `mccfr_plus.drop_in.cfr.CFRSolver`."""
 
 
-class CFRPlusSolver(_CppSolver):
-    """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `CFRSolver` for the arguments."""
-
-    def __init__(self, game: pyspiel.Game, *, seed: int | np.random.Generator | None = None):
-        super().__init__(game, Full(), RegretMatchingPlus(), linear(), seed=seed)
+class CFRPlusSolver(_CppPolicies, cfr.CFRPlusSolver):
+    """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `mccfr_plus.drop_in.cfr`."""
 
 
-class ExternalSamplingMCCFRSolver(_CppSolver):
+class ExternalSamplingMCCFRSolver(_CppPolicies):
     """External sampling MCCFR (Lanctot et al. 2009, section 3.2).
 
     Differs from OpenSpiel's as `mccfr_plus.drop_in.ExternalSamplingSolver` does.
 
     Args:
-        game: A `pyspiel.Game` of any size: a large one is_lazy where traversals go.
+        game: A `pyspiel.Game` of any size: a large one is expanded where traversals go.
         seed: An integer for a repeatable run (negative ones modulo 2^32, as in C++), a numpy generator, or None for
             entropy. The default repeats itself, as in C++.
         avg_type: ``pyspiel.MCCFRAverageType.SIMPLE`` or ``FULL``.
 
     Raises:
-        GameError: If the game cannot be solved, or players forget (imperfect recall).
+        GameError: If the game cannot be solved or has imperfect recall.
         ConfigError: If `avg_type` or `seed` is something else.
     """
 
     def __init__(
         self,
         game: pyspiel.Game,
-        seed: int | np.random.Generator | None = 0,
+        seed: Seed = 0,
         avg_type: pyspiel.MCCFRAverageType = pyspiel.MCCFRAverageType.SIMPLE,
     ):
         if not isinstance(avg_type, pyspiel.MCCFRAverageType):
@@ -90,11 +76,11 @@ class ExternalSamplingMCCFRSolver(_CppSolver):
         super().__init__(game, ExternalSampling(), RegretMatching(), average, seed=seed)
 
 
-class OutcomeSamplingMCCFRSolver(_CppSolver):
+class OutcomeSamplingMCCFRSolver(_CppPolicies):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1).
 
     Args:
-        game: A `pyspiel.Game` of any size: a large one is_lazy where traversals go.
+        game: A `pyspiel.Game` of any size: a large one is expanded where traversals go.
         epsilon: Share of uniform exploration at own nodes, in (0, 1].
         seed: An integer for a repeatable run (negative ones, as the default, stand for one and the same fixed seed,
             as in C++), a numpy generator, or None for entropy.
@@ -104,7 +90,7 @@ class OutcomeSamplingMCCFRSolver(_CppSolver):
         ConfigError: If `epsilon` or `seed` is out of range.
     """
 
-    def __init__(self, game: pyspiel.Game, epsilon: float = 0.6, seed: int | np.random.Generator | None = -1):
+    def __init__(self, game: pyspiel.Game, epsilon: float = 0.6, seed: Seed = -1):
         if _is_negative(seed):
             seed = _MERSENNE_DEFAULT
         super().__init__(game, OutcomeSampling(epsilon), RegretMatching(), uniform(), seed=seed)

@@ -19,14 +19,14 @@ AnyGame: TypeAlias = pyspiel.Game | str | GameTree
 
 
 class Evaluation(NamedTuple):
-    """What a policy is worth and what best responses would be."""
+    """Expected values and best-response values of a policy."""
 
-    values: np.ndarray  # [num_players] expected payoffs when everybody follows the policy
+    values: np.ndarray  # [num_players] expected payoffs if all players follow the policy
     best_response_values: np.ndarray  # [num_players] payoff of each player's best response to the others
 
     @property
     def nash_conv(self) -> float:
-        """Sum over players of what a best response would gain."""
+        """Sum over players of the gain of a best response."""
         return float(sum((self.best_response_values - self.values).tolist()))
 
     @property
@@ -39,15 +39,14 @@ class BestResponse(NamedTuple):
     """A player's best response to the others."""
 
     value: float  # the player's expected payoff
-    policy: TreePolicy  # the joint policy with the player's part replaced by the best response
+    policy: TreePolicy  # the joint policy with the player's strategy replaced by the best response
     actions: dict[str, int]  # information state -> action, the first of equally good ones
 
 
 class Evaluator:
-    """Evaluates strategies of one tree again and again, in arrays that it keeps.
+    """Evaluates strategies of one tree in arrays that it keeps.
 
-    On a game with 30 million slots the operating system may take as long to hand out fresh ones as the rest of the
-    evaluation takes. Not for several threads at a time.
+    On a game with 30 million slots, allocating new ones may take as long as the rest of an evaluation. Not thread-safe.
 
     Args:
         tree: The game.
@@ -58,7 +57,7 @@ class Evaluator:
         self._arrays = tree.arrays_with_leaves
         size = tree.num_slots + tree.num_players
         self._scratch = np.empty(size), np.empty(size + 1), np.empty(tree.num_infosets, np.int32)
-        self.room = np.empty(size)  # for whom it is to evaluate: where to write the strategy
+        self.room = np.empty(size)  # for callers: where to write the strategy
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:
         """Returns the evaluation of a strategy, ``[num_slots]`` float64."""
@@ -75,7 +74,7 @@ def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
 
 
 def evaluate(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> Evaluation:
-    """Returns expected values and best-response values of all players at once. See `nash_conv` for arguments."""
+    """Returns expected values and best-response values of all players. See `nash_conv` for arguments."""
     tree = compile_game(game)
     return evaluate_strategy(tree, strategy_of(tree, policy))
 
@@ -92,13 +91,15 @@ def expected_values(
     if use_openspiel:
         table = TreePolicy(tree, strategy).to_pyspiel()
         return np.array(pyspiel.expected_returns(tree.game.new_initial_state(), table, -1, True))
-    if not tree.perfect_recall:
-        return _tree_values(tree, strategy)
-    return evaluate_strategy(tree, strategy).values
+    if tree.perfect_recall:
+        return evaluate_strategy(tree, strategy).values
+    values = np.empty((tree.num_nodes, tree.num_players))
+    kernels.node_values(tree.arrays, strategy, values)
+    return values[0].copy()
 
 
 def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_openspiel: bool = False) -> float:
-    """Returns the sum over players of what a best response would gain: 0 at a Nash equilibrium.
+    """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium.
 
     Any number of players, any payoffs.
 
@@ -106,7 +107,7 @@ def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_ope
         game: A game, a game string, or its tree if it is compiled already.
         policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
             probabilities, or a list of one of these per player.
-        use_openspiel: Ask OpenSpiel itself for the same number, which takes 10 to 1000 times as long.
+        use_openspiel: Whether OpenSpiel computes the number, which takes 10 to 1000 times as long.
 
     Raises:
         GameError: If the game cannot be compiled or has imperfect recall.
@@ -123,15 +124,15 @@ def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_ope
 def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_openspiel: bool = False) -> float:
     """Returns NashConv divided by the number of players, which is OpenSpiel's exploitability.
 
-    OpenSpiel defines it for two-player constant-sum games; the same quotient is returned for all others. See
-    `nash_conv` for arguments and errors; `use_openspiel` is refused where OpenSpiel has no answer.
+    OpenSpiel defines it for two-player constant-sum games only; `use_openspiel` is refused elsewhere. See `nash_conv`
+    for arguments and errors.
     """
     tree = compile_game(game)
     if use_openspiel:
         if tree.num_players != 2 or not tree.is_constant_sum:
             raise GameError(
-                f"OpenSpiel computes exploitability for two-player constant-sum games, which {tree.game} is not: ask "
-                "for nash_conv instead."
+                f"OpenSpiel computes exploitability for two-player constant-sum games, which {tree.game} is not: use "
+                "nash_conv instead."
             )
         tree.require_perfect_recall("a best response")
         return float(pyspiel.exploitability(tree.game, TreePolicy(tree, strategy_of(tree, policy)).to_pyspiel()))
@@ -141,15 +142,12 @@ def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, us
 def best_response(
     game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], player: int, *, use_openspiel: bool = False
 ) -> BestResponse:
-    """Returns a best response of one player to what a policy does for the others.
-
-    See `nash_conv` for the other arguments and errors.
+    """Returns a best response of one player to a policy of the others.
 
     Args:
-        game: The game.
+        game: See `nash_conv`, also for what is not listed here and for errors.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
-        use_openspiel: Ask OpenSpiel itself.
     """
     tree = compile_game(game)
     if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < tree.num_players:
@@ -171,10 +169,3 @@ def best_response(
         slots = tree.slots(infoset)
         strategy[slots] = tree.slot_action[slots] == actions[tree.info_states[infoset]]
     return BestResponse(float(value), TreePolicy(tree, strategy), actions)
-
-
-def _tree_values(tree: GameTree, strategy: np.ndarray) -> np.ndarray:
-    """Returns expected payoffs by a sweep over all nodes: needs no perfect recall."""
-    values = np.empty((tree.num_nodes, tree.num_players))
-    kernels.node_values(tree.arrays, strategy, values)
-    return values[0].copy()

@@ -1,4 +1,4 @@
-"""The value of a two-player zero-sum game between two proven bounds."""
+"""The value of a two-player zero-sum game, between two bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mccfr_plus.tree import GameTree, compile_game
 
 
 class GameValue(NamedTuple):
-    """What player 0 wins under optimal play: some number between the bounds."""
+    """Bounds of player 0's payoff under optimal play."""
 
     lower: float
     upper: float
@@ -27,7 +27,7 @@ class GameValue(NamedTuple):
 
 
 def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> GameValue:
-    """Returns bounds of a two-player zero-sum game's value: what each player's best response wins, at most.
+    """Returns bounds of a two-player zero-sum game's value: the values of both players' best responses.
 
     Runs discounted CFR until the bounds are close enough.
 
@@ -37,7 +37,7 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
 
     Raises:
         ConfigError: If the precision is not positive.
-        GameError: If the game has not two players, or what they win does not add up to 0.
+        GameError: If the game does not have two players, or their payoffs do not add up to 0.
 
     Example:
         >>> import mccfr_plus

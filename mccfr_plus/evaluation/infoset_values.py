@@ -1,4 +1,4 @@
-"""What every information set and action is worth under a strategy, given that play has come there."""
+"""Values of all information sets and actions under a strategy, given that play has reached them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mccfr_plus.tree.game_tree import GameTree
 class InfosetValues(NamedTuple):
     """Arrays over information sets, and over slots (information set, action)."""
 
-    reach: np.ndarray  # [num_infosets] probability that play comes there when everybody follows the strategy
-    values: np.ndarray  # [num_infosets] the player's expected payoff then; NaN where the others never let it come
+    reach: np.ndarray  # [num_infosets] probability that play reaches it if all players follow the strategy
+    values: np.ndarray  # [num_infosets] the player's expected payoff then; NaN where the others' reach is 0
     action_values: np.ndarray  # [num_slots] the same after the action
-    regrets: np.ndarray  # [num_slots] action value - value: what playing the action always would add, there
+    regrets: np.ndarray  # [num_slots] action value - value
 
 
 def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:

@@ -8,7 +8,7 @@ from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 
 @kernel
 def own_reach(tree, strategy, reach):
-    """Writes every player's reach of each of his sequences; `reach` is ``[num_slots + num_players]``, an output."""
+    """Writes every player's reach of each own sequence; `reach` is ``[num_slots + num_players]``, an output."""
     infosets = tree.infosets
     num_players = len(tree.slot_range) - 1
     for empty in range(tree.slot_range[num_players], len(reach)):
@@ -33,7 +33,7 @@ def best_response_value(tree, reach, player, gradient, best):
             good ones.
 
     Returns:
-        The value of the best response, and the value of what the policy does.
+        The value of the best response, and the value of the policy.
     """
     exact_gradient(tree, reach, gradient, player)
     return respond(tree, reach, player, gradient, best)
@@ -41,7 +41,7 @@ def best_response_value(tree, reach, player, gradient, best):
 
 @kernel
 def respond(tree, reach, player, gradient, best):
-    """Does what `best_response_value` does, given the player's gradient."""
+    """Returns the same as `best_response_value`, from the player's gradient."""
     infosets = tree.infosets
     empty = tree.slot_range[-1] + player
     on_policy = gradient[empty]
@@ -66,7 +66,7 @@ def evaluate(strategy, best_values, values, reach, gradient, best, *flat):
         strategy: ``[num_slots]``.
         best_values: ``[num_players]``, an output.
         values: ``[num_players]``, an output.
-        reach: ``[num_slots + num_players]``, overwritten. It and the next two are for the caller to keep.
+        reach: ``[num_slots + num_players]``, overwritten, as the next two.
         gradient: ``[num_slots + num_players + 1]``, overwritten.
         best: ``[num_infosets]`` int32, overwritten.
         *flat: The fields of `TreeArrays`, one by one, which Numba unpacks in half the time.
@@ -82,10 +82,8 @@ def evaluate(strategy, best_values, values, reach, gradient, best, *flat):
 def normalize(sums, infosets, strategy):
     """Writes sums divided by their total at each infoset, uniform where that is 0; `strategy` is an output.
 
-    It may be the same memory as `sums`.
-
-    Exactly uniform where all sums are the same: rounding must not tell whether an infoset was never visited or does not
-    even exist in a tree that is_lazy.
+    It may be the same memory as `sums`. It is exactly uniform where all sums are equal: rounding must not distinguish
+    an infoset without visits from one that a lazy tree does not have.
     """
     for infoset in infosets:
         first, count = infoset["first_slot"], infoset["num_actions"]

@@ -1,4 +1,4 @@
-"""Online play: a bot that learns a game from its own games against anybody, and a driver that lets bots play."""
+"""Online play: a bot that learns from its games against any opponents, and matches between bots."""
 
 from mccfr_plus.online.bot import OnlineOutcomeSampling
 from mccfr_plus.online.match import MatchResult, play_games

@@ -1,13 +1,13 @@
-"""A bot that learns while it plays: outcome sampling where the world draws for everybody else.
+"""A bot that learns while it plays: outcome sampling, with games in place of simulation.
 
 1. At each own information set the bot draws an action from its strategy, mixed with exploration.
-2. When the game is over it learns its payoff u, and divides it by the probability with which it took its own actions:
-   an unbiased estimate of its utility gradient, as opponents and chance were sampled by being themselves.
-3. It traversals the infosets that it visited from the last to the first, adds the estimates to their cumulative regrets and
-   matches them, which gives the strategy of the next game.
+2. At the end of the game it divides its payoff u by the probability of its own actions: an unbiased estimate of its
+   utility gradient, as opponents and chance were sampled on-policy.
+3. At the visited infosets, from the last to the first, it adds the estimates to the cumulative regrets and matches
+   them, which gives the strategy of the next game.
 
 Reference: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in extensive games", section 3.1 (outcome
-sampling, and how it makes an online algorithm) and section 6.
+sampling, also as an online algorithm) and section 6.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ logger = logging.getLogger("mccfr_plus")
 
 
 class OnlineOutcomeSampling(pyspiel.Bot):
-    r"""Plays any game against anybody, learns only from what a player sees, and has vanishing average regret.
+    r"""Plays any game against any opponents and learns from what a player observes, with vanishing average regret.
 
-    It sees its own information states and legal actions, and the payoff that `end_game` tells it; it knows neither
-    the game's tree nor its opponents. Time and memory per game are in what it visited itself.
+    It observes its own information states, its legal actions and its payoff, through `end_game`. It knows neither the
+    game's tree nor its opponents. Time and memory are linear in the infosets that it visits.
 
-    **The estimate.** Let x(s) be the probability that the bot's own draws take all actions of its sequence s, and
-    p(z) that opponents and chance do their part of history z. History z is played with probability p(z) x(s), and
-    the estimate u(z) / x(s) at the bot's last sequence s has mean sum p(z) u(z): the utility gradient. p cancels and
-    need not be known. Its second moment is sum p(z) u(z)^2 / x(s), which is_lazy as 1 / delta, if delta is the least x.
+    **The estimate.** Let x(s) be the probability that the bot's draws take all actions of its sequence s, and p(z) the
+    probability of the opponents' and chance's choices on the path to history z. History z occurs with probability
+    p(z) x(s). So the estimate u(z) / x(s) at the bot's last sequence s has mean sum p(z) u(z), the utility gradient,
+    and p need not be known. Its second moment is sum p(z) u(z)^2 / x(s), of order 1 / delta for the least x, delta.
 
-    **The exploration.** Regret matching on such estimates has expected regret O(sqrt(T / delta)) over T games against
-    opponents of any kind, those who adapt included. Exploring costs something in addition. With n actions at each of
-    d own moves, and payoffs in a range of D:
+    **The exploration.** Regret matching on such estimates has expected regret O(sqrt(T / delta)) over T games, also
+    against adaptive opponents. Exploration has a cost in addition. With n actions at each of d own moves, and payoffs
+    in a range of D:
 
     * ``epsilon``, at each node: play epsilon / n + (1 - epsilon) strategy. delta = (epsilon / n)^d; the cost is at
       most d D epsilon a game and does not vanish. With T known, epsilon = T^(-1/(d+2)) balances the two, for regret
@@ -48,23 +48,21 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     * ``horizon`` = T, for each game as a whole: uniform play throughout with probability epsilon, otherwise no
       exploration. x(s) = epsilon / n^d + (1 - epsilon) (the strategy's own reach), so delta >= epsilon / n^d, linear in
       epsilon whatever the depth; the cost is at most D epsilon a game. epsilon = T^(-1/3) balances sqrt(T / epsilon)
-      and epsilon T: **regret O(T^(2/3)), or O(T^(-1/3)) a game**, whatever the depth. The coin is not tossed:
-      actions are drawn from their probability given the bot's own actions so far, which is the same play.
+      and epsilon T: **regret O(T^(2/3)), or O(T^(-1/3)) a game**, whatever the depth. No coin is tossed: actions are
+      drawn from their probability given the bot's own actions so far, which is the same distribution.
 
-    Guarantees are not all: in Kuhn, Leduc and Goofspiel against uniform play, ``epsilon`` = T^(-1/3) at each node had
-    as little regret as ``horizon``, or less, although nothing better than its worse rate is known of it.
+    In Kuhn, Leduc and Goofspiel against uniform play, ``epsilon`` = T^(-1/3) at each node had at most the regret of
+    ``horizon``, although its known bound is worse. After T games, epsilon and its cost of D epsilon a game remain.
 
-    Playing on after T games keeps epsilon: a cost of D epsilon a game remains.
+    **The averages** are exact: sums over all games, visited or not, of own reach times strategy, with unvisited
+    infosets at uniform. They need no importance weights.
 
-    **The averages** are exact: sums over all games, visited or not, of own reach times strategy, with infosets that
-    were never visited at uniform. They need no sampling weights, which could not be freed of the opponents' reach here.
-
-    The game must have perfect recall. A game that is restarted before `end_game` is forgotten, as if never played.
+    The game must have perfect recall. A game that is restarted before `end_game` is discarded.
 
     Args:
-        player: Which player the bot is.
+        player: The bot's player.
         epsilon: Exploration at each node, in (0, 1]. Give either this or `horizon`.
-        horizon: The number of games that will be played, at least 1; exploration is by game, as above.
+        horizon: The number of games, at least 1; exploration is by game, as above.
         seed: An integer for repeatable play, a numpy generator, or None.
 
     Raises:
@@ -90,12 +88,12 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     ):
         super().__init__()
         if isinstance(player, bool) or not isinstance(player, int | np.integer) or player < 0:
-            raise ConfigError(f"player={player!r}: give the number of the player that the bot is, 0 or more.")
+            raise ConfigError(f"player={player!r}: give the number of the bot's player, 0 or more.")
         self.epsilon = _exploration(epsilon, horizon)
         self.horizon = None if horizon is None else int(horizon)
         self._player = int(player)
         self._rng = random.Random(int(new_state(seed)[0]))
-        self._infosets: dict[str, Infoset] = {}  # parents before children, as they are met
+        self._infosets: dict[str, Infoset] = {}  # parents before children
         self._num_games = 0
         self._begin(playing=False)
 
@@ -108,27 +106,27 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     # --- pyspiel.Bot ---
 
     def restart(self) -> None:
-        """Begins a game. One that was not ended is forgotten."""
+        """Begins a game. A game without `end_game` is discarded."""
         if self._path:
-            logger.info("player %d: a game was restarted before end_game(payoff); it is forgotten", self._player)
+            logger.info("player %d: a game was restarted before end_game(payoff); it is discarded", self._player)
         self._begin(playing=True)
 
     def restart_at(self, state: pyspiel.State) -> None:
-        """Begins a game, at its start. One that was not ended is forgotten."""
+        """Begins a game, at its start. A game without `end_game` is discarded."""
         self.restart()
 
     def inform_action(self, state: pyspiel.State, player: int, action: int) -> None:
-        """Does nothing: a player's information states tell what the player may know of the others' actions."""
+        """Does nothing: information states contain what a player knows of the others' actions."""
 
     def inform_actions(self, state: pyspiel.State, actions: list[int]) -> None:
-        """Does nothing, likewise."""
+        """Does nothing, see `inform_action`."""
 
     def provides_policy(self) -> bool:
         """Returns True."""
         return True
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
-        """Returns [(action, probability)] of what `step` would draw from, exploration included; changes nothing."""
+        """Returns [(action, probability)] of the next `step`, exploration included."""
         actions = state.legal_actions(self._player)
         if not actions:
             return []
@@ -142,12 +140,12 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return policy, self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
-        """Returns an action for the bot's player, and remembers it until the end of the game.
+        """Returns an action for the bot's player, and records it until the end of the game.
 
-        Asks the state for nothing but ``information_state_string(player)`` and ``legal_actions(player)``.
+        Uses only ``information_state_string(player)`` and ``legal_actions(player)`` of the state.
 
         Raises:
-            GameError: If the information state was met twice in this game, or after other own actions before: then
+            GameError: If the information state occurs twice in this game, or after other own actions than before:
                 the game has imperfect recall, or `step` was called twice for one move.
         """
         actions = state.legal_actions(self._player)
@@ -161,7 +159,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             index += 1
         self._path.append((infoset, index))
         self._probability *= mixed[index]
-        if self.horizon is not None:  # Bayes' rule: how likely it is by now that this whole game is uniform
+        if self.horizon is not None:  # Bayes' rule: the probability that this whole game is uniform
             self._uniform_share /= len(mixed) * mixed[index]
         return actions[index]
 
@@ -193,14 +191,14 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return self._num_games
 
     def end_game(self, payoff: float) -> None:
-        """Ends the game: tells the bot what it won, from which it learns. `play_games` calls this.
+        """Ends the game: the bot learns from its payoff. `play_games` calls this.
 
         Args:
             payoff: The payoff of the bot's player, finite.
 
         Raises:
-            ConfigError: If the payoff is not a finite number, or no game was begun since the last one ended.
-            GameError: If the game was so long that the probability of the bot's own actions is no longer a number.
+            ConfigError: If the payoff is not a finite number, or no game has begun since the last one.
+            GameError: If the game was so long that the probability of the bot's actions underflows.
         """
         payoff = float(payoff)
         if not math.isfinite(payoff):
@@ -217,7 +215,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         if self._num_games - 1 == self.horizon:
             logger.warning("player %d plays on after its horizon of %d games", self._player, self.horizon)
         for infoset, _ in self._path:  # before strategies change, and parents first
-            self._bring_up_to_date(infoset)
+            self._update_sums(infoset)
         for infoset, index in reversed(self._path):
             value = infoset.observe(index, value)
         self._begin(playing=False)
@@ -226,19 +224,19 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         """Returns the estimate of the gradient's entry at the last own sequence."""
         return payoff / self._probability if self._probability else math.inf
 
-    def _bring_up_to_date(self, infoset: Infoset) -> None:
-        infoset.bring_up_to_date(self._num_games)
+    def _update_sums(self, infoset: Infoset) -> None:
+        infoset.update_sums(self._num_games)
         if self.horizon is None:  # by game, the sums with exploration follow from those without
-            infoset.bring_explored_up_to_date(self._num_games, self.epsilon)
+            infoset.update_explored_sums(self._num_games, self.epsilon)
 
-    # --- what it knows ---
+    # --- policies ---
 
     def current_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
         """Returns the strategy of the next game, as a policy that further play does not change.
 
         Args:
-            game: The game, if OpenSpiel's functions are going to ask the policy for it.
-            exploring: Whether to include exploration: then it is what the bot plays.
+            game: The game, which some of OpenSpiel's functions need.
+            exploring: Whether to include exploration, as the bot plays.
         """
         return InfoStatePolicy(self._player, self._current_rows(exploring), game)
 
@@ -260,13 +258,13 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         """Returns the average over all games of the strategies, as a policy that further play does not change.
 
         Args:
-            game: The game, if OpenSpiel's functions are going to ask the policy for it.
-            exploring: Whether to include exploration: then its value against a fixed opponent is the mean of
-                the expected values of all games played, without any noise of draws.
+            game: The game, which some of OpenSpiel's functions need.
+            exploring: Whether to include exploration: then its value against a fixed opponent is the mean of the
+                expected values of all games played.
         """
         rows = {}
         for key, infoset in self._infosets.items():
-            self._bring_up_to_date(infoset)
+            self._update_sums(infoset)
             sums = infoset.sums
             if exploring and self.horizon is None:
                 sums = infoset.explored_sums
@@ -289,11 +287,7 @@ def _row(actions: list[int], weights: list[float]) -> dict[int, float]:
 
 
 def _exploration(epsilon: float | None, horizon: int | None) -> float:
-    """Returns epsilon, as it is or as the horizon asks for.
-
-    Raises:
-        ConfigError: If one of them is out of range, or not exactly one is given.
-    """
+    """Returns epsilon, as given or as derived from the horizon."""
     if (epsilon is None) == (horizon is None):
         raise ConfigError(
             f"epsilon={epsilon!r}, horizon={horizon!r}: give either epsilon, the exploration at each node, or horizon, "

@@ -1,4 +1,4 @@
-"""Bots that play one another, and what they won."""
+"""Matches between bots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mccfr_plus.tree.game import game_of_name
 
 
 class MatchResult(NamedTuple):
-    """What each player won in each game."""
+    """The payoffs of each player in each game."""
 
     payoffs: np.ndarray  # [num_games, num_players] float64
 
@@ -41,21 +41,21 @@ def play_games(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> MatchResult:
-    """Lets bots play and returns what they won.
+    """Plays games between bots and returns the payoffs.
 
-    Each game begins with ``bot.restart_at(state)`` for all. Bots are told of chance's and of each other's moves as
-    OpenSpiel does it. A bot that has a method ``end_game(payoff)`` is told its payoff at the end of each game.
+    Each game begins with ``bot.restart_at(state)`` for all. As in OpenSpiel, bots are informed of chance's and of each
+    other's moves. If a bot has a method ``end_game(payoff)``, it is called at the end of each game.
 
     Args:
         game: A game or a game string; turn-based or with simultaneous moves.
         bots: One per player, in the order of players, from Python or C++.
         num_games: How many games to play, at least 1.
-        seed: For chance's moves only; bots have seeds of their own.
+        seed: For chance's moves only: bots have their own seeds.
         progress: Whether to show a progress bar.
 
     Raises:
         GameError: If the game is unknown or a mean-field game.
-        ConfigError: If the number of bots or of games, or the seed, makes no sense.
+        ConfigError: If the number of bots or of games, or the seed, is out of range.
 
     Example:
         >>> import mccfr_plus, pyspiel

@@ -1,21 +1,21 @@
-"""What an online learner keeps of one information set: regrets, and the exact sum of its strategies so far.
+"""One information set of an online learner: regrets, and exact sums of strategies.
 
-The sums are of the sequence form: of own reach times strategy, over all games, whether or not they came by here.
-An infoset's strategy changes only in games that visit it, so what it missed is its strategy times what its parent
-sequence gained meanwhile: O(1) per visit, no sampling weights, and no bias by how often opponents let it happen.
+The sums are of own reach times strategy, over all games, whether or not they visited the infoset. A strategy changes
+only in games that visit its infoset: so the pending update is the strategy times the increase of the parent sequence's
+sum. It takes O(1) per visit and no importance weights.
 """
 
 from __future__ import annotations
 
 
 class Infoset:
-    """An own information set that was visited at least once. All lists have an entry per legal action.
+    """An own information set that was visited. All lists have an entry per legal action.
 
     Attributes:
         actions: OpenSpiel's legal actions.
         parent: The own infoset before this one, or None.
         parent_index: The index of the action taken there.
-        uniform_reach: Probability that uniform play takes all own actions on the way here.
+        uniform_reach: Probability that uniform play takes all own actions above this infoset.
         regrets: Cumulative counterfactual regrets, estimated.
         strategy: The current strategy, by regret matching.
         sums: Sum over the games counted of own reach times strategy.
@@ -43,27 +43,27 @@ class Infoset:
         self.uniform_reach: float = 1.0 if parent is None else parent.uniform_reach / len(parent.actions)
         self.regrets = [0.0] * count
         self.strategy = [1.0 / count] * count
-        # The marks are what the sums of the parent sequence were when these sums were last brought up to date.
+        # Marks: the sums of the parent sequence at the last update of these sums.
         self.sums, self.mark = [0.0] * count, 0.0
         self.explored_sums, self.explored_mark = [0.0] * count, 0.0
 
-    def bring_up_to_date(self, num_games: int) -> None:
-        """Adds up the strategy of the games since the last call; the parent must be up to date."""
+    def update_sums(self, num_games: int) -> None:
+        """Adds the strategies of the games since the last call; the parent must be up to date."""
         parent, index = self.parent, self.parent_index
         above = num_games if parent is None else parent.sums[index]
-        missed = above - self.mark
-        if missed:
+        gained = above - self.mark
+        if gained:
             self.mark = above
-            self.sums = [total + missed * p for total, p in zip(self.sums, self.strategy, strict=True)]
+            self.sums = [total + gained * p for total, p in zip(self.sums, self.strategy, strict=True)]
 
-    def bring_explored_up_to_date(self, num_games: int, epsilon: float) -> None:
+    def update_explored_sums(self, num_games: int, epsilon: float) -> None:
         """Does the same for the sums with exploration, epsilon / num_actions + (1 - epsilon) strategy."""
         parent, index = self.parent, self.parent_index
         above = num_games if parent is None else parent.explored_sums[index]
-        missed, floor = above - self.explored_mark, epsilon / len(self.actions)
+        gained, floor = above - self.explored_mark, epsilon / len(self.actions)
         self.explored_mark = above
         self.explored_sums = [
-            total + missed * (floor + (1.0 - epsilon) * p)
+            total + gained * (floor + (1.0 - epsilon) * p)
             for total, p in zip(self.explored_sums, self.strategy, strict=True)
         ]
 

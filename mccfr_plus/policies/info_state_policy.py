@@ -1,4 +1,4 @@
-"""One player's policy by information state string, uniform wherever it has no answer."""
+"""One player's policy by information state string, uniform elsewhere."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from open_spiel.python import policy as openspiel_policy
 
 
 class InfoStatePolicy(openspiel_policy.Policy):
-    """What a player knows how to play, as an OpenSpiel policy; all else, other players included, is uniform.
+    """One player's strategy as an OpenSpiel policy, uniform at other information states and for other players.
 
     Answers for states of a simultaneous game and of its turn-based conversion alike.
 
     Args:
-        player: Whose policy it is.
-        rows: Information state string -> {action: probability}. Kept, not copied.
-        game: The game, which some of OpenSpiel's functions ask a policy for. Optional, as a player need not have it.
+        player: The player.
+        rows: Information state string -> {action: probability}. Not copied.
+        game: The game, which some of OpenSpiel's functions need.
     """
 
     def __init__(self, player: int, rows: dict[str, dict[int, float]], game: pyspiel.Game | None = None):
@@ -33,6 +33,6 @@ class InfoStatePolicy(openspiel_policy.Policy):
             if row is not None:
                 return dict(row)
         actions = state.legal_actions(player)
-        if not actions:  # OpenSpiel's own policies answer so where a player has nothing to choose
+        if not actions:  # as OpenSpiel's own policies do where a player has no choice
             return {0: 1.0}
         return dict.fromkeys(actions, 1.0 / len(actions))

@@ -640,7 +640,7 @@ def test_plays_in_openspiels_drivers():
     assert bot.provides_policy()
 
 
-def test_a_game_without_an_end_is_forgotten(caplog):
+def test_a_game_without_an_end_is_discarded(caplog):
     def bot_and_state():
         bot, state = OnlineOutcomeSampling(0, epsilon=0.2, seed=1), KUHN.new_initial_state()
         state.apply_action(2)
@@ -652,7 +652,7 @@ def test_a_game_without_an_end_is_forgotten(caplog):
     bot.step(state)
     with caplog.at_level(logging.INFO, "mccfr_plus"):
         bot.restart()
-    assert "forgotten" in caplog.text
+    assert "discarded" in caplog.text
     bot.end_game(1.0)  # of a game without own moves
     assert bot.num_games == 1
     assert dict(bot.current_policy().rows["2"]) == {0: 0.5, 1: 0.5}
