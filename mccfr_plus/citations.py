@@ -44,7 +44,8 @@ def cite(solver: Solver) -> str:
         >>> "OpenSpiel" in text
         True
     """
-    used = (solver.estimator, solver.config.baseline, solver.minimizer, solver.averaging)
+    config = solver.config
+    used = (config.estimator, config.baseline, config.minimizer, config.averaging)
     keys = [key for component in used for key in getattr(component, "references", ())]
     return "\n\n".join([*entries((*keys, *_ALWAYS)), _package_entry()]) + "\n"
 

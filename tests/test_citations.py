@@ -99,7 +99,8 @@ def test_cfr_by_hand():
 def test_user_defined_components():
     def solver(**attributes):
         component = SimpleNamespace(**attributes)
-        return SimpleNamespace(estimator=component, baseline=None, minimizer=component, averaging=SimpleNamespace())
+        components = {"estimator": component, "baseline": None, "minimizer": component, "averaging": SimpleNamespace()}
+        return SimpleNamespace(config=SimpleNamespace(**components))
 
     assert keys_of(solver()) == ["lanctot2019openspiel", "mccfr_plus"]
     own = "@misc{me2026,\n  author = {Me},\n  title = {Mine},\n}"

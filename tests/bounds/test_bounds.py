@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import naive
 import numpy as np
@@ -214,10 +215,11 @@ def test_dilated_weights_by_hand():
 
 
 class Player:
-    """Stands in for a solver: any rule for the next strategy, given everybody's exact gradients."""
+    """Stands in for a solver: any rule for the next strategy, given all players' exact gradients."""
 
     def __init__(self, tree, rule):
-        self.tree, self.rule, self.iterations, self.alternating = tree, rule, 0, False
+        self.tree, self.rule, self.iterations = tree, rule, 0
+        self.config = SimpleNamespace(alternating=False)
         self.strategy = tree.uniform_strategy()
 
     def current_strategy(self):

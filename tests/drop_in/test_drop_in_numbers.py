@@ -99,7 +99,7 @@ def _positive(regrets):
 def _run_side_by_side(monkeypatch, game, pair, iterations):
     our_class, their_class, arguments = pair
     ours, theirs = our_class(game, *arguments), their_class(game, *arguments)
-    ties = _SettledTies(ours, ours.alternating)
+    ties = _SettledTies(ours, ours.config.alternating)
     monkeypatch.setattr(openspiel_cfr, "_update_current_policy", ties)
     for iteration in range(1, iterations + 1):
         ties.our_iteration()

@@ -182,7 +182,7 @@ def test_parts_are_what_the_arguments_say():
         assert solver.estimator == estimator
         assert solver.minimizer == RegretMatching()
         assert solver.averaging == PowerAverage(0.0, "exact" if exact else "auto")
-        assert solver.alternating
+        assert solver.config.alternating
 
 
 def test_wrong_average_types_are_refused():
