@@ -425,8 +425,8 @@ def test_hedge_and_dilated_bounds_dominate_real_runs(game, eta):
 
 
 def test_hedge_bound_by_hand():
-    # Player 1 of Kuhn: six infosets of two actions below the empty sequence. Player 0: three, and transient three more in
-    # three blocks.
+    # Player 1 of Kuhn: six infosets of two actions below the empty sequence. Player 0: three, and below passing three more
+    # in three blocks.
     tree = naive.tree_of("kuhn_poker")
     assert bounds.hedge_bound(tree, 1, 100, 0.1) == pytest.approx((60 * math.log(2) + 0.1 * 100 * 2) / 100)
     assert bounds.hedge_bound(tree, 0, 100, 0.1) == pytest.approx((60 * math.log(2) + 0.1 * 100 * 2 * 4) / 100)
