@@ -10,7 +10,7 @@ RAY = ["ray[client]>=2.54"]  # older ones listen on every interface
 
 setup(
     name="mccfr_plus",
-    version="0.1.0",
+    version="0.2.0",
     description="Monte Carlo counterfactual regret minimization for any OpenSpiel game",
     long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
