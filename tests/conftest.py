@@ -34,3 +34,12 @@ def pytest_collection_modifyitems(items):
 def pytest_unconfigure():
     if _temporary_cache:
         shutil.rmtree(_temporary_cache, ignore_errors=True)
+
+
+@pytest.fixture(params=["interpreted", pytest.param("compiled", marks=pytest.mark.slow)])
+def interpreted_or_compiled(request, monkeypatch):
+    """Runs solvers' loops as plain Python. Compiled ones are slow: each combination costs a second or two."""
+    if request.param == "interpreted":
+        import interpreted  # it imports the package, and so must come after the folder of the cache is set
+
+        monkeypatch.setattr(interpreted.engine, "composed", interpreted.composed)

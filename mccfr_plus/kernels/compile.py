@@ -62,7 +62,7 @@ class _InlineKernel(CPUDispatcher):
 
 def _cached(dispatcher: Any) -> Any:
     if isinstance(dispatcher, CPUDispatcher):  # or it is the plain function, where compilation is switched off
-        dispatcher._cache = DiskCache(dispatcher.py_func)  # type: ignore[attr-defined, arg-type]
+        dispatcher._cache = DiskCache(dispatcher)  # type: ignore[attr-defined]
     return dispatcher
 
 

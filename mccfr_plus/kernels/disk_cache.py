@@ -12,12 +12,12 @@ import hashlib
 import os
 import pickle
 import tempfile
-import types
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import caching, compiler, config
+from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
@@ -35,11 +35,11 @@ class DiskCache(caching._Cache):
     The digest is computed when the kernel is first needed: what it calls may be defined later than itself.
 
     Args:
-        function: The kernel's Python function.
+        kernel: The kernel. Its options count, too: an inlined kernel and its copy for Python have the same function.
     """
 
-    def __init__(self, function: types.FunctionType):
-        self._function = function
+    def __init__(self, kernel: Dispatcher):
+        self._kernel = kernel
         self._stem: str | None = None  # of file names
         self._is_open = False
         self._is_enabled = True
@@ -73,9 +73,9 @@ class DiskCache(caching._Cache):
         if self._is_open:
             return
         self._is_open = True
-        digest = digest_of(self._function)
+        digest = digest_of(self._kernel)
         if digest is not None and _is_writable(cache_folder()):
-            self._stem = f"{self._function.__name__}-{digest}"
+            self._stem = f"{self._kernel.py_func.__name__}-{digest}"
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:
         self._open()

@@ -344,53 +344,25 @@ def part(x):
     return helper(x) + 10
 """
 
-REBOUND = """
+COMPOSED = """
 import json, own_base, own_part
 from mccfr_plus.kernels.compile import compose
-rebound = compose(own_base.outer, rule=own_part.part)
-value = rebound(3)
-stats = getattr(rebound, "stats", None)
+composed = compose(own_base.outer, rule=own_part.part)
+value = composed(3)
+stats = getattr(composed, "stats", None)
 print(json.dumps([value, stats and sum(stats.cache_hits.values()), stats and sum(stats.cache_misses.values())]))
 """
 
 
-def test_rebound_kernels_are_kept_on_disk_until_a_part_changes(tmp_path):
+def test_composed_kernels_are_kept_on_disk_until_a_component_changes(tmp_path):
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     (tmp_path / "own_base.py").write_text(BASE)
     (tmp_path / "own_part.py").write_text(PART)
-    assert run(REBOUND, tmp_path, **cache) == [17, 0, 1]
-    assert run(REBOUND, tmp_path, **cache) == [17, 1, 0]
+    assert run(COMPOSED, tmp_path, **cache) == [17, 0, 1]
+    assert run(COMPOSED, tmp_path, **cache) == [17, 1, 0]
     (tmp_path / "own_part.py").write_text(PART.replace("2 * x", "33 * x"))
-    assert run(REBOUND, tmp_path, **cache) == [110, 0, 1]
-    assert run(REBOUND, tmp_path, NUMBA_DISABLE_JIT="1", **cache) == [110, None, None]
-
-
-def test_what_cannot_be_read_is_compiled_and_not_kept():
-    outer = numba.njit(type(three)(three.__code__, {name: numba.njit(first) for name in three.__code__.co_names}))
-    rebound = rebind(outer, one_part=numba.njit(with_defaults))
-    assert rebound(1) == (1 + 7) + 2 + 2
-    holding = type(three)(three.__code__, {**outer.py_func.__globals__, "third_part": Custom()})
-    assert digest_of(holding) is None
-    assert rebind(holding)._cache.cache_path is None
-
-
-def with_defaults(x, more=7):
-    return x + more
-
-
-def test_a_rebound_kernel_keeps_its_defaults_and_its_closure():
-    assert rebind(with_defaults)(1) == 8
-    step = 5
-
-    def adds(x):
-        return first(x) + step
-
-    assert rebind(adds, first=numba.njit(second))(1) == 8
-
-
-def test_names_that_a_kernel_does_not_use_are_refused():
-    with pytest.raises(ValueError, match="three does not use forth_part, zeroth_part"):
-        rebind(three, zeroth_part=first, forth_part=first, one_part=first)
+    assert run(COMPOSED, tmp_path, **cache) == [110, 0, 1]
+    assert run(COMPOSED, tmp_path, NUMBA_DISABLE_JIT="1", **cache) == [110, None, None]
 
 
 TREE = """

@@ -4,58 +4,55 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import naive
+import pyspiel
 import pytest
 
 from mccfr_plus import Solver
-from mccfr_plus.kernels import loop
-from mccfr_plus.solver import registry as parts
 
-ALL_PARTS = """
-import json, hashlib
+RUNS = """
+import hashlib, json
+import mccfr_plus
+from mccfr_plus.solver import registry
+
 SPECIAL = ("full(traversal=True)", "escher(values='learned',sampling='balanced')",
            "full(pruning=True)", "external(sample_per_infoset=True)", "external(prune_below=-0.1)",
            "outcome(update_all_players=True)", "external", "opponent", "chance", "outcome", "balanced",
            "average_strategy(beta=0.0)")
 WITH_BASELINE = ("external(sample_per_infoset=True)", "external(prune_below=-0.1)", *SPECIAL[6:])
-import numpy as np
-import mccfr_plus
-from mccfr_plus import PowerAverage
-from mccfr_plus.kernels import loop
-from mccfr_plus.solver import registry as parts
+FEW = [("external", "rm", None, {}), ("external", "dcfr", None, {}), ("outcome", "rm+", None, {}),
+       ("full", "rm", "exact", {}), ("external", "rm", None, {"baseline": True})]
 
-def digest(game, iterations):
-    tree = mccfr_plus.compile_game(game)
-    bits = hashlib.sha256()
-    for estimator in parts.ESTIMATORS:
-        for minimizer in parts.MINIMIZERS:
+def combinations():
+    for estimator in registry.ESTIMATORS:
+        for minimizer in registry.MINIMIZERS:
             if estimator == "escher" and minimizer in ("ftrl", "omd"):
                 continue
             for averaging in (None, "exact", "optimistic", "stochastic"):
-                solver = mccfr_plus.Solver(tree, estimator, minimizer, averaging, seed=1)
-                for _ in range(iterations):
-                    solver.iteration()
-                evaluation = solver.evaluate()
-                for array in (solver.average_strategy(), solver.current_strategy(), *evaluation):
-                    bits.update(array.tobytes())
-                bits.update(str(solver.nodes_touched).encode())
+                yield estimator, minimizer, averaging, {}
     for estimator in SPECIAL:
-        for options in ({}, {"batch": 2, "baseline": estimator in WITH_BASELINE}):
-            if "full" in estimator and options:
-                continue
-            solver = mccfr_plus.Solver(tree, estimator, "rm", "stochastic", seed=1, **options)
-            for _ in range(iterations):
-                solver.iteration()
-            bits.update(solver.average_strategy().tobytes() + solver.current_strategy().tobytes())
-    return bits.hexdigest()
+        yield estimator, "rm", "stochastic", {}
+        if "full" not in estimator:
+            yield estimator, "rm", "stochastic", {"batch": 2, "baseline": estimator in WITH_BASELINE}
+
+def digest(game, iterations, of):
+    tree, found = mccfr_plus.compile_game(game), hashlib.sha256()
+    for estimator, minimizer, averaging, options in of:
+        solver = mccfr_plus.Solver(tree, estimator, minimizer, averaging, seed=1, **options)
+        for _ in range(iterations):
+            solver.iteration()
+        for array in (solver.average_strategy(), solver.current_strategy(), *solver.evaluate()):
+            found.update(array.tobytes())
+        found.update(str(solver.nodes_touched).encode())
+    return found.hexdigest()
+
 """
 
 
 def run(code, **environment):
     result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", ALL_PARTS + code],
+        [sys.executable, "-W", "ignore", "-c", RUNS + code],
         capture_output=True,
         text=True,
         env={**os.environ, **environment},
@@ -66,53 +63,36 @@ def run(code, **environment):
 
 @pytest.mark.slow
 def test_indices_stay_within_bounds(tmp_path):
-    # Compiled anew: Numba's cache does not tell kernels with and without checks apart.
-    code = "print(json.dumps([digest(g, 3) for g in ('kuhn_poker', 'kuhn_poker(players=3)', 'leduc_poker')]))"
+    # Compiled anew: the digest of a kernel does not tell whether indices are checked.
+    games = "('kuhn_poker', 'kuhn_poker(players=3)', 'leduc_poker')"
+    code = f"print(json.dumps([digest(g, 3, combinations()) for g in {games}]))"
     checked = run(code, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path))
     assert checked == run(code, NUMBA_BOUNDSCHECK="0")
 
 
-def test_the_same_bits_without_the_compiler():
-    code = "print(json.dumps([digest('kuhn_poker', 2), digest('kuhn_poker(players=3)', 1)]))"
+@pytest.mark.parametrize("which", ["FEW", pytest.param("combinations()", marks=pytest.mark.slow)])
+def test_results_without_the_compiler_are_bitwise_identical(which):
+    code = f"print(json.dumps([digest('kuhn_poker', 2, {which}), digest('kuhn_poker(players=3)', 1, {which})]))"
     assert run(code, NUMBA_DISABLE_JIT="1") == run(code)
 
 
-def test_a_second_process_compiles_nothing():
-    code = """
-digest('kuhn_poker', 1)
-from mccfr_plus.evaluation import kernels
-stats = [f.stats for f in (loop.run, loop.max_visits, kernels.evaluate)]
-print(json.dumps([[sum(s.cache_hits.values()), sum(s.cache_misses.values())] for s in stats]))
-"""
-    run(code)
-    for hits, misses in run(code):
-        assert hits > 0
-        assert misses == 0
-
-
-def test_kernels_of_the_tests_are_kept_where_no_stale_one_is():
-    assert Path(loop.run.stats.cache_path).is_relative_to(os.environ["NUMBA_CACHE_DIR"])
-
-
 def test_a_second_solver_compiles_nothing():
-    Solver(naive.tree_of("kuhn_poker"), "external", seed=1).iteration()
-    signatures = list(loop.run.signatures)
-    assert len(signatures) <= 2  # another one serves teams and trees that expand
+    """Games of any size and number of players, parameters and batches share a kernel."""
+    loop = Solver(naive.tree_of("kuhn_poker"), "external", seed=1).run(1)._engine.run
+    compiled = list(loop.signatures)
+    assert len(compiled) == 1
     for game in ("kuhn_poker(players=3)", "leduc_poker", "matrix_rps", "random:3:1"):
-        for estimator in parts.ESTIMATORS:
-            for minimizer in parts.MINIMIZERS:
-                if naive.go_together(estimator, minimizer):
-                    solver = Solver(naive.tree_of(game), estimator, minimizer, "power", alternating=False, seed=1)
-                    solver.iteration()
-                    solver.run(1)
-    assert list(loop.run.signatures) == signatures
+        for options in ({}, {"batch": 5}, {"averaging": "power(gamma=3.0)"}):
+            solver = Solver(naive.tree_of(game), "external", "rm", **options, seed=1)
+            solver.iteration()
+            solver.run(1)
+            assert solver._engine.run is loop
+    assert list(loop.signatures) == compiled
 
 
 @pytest.mark.parametrize("scheme", ["external", "outcome"])
-def test_a_kernel_without_decisions_for_a_player_runs(scheme):
+def test_a_player_without_decisions(scheme):
     # Player 1 never moves.
-    import pyspiel
-
     text = (
         'EFG 2 R "one mover" { "A" "B" }\np "" 1 1 "I" { "a" "b" } 0\nt "" 1 "" { 1.0 -1.0 }\nt "" 2 "" { 2.0 -2.0 }\n'
     )
