@@ -91,7 +91,7 @@ def _two_player_gradient(tree, reach, gradient, player):
         gradient[at(row[at(first + 3)])] = sum_3
 
 
-@kernel
+@inline_kernel
 def _many_player_gradient(tree, reach, gradient, player):
     """The same for any number of other players, whose reaches are multiplied."""
     start, row, others, value = tree.leaf_start, tree.leaf_row, tree.leaf_others, tree.leaf_value

@@ -1,12 +1,12 @@
 """Best responses and expected values on the arrays, for any number of players and any payoffs."""
 
 from mccfr_plus.estimators.full import exact_gradient
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 
 
-@kernel
+@inline_kernel
 def own_reach(tree, strategy, reach):
     """Writes every player's reach of each own sequence; `reach` is ``[num_slots + num_players]``, an output."""
     infosets = tree.infosets
@@ -20,7 +20,7 @@ def own_reach(tree, strategy, reach):
             reach[slot] = above * strategy[slot]
 
 
-@kernel
+@inline_kernel
 def best_response_value(tree, reach, player, gradient, best):
     """Returns the values of a best response and of the policy itself for one player.
 
@@ -39,7 +39,7 @@ def best_response_value(tree, reach, player, gradient, best):
     return respond(tree, reach, player, gradient, best)
 
 
-@kernel
+@inline_kernel
 def respond(tree, reach, player, gradient, best):
     """Returns the same as `best_response_value`, from the player's gradient."""
     infosets = tree.infosets
