@@ -56,11 +56,14 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
         missed_negative = math.exp(parameters[BEFORE_NEGATIVE] - tables[SEEN_NEGATIVE, first])
     tables[SEEN_POSITIVE, first] = parameters[AFTER_POSITIVE]
     tables[SEEN_NEGATIVE, first] = parameters[AFTER_NEGATIVE]
-    value, total = expected_value(values, strategy, first, last), 0.0
+    value, total, is_whole = expected_value(values, strategy, first, last), 0.0, math.isinf(parameters[ALPHA])
     for slot in range(first, last):
         regret = tables[REGRET, at(slot)]
         regret *= missed_positive if regret > 0.0 else missed_negative
-        regret += values[at(slot)] - value
+        if is_whole:  # summed up as regret matching does, for the same rounding
+            regret = regret + values[at(slot)] - value
+        else:
+            regret += values[at(slot)] - value
         regret *= positive if regret > 0.0 else negative
         tables[REGRET, at(slot)] = regret
         values[at(slot)] = max(regret, 0.0)
