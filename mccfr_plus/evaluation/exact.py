@@ -63,7 +63,7 @@ class Evaluator:
         """Returns the evaluation of a strategy, ``[num_slots]`` float64."""
         num_players = self._tree.num_players
         result = Evaluation(np.empty(num_players), np.empty(num_players))
-        with announce_compilation(kernels.evaluate):
+        with announce_compilation(kernels.evaluate, "the evaluation", 2):
             kernels.evaluate(strategy, result.best_response_values, result.values, *self._scratch, *self._arrays)
         return result
 

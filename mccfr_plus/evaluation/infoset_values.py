@@ -31,7 +31,7 @@ def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
     others = np.ones_like(values)
     weights, action_values = np.zeros(tree.num_infosets), np.zeros(tree.num_slots)
     reach = np.empty(tree.num_slots + tree.num_players)
-    with announce_compilation(_add_up):
+    with announce_compilation(_add_up, "the values of information sets", 2):
         node_values(tree.arrays, strategy, values)
         own_reach(tree.arrays, strategy, reach)
         _add_up(tree.arrays, strategy, values, others, tree.infoset_of_slot, weights, action_values)

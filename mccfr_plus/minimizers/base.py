@@ -35,6 +35,7 @@ class Minimizer(abc.ABC):
             different infosets at the same time.
         keeps_regrets: Whether row 0 of the tables holds cumulative regrets, negative ones too; they may lack discounts.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
+        default_gamma: The average of its paper weighs iteration t by t^gamma.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
     """
 
@@ -44,6 +45,7 @@ class Minimizer(abc.ABC):
     is_local: ClassVar[bool] = False
     keeps_regrets: ClassVar[bool] = False
     needs_perfect_recall: ClassVar[bool] = False
+    default_gamma: ClassVar[float] = 0.0
     row_of_ones: ClassVar[int | None] = None
 
     @property

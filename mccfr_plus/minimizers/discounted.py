@@ -133,6 +133,11 @@ class Discounted(Minimizer):
             if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
                 raise ConfigError(f"{name}={value!r}: must be a number or +-inf; the paper uses alpha=1.5, beta=0.")
 
+    @property
+    def default_gamma(self) -> float:  # type: ignore[override]
+        """Linear CFR and LCFR+ have a linear average, DCFR one of weight t^2."""
+        return 1.0 if self in (linear(), linear_plus()) else 2.0
+
     def parameters(self) -> np.ndarray:
         parameters = np.zeros(NUM_DISCOUNTED)
         parameters[ALPHA] = self.alpha

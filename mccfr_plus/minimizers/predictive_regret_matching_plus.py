@@ -37,6 +37,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
     short_name: ClassVar[str] = "prm+"
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
     is_local: ClassVar[bool] = True
+    default_gamma: ClassVar[float] = 2.0
 
     @property
     def kernel(self) -> Callable:

@@ -35,6 +35,7 @@ class RegretMatchingPlus(Minimizer):
     short_name: ClassVar[str] = "rm+"
     references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
     is_local: ClassVar[bool] = True
+    default_gamma: ClassVar[float] = 1.0
 
     @property
     def kernel(self) -> Callable:

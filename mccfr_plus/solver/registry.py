@@ -88,13 +88,7 @@ def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAv
     """
     if spec is not None:
         return _component("averaging", spec, AVERAGES, PowerAverage)
-    if minimizer in (minimizers.linear(), minimizers.linear_plus()) or isinstance(
-        minimizer, minimizers.RegretMatchingPlus
-    ):
-        return averages.linear()
-    if isinstance(minimizer, minimizers.Discounted | minimizers.PredictiveRegretMatchingPlus):
-        return PowerAverage(2.0)
-    return averages.uniform()
+    return PowerAverage(minimizer.default_gamma)
 
 
 def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:

@@ -48,7 +48,7 @@ def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
     tables = [alias_table(np.array([p for _, p in d])) for d in recording.distributions]
 
     nodes = np.empty(len(recording.kinds), NODE)
-    with announce_compilation(_link):  # the first kernel that a process needs
+    with announce_compilation(_link, "the layout of trees", 1):  # the first kernel that a process needs
         max_depth, max_stack, perfect_recall = _link(
             np.frombuffer(recording.kinds, np.int8),
             np.frombuffer(recording.payloads, np.int32),

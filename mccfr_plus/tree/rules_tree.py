@@ -118,7 +118,7 @@ class _Builder:
     def _run_walk(self) -> None:
         game, traversal = self._game, _walk_of(self._game.rules)
         while True:
-            with announce_compilation(traversal):
+            with announce_compilation(traversal, "the rules of the game", 5):
                 status = traversal(
                     game.parameters,
                     game.table,
