@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.bounds.treeplex import infosets_of, plan_norm, weighted_entropy
+from mccfr_plus.bounds.treeplex import infosets_of, log_actions, plan_norm, vertex_maximum
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
 from mccfr_plus.tree.game_tree import GameTree
@@ -29,27 +29,27 @@ from mccfr_plus.tree.game_tree import GameTree
 def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:
     """Returns Omega = max over plans of psi, exactly; the smallest value of psi, at the uniform strategy, is 0.
 
-    psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I. It is
-    also the largest Bregman divergence from the uniform strategy, which mirror descent starts from.
+    psi is convex and so largest at a pure strategy, where it is sum over I of x[parent(I)] weights[I] log n_I. Omega is
+    also the largest Bregman divergence from the uniform strategy, where mirror descent starts.
 
     Args:
         tree: The game.
         player: Whose plans.
-        weights: ``[num_infosets]`` float64, as `dilated_weights` returns them.
+        weights: ``[num_infosets]`` float64, from `dilated_weights`.
 
     Raises:
         ConfigError: If the player or the weights are out of range.
-        GameError: If a player forgets.
+        GameError: If the game has imperfect recall.
     """
-    return weighted_entropy(tree, player, _checked(tree, weights))
+    return vertex_maximum(tree, player, _checked(tree, weights) * log_actions(tree), 0.0)
 
 
 def strong_convexity(tree: GameTree, player: int, weights: np.ndarray) -> float:
     """Returns a modulus of psi in the 1-norm: min over I of (weights[I] / least[I]) / M_Q, for any positive weights.
 
-    least are the weights of the scheme ``"least"``. A lower bound, derived in `mccfr_plus.minimizers.dilated_weights`;
-    for the scheme ``"least"`` it is 1 / M_Q, for ``"kroer"`` at least that, which is what Kroer et al. 2020 state. See
-    `dilated_diameter` for the arguments.
+    least are the weights of the scheme ``"least"``. This lower bound is derived in
+    `mccfr_plus.minimizers.dilated_weights`. It is 1 / M_Q for the scheme ``"least"`` and at least that for ``"kroer"``,
+    as Kroer et al. 2020 state. See `dilated_diameter` for the arguments.
     """
     first, last = infosets_of(tree, player)
     if first == last:
@@ -79,25 +79,25 @@ def dilated_bound(
         eta: Step size, above 0.
         weights: ``[num_infosets]`` float64, of the dilated entropy.
         gradient_bound: Bound on the entries of the gradients. None: half the player's payoff range, which holds for
-            exact gradients and for those of chance, opponent and external sampling, as adding a constant to all
-            payoffs changes a gradient by a vector that is constant on plans. For outcome sampling it is
+            exact gradients and for those of chance, opponent and external sampling: a constant added to all payoffs
+            changes a gradient by a vector that is constant on plans. Outcome sampling needs
             `largest_payoff` / `outcome_delta`.
         optimistic: Whether the last gradient is the prediction of the next: then G is twice the bound.
 
     Returns:
-        The bound on regret / T against the gradients that the minimizer was given.
+        The bound on regret / T against the gradients that the minimizer received.
 
     Raises:
         ConfigError: If an argument is out of range.
-        GameError: If a player forgets.
+        GameError: If the game has imperfect recall.
     """
     if iterations < 1 or not eta > 0:
         raise ConfigError(f"iterations={iterations!r}, eta={eta!r}: must be at least 1 and above 0.")
-    modulus = strong_convexity(tree, player, weights)
     largest = float(tree.payoff_range[player]) / 2 if gradient_bound is None else float(gradient_bound)
     if optimistic:
         largest *= 2
-    return dilated_diameter(tree, player, weights) / (eta * iterations) + eta * largest**2 / (2 * modulus)
+    deviation = eta * largest**2 / (2 * strong_convexity(tree, player, weights))
+    return dilated_diameter(tree, player, weights) / (eta * iterations) + deviation
 
 
 def _checked(tree: GameTree, weights: np.ndarray) -> np.ndarray:

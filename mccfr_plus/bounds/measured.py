@@ -1,4 +1,4 @@
-"""Exact regret of a run, whatever the solver sampled: for small games, as every iteration costs full traversals."""
+"""Exact regret of a run, also of sampling solvers: for small games, as each iteration takes full traversals."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
 
         R_i / W = (max over plans x of <sum of w_t g_t, x> - sum of w_t <g_t, x_t>) / W,   w_t = t^gamma, W = sum of w_t
 
-    g_t is player i's exact gradient against what the others played when i's gradient was estimated: with alternating
-    updates the players before i have been updated already. x_t is what i played.
+    g_t is player i's exact gradient against the others' strategies when i's gradient was estimated: with alternating
+    updates the players before i have been updated already. x_t is i's strategy.
 
     Args:
-        solver: One that has not run yet. Runs that many iterations.
-        iterations: How many, at least 1.
-        gamma: Exponent of the weights, at least 0; what theory weights is usually ``solver.averaging.gamma``.
+        solver: A solver without iterations. Modified in place.
+        iterations: How many to run, at least 1.
+        gamma: Exponent of the weights, at least 0, usually ``solver.averaging.gamma``.
 
     Raises:
         ConfigError: If the solver has run already or an argument is out of range.
-        GameError: If a player forgets.
+        GameError: If the game has imperfect recall.
 
     Example:
         >>> import mccfr_plus
@@ -58,18 +58,17 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
             own_reach(arrays, np.concatenate([after[:updated], before[updated:]]), reach)
             earned[player] += weight * _add_gradient(arrays, reach, gradient, player, weight, sums[player])
         before = after
-    no_gain = np.zeros(tree.num_infosets)
-    best = [vertex_maximum(tree, player, no_gain, sums[player]) for player in range(num_players)]
+    best = [vertex_maximum(tree, player, 0.0, sums[player]) for player in range(num_players)]
     return (np.array(best) - earned) / weights
 
 
 @kernel
 def _add_gradient(tree, reach, gradient, player, weight, sums):
-    """Adds weight times the player's exact gradient to the sums, and returns what the player earns.
+    """Adds weight times the player's exact gradient to the sums, and returns the player's expected payoff.
 
     Args:
         tree: `TreeArrays` with leaves.
-        reach: ``[num_slots + num_players]``, everybody's own reach.
+        reach: ``[num_slots + num_players]``, all players' own reach.
         gradient: ``[num_slots + num_players + 1]``. Modified in place.
         player: Whose gradient.
         weight: Its weight.

@@ -1,46 +1,46 @@
-"""The tightest regret bound that is known for a pair of parts.
+"""The tightest known regret bound of an estimator and a minimizer.
 
-Iteration t has weight w_t, and R = max over plans x of sum over t of w_t <g_t, x - x_t> is a player's regret, g_t
-being the exact gradient that the player faced. Bounds are on R / (sum of w_t), and split R in two:
+Iteration t has weight w_t. A player's regret is R = max over plans x of sum over t of w_t <g_t, x - x_t>, with the
+exact gradients g_t. Bounds are on R / (sum of w_t). They have two terms:
 
-1. the regret against the estimates that the minimizer was given. With ranges of estimates of at most D per block of
+1. the regret against the estimates that the minimizer received. With ranges of estimates of at most D per block of
    infosets and iteration, N = sqrt(sum of w_t^2), and for the rules that cut regrets at 0 N = w_T sqrt(T):
 
        factor * D * M * sqrt(A) * N,   factor 1, with predictions 2;
 
-2. for sampled estimates, how far these regrets can be from the exact ones: the smaller of
+2. for sampled estimates, the deviation of these regrets from the exact ones: the smaller of
 
        (Delta + D') sqrt(2 sum of w_t^2 * log(K / p))              Farina, Kroer, Sandholm 2020, Proposition 2
        sqrt(2 |I| |B| / p) * D * sqrt(A) * sqrt(sum of w_t^2)      Gibson et al. 2012, Theorem 6
 
    with probability at least 1 - p.
 
-Nor does an average regret ever exceed Delta, which is what is returned for runs too short for the theorems. A is the
-largest number of actions, M the smaller of M_i and the largest M_i(sigma), K the number of pure strategies, |B| the
-number of own action sequences. Delta is the range of payoffs; D = D' = Delta for full, chance, opponent and external,
+An average regret never exceeds Delta, which is returned if the theorems give more. A is the largest number of
+actions, M the smaller of M_i and the largest M_i(sigma), K the number of pure strategies, |B| the number of own action
+sequences. Delta is the range of payoffs. D = D' = Delta for full, chance, opponent and external sampling;
 D = D' = max |payoff| / delta for outcome sampling (Farina et al., equation 7; with the balanced strategy delta is at
-least 1 / (number of sequences - 1)), and where subsets of own actions are visited, D = D' = (largest - smallest payoff,
+least 1 / (number of sequences - 1)); where subsets of own actions are visited, D = D' = (largest - smallest payoff,
 0 among them) / delta.
 
-What of this is the papers' and what is not:
+Differences from the papers:
 
-* Theorem 3 of Lanctot et al. 2009 is 1. for regret matching; their Theorems 4 and 5 have M (1 + sqrt(2 / p)) for the
-  sampled schemes, which Gibson et al. corrected in a footnote to M + sqrt(2 |I| |B| / p). Theorem 5 of Gibson et al.
-  replaces M_i by M_i(sigma*), sigma* the best strategy in hindsight; before a run only its maximum is known.
-* Both papers have Delta / delta where D = max |payoff| / delta stands here. A single sampled payoff is a
-  difference to 0, so that theirs holds only if 0 lies between the smallest and the largest payoff.
-* Proposition 2 is about a fixed comparator. The best one depends on the draws, so that K in the logarithm, a union
-  bound over pure strategies, is needed for the maximum; log K is exact, see `log_pure_strategies`.
+* Theorem 3 of Lanctot et al. 2009 is term 1 for regret matching. Their Theorems 4 and 5 have M (1 + sqrt(2 / p)) for
+  the sampled schemes, which Gibson et al. corrected in a footnote to M + sqrt(2 |I| |B| / p). Theorem 5 of Gibson et
+  al. replaces M_i by M_i(sigma*), sigma* the best strategy in hindsight; before a run only its maximum is known.
+* Both papers have Delta / delta in place of D = max |payoff| / delta. A single sampled payoff is a difference to 0: so
+  theirs holds only if 0 lies between the smallest and the largest payoff.
+* Proposition 2 is about a fixed comparator. The best one depends on the draws: so the maximum needs K in the logarithm,
+  a union bound over pure strategies. log K is exact, see `log_pure_strategies`.
 * Derived, weights: N comes from regret matching's sqrt(sum of squares) where regrets are weighted (linear CFR). RM+
   keeps Q_T(a) >= sum of r_t(a) over t >= s for any s, and sum of w_t r_t = sum over s of (w_s - w_{s-1}) (sum over t
-  >= s of r_t) <= w_T Q_T for weights that do not fall (Tammelin et al. 2015 have w_t = t).
+  >= s of r_t) <= w_T Q_T for weights that do not decrease (Tammelin et al. 2015 have w_t = t).
 * Derived, predictions: |[R_T]+|^2 <= sum of |r_t - r_{t-1}|^2 <= 4 sum of |r_t|^2, as <r_t, [R_{t-1} + r_{t-1}]+> = 0
   and |[.]+|^2 / 2 is 1-smooth; for the + variant the two projections of optimistic mirror descent give the same.
   Farina, Kroer, Sandholm 2021 bound the same sum, with their own constants.
 * Derived, Theorem 6 with weights and for any minimizer: exact minus estimated regrets of one infoset and action are a
-  martingale whose differences have a second moment of at most E[w_t^2 r_t^2], these sum to at most D^2 w_t^2 over a
-  block, and Markov's inequality on the sum over infosets and actions gives the formula, without the factor 2 under the
-  root even. It holds for the best strategy in hindsight.
+  martingale. Its differences have a second moment of at most E[w_t^2 r_t^2], and these sum to at most D^2 w_t^2 over a
+  block. Markov's inequality on the sum over infosets and actions gives the formula, even without the factor 2 under
+  the root. It holds for the best strategy in hindsight.
 """
 
 from __future__ import annotations
@@ -53,14 +53,17 @@ import numpy as np
 
 from mccfr_plus.averages import PowerAverage
 from mccfr_plus.bounds.dilated import dilated_bound
-from mccfr_plus.bounds.exploration import largest_payoff, outcome_delta
 from mccfr_plus.bounds.treeplex import (
     action_sequences,
     check_player,
-    entropy_and_blocks,
     largest_m_value,
+    largest_payoff,
+    log_actions,
     log_pure_strategies,
     m_value,
+    num_children,
+    outcome_delta,
+    vertex_maximum,
 )
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import (
@@ -84,7 +87,7 @@ from mccfr_plus.minimizers import (
     linear,
 )
 from mccfr_plus.minimizers.dilated_weights import dilated_weights
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.registry import average_of, estimator_of, minimizer_of
 from mccfr_plus.tree.game_tree import GameTree
 
 _CUT_AT_ZERO = (RegretMatchingPlus, PredictiveRegretMatchingPlus)
@@ -109,17 +112,17 @@ _SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
 
 @dataclass(frozen=True)
 class RegretBound:
-    """A bound on a player's average regret, and where it comes from."""
+    """A bound on a player's average regret, and its source."""
 
-    value: float  # on the average regret, in the game's payoffs; with weights, on the weighted average
+    value: float  # in the game's payoffs; with weights, on the weighted average
     theorem: str  # author, year, number
     assumptions: tuple[str, ...]
-    probability: float  # with which it holds at least; 1.0 if nothing is sampled
+    probability: float  # of holding, at least; 1.0 if nothing is sampled
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Sums of the weights t^gamma of T iterations, all divided by the last weight; bounds in the right direction."""
+    """Sums of the weights t^gamma of T iterations, divided by the last weight: exact, or bounds on the safe side."""
 
     total: float
     squares: float
@@ -132,7 +135,7 @@ class Weights:
         if gamma == 1:
             squares = (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
             return cls((iterations + 1) / 2, squares, iterations)
-        # t^gamma is_lazy, so that its sum is above the integral from 0 to T, and its squares' sum below it plus the last.
+        # t^gamma increases: its sum is above the integral from 0 to T, the squares' sum below theirs plus the last.
         return cls(iterations / (gamma + 1), min(iterations / (2 * gamma + 1) + 1, iterations), iterations)
 
 
@@ -146,24 +149,24 @@ def regret_bound(
     *,
     p: float = 0.05,
 ) -> RegretBound | None:
-    """Returns the tightest known bound on a player's average regret; None where there is none.
+    """Returns the tightest known bound on a player's average regret; None if no bound is known.
 
-    The regret is external, against what the player faced in each iteration, so that it holds for simultaneous and for
-    alternating updates alike and for any number of players. See the module for the formulas.
+    The regret is external, against the other players' strategies of each iteration: so the bound holds for simultaneous
+    and alternating updates and for any number of players. See the module for the formulas.
 
-    There is none for games of imperfect recall, for parts that are not built in, for outcome sampling with one history
-    for all or a sampling strategy of one's own, for discounted rules other than linear CFR with its linear average, for
-    step sizes that decay, and for rm, prm, hedge, ftrl and omd with weighted averages.
-    `why_no_bound` says which it is.
+    There is none for games of imperfect recall, for user-defined components, for outcome sampling that updates all
+    players or has a user-defined sampling strategy, for discounted rules other than linear CFR with its linear average,
+    for step sizes that decay, and for rm, prm, hedge, ftrl and omd with weighted averages. `why_no_bound` gives the
+    reason.
 
     Args:
         tree: The game.
         player: Whose regret.
-        iterations: T, at least 1, fixed before the run or by a rule that does not look at the draws.
+        iterations: T, at least 1, fixed before the run or by a rule that is independent of the draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
-        averaging: The weights t^gamma of the iterations, or their short name; None: what goes with the minimizer.
-        p: Probability with which the bound may fail, in (0, 1); unused for exact gradients.
+        averaging: The weights t^gamma of the iterations, or their short name; None: the minimizer's default.
+        p: Probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:
         ConfigError: If an argument is unknown or out of range.
@@ -175,8 +178,8 @@ def regret_bound(
         >>> round(bound.value, 4), bound.probability
         (0.196, 1.0)
     """
-    estimator, minimizer = parts.estimator_of(estimator), parts.minimizer_of(minimizer)
-    averaging = parts.average_of(averaging, minimizer)
+    estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
+    averaging = average_of(averaging, minimizer)
     _check(tree, player, iterations, p)
     if why_no_bound(tree, estimator, minimizer, averaging) is not None:
         return None
@@ -189,9 +192,9 @@ def why_no_bound(
     minimizer: Minimizer | str,
     averaging: PowerAverage | str | None = "uniform",
 ) -> str | None:
-    """Returns why `regret_bound` has none for these parts, in words; None if it has one."""
-    estimator, minimizer = parts.estimator_of(estimator), parts.minimizer_of(minimizer)
-    gamma = parts.average_of(averaging, minimizer).gamma
+    """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
+    estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
+    gamma = average_of(averaging, minimizer).gamma
     if not tree.perfect_recall:
         return "the game has imperfect recall"
     is_unknown = not type(estimator).__module__.startswith("mccfr_plus.")
@@ -221,24 +224,23 @@ def sampling_deviation(
     *,
     p: float = 0.05,
 ) -> float:
-    """Returns how far the exact average regret can be above the estimated one, with probability at least 1 - p.
+    """Returns a bound on exact minus estimated average regret that holds with probability at least 1 - p.
 
-    Part 2 of the module's sum, for minimizers whose part 1 is known otherwise (`hedge_bound`, `dilated_bound`): 0 for
-    exact gradients. See `regret_bound` for arguments and errors; for an estimator that is not built in nothing is
-    known.
+    This is term 2 of the module, for minimizers with another term 1 (`hedge_bound`, `dilated_bound`); 0 for exact
+    gradients. See `regret_bound` for the arguments.
 
     Raises:
-        ConfigError: If an argument is out of range, or the estimator is not built in.
-        GameError: If a player forgets.
+        ConfigError: If an argument is out of range, or nothing is known about the estimator.
+        GameError: If the game has imperfect recall.
     """
-    estimator = parts.estimator_of(estimator)
+    estimator = estimator_of(estimator)
     reason = why_no_bound(tree, estimator, "rm+", averaging)
     if reason is not None:
         raise ConfigError(f"estimator={estimator!r}: {reason}.")
     _check(tree, player, iterations, p)
     if isinstance(estimator, Full):
         return 0.0
-    weights = Weights.of(float(parts.average_of(averaging, parts.minimizer_of("rm+")).gamma), int(iterations))
+    weights = Weights.of(float(average_of(averaging, minimizer_of("rm+")).gamma), int(iterations))
     scale = _scale(tree, player, estimator)[0]
     return _deviation(tree, player, scale, weights, p)[0] / weights.total
 
@@ -256,22 +258,29 @@ def _find(
     player: int,
     iterations: int,
     estimator: Estimator,
-    minimizer: Minimizer,
+    minimizer: Any,
     averaging: PowerAverage,
     p: float,
 ) -> RegretBound:
-    """Returns the bound of parts that have one."""
+    """Returns the bound of components that have one."""
     weights = Weights.of(float(averaging.gamma), int(iterations))
     scale, assumption = _scale(tree, player, estimator)
-    size, theorems = _size(tree, player)
-    theorems = [_LOCAL_THEOREM[type(minimizer)], *theorems]
-    expansion = math.sqrt(weights.iterations if type(minimizer) in _CUT_AT_ZERO else weights.squares)
-    factor = 2.0 if type(minimizer) in _PREDICTIVE else 1.0
-    if type(minimizer) in (Hedge, FTRL, OMD):
-        total = iterations * _exponential(tree, player, iterations, estimator, minimizer, scale)
-        theorems = theorems[:1]
+    theorems = [_LOCAL_THEOREM[type(minimizer)]]
+    if isinstance(minimizer, Hedge):
+        total = iterations * hedge_bound(tree, player, iterations, minimizer.eta, scale)
+    elif isinstance(minimizer, FTRL | OMD):
+        dilated, delta = dilated_weights(tree, minimizer.weights), _delta(tree, player, estimator)
+        largest = None if delta is None else largest_payoff(tree, player) / delta
+        options: dict[str, Any] = {"gradient_bound": largest, "optimistic": minimizer.optimistic}
+        total = iterations * dilated_bound(tree, player, iterations, minimizer.eta, dilated, **options)
     else:
-        total = factor * scale * size * math.sqrt(_most_actions(tree, player)) * expansion
+        size, in_hindsight = m_value(tree, player), largest_m_value(tree, player)
+        if in_hindsight < size:
+            size = in_hindsight
+            theorems.append(_IN_HINDSIGHT)
+        growth = math.sqrt(weights.iterations if type(minimizer) in _CUT_AT_ZERO else weights.squares)
+        factor = 2.0 if type(minimizer) in _PREDICTIVE else 1.0
+        total = factor * scale * size * math.sqrt(_most_actions(tree, player)) * growth
     assumptions, probability = ["perfect recall"], 1.0
     if not isinstance(estimator, Full):
         deviation, name = _deviation(tree, player, scale, weights, p)
@@ -288,20 +297,8 @@ def _most_actions(tree: GameTree, player: int) -> int:
     return tree.statistics().max_actions[player]
 
 
-def _exponential(
-    tree: GameTree, player: int, iterations: int, estimator: Estimator, minimizer: Any, scale: float
-) -> float:
-    """Returns the bound on the average estimated regret of Hedge, FTRL or OMD."""
-    if isinstance(minimizer, Hedge):
-        return hedge_bound(tree, player, iterations, minimizer.eta, scale)
-    weights = dilated_weights(tree, minimizer.weights)
-    delta = _delta(tree, player, estimator)
-    largest = None if delta is None else largest_payoff(tree, player) / delta
-    return dilated_bound(tree, player, iterations, minimizer.eta, weights, largest, optimistic=minimizer.optimistic)
-
-
 def _delta(tree: GameTree, player: int, estimator: Estimator) -> float | None:
-    """Returns the smallest probability of own actions on the way to a leaf, None if all are visited."""
+    """Returns the smallest probability of own actions above a leaf, None if all are visited."""
     if isinstance(estimator, OutcomeSampling):
         return outcome_delta(tree, player, estimator.epsilon)
     if isinstance(estimator, BalancedOutcomeSampling):
@@ -315,46 +312,37 @@ def _delta(tree: GameTree, player: int, estimator: Estimator) -> float | None:
 
 
 def _scale(tree: GameTree, player: int, estimator: Estimator) -> tuple[float, str]:
-    """Returns the range of a player's estimated values within a block, and what it rests on."""
+    """Returns the range of a player's estimated values within a block, and the assumption behind it."""
     delta = _delta(tree, player, estimator)
     if delta is None:
         return float(tree.payoff_range[player]), "others and chance drawn on-policy or all visited"
-    reason = f"others and chance drawn on-policy, delta = {delta:.3g}"
+    assumption = f"others and chance drawn on-policy, delta = {delta:.3g}"
     if not estimator.visits_all_own:  # one action has an estimate, the others have 0
-        return largest_payoff(tree, player) / delta, reason
+        return largest_payoff(tree, player) / delta, assumption
     payoffs = tree.arrays.payoffs[:, player]
-    return float(payoffs.max(initial=0.0) - payoffs.min(initial=0.0)) / delta, reason
-
-
-def _size(tree: GameTree, player: int) -> tuple[float, list[str]]:
-    """Returns the smaller of M_i and the largest M_i(sigma), with whose it is where that is not M_i."""
-    everywhere, in_hindsight = m_value(tree, player), largest_m_value(tree, player)
-    return (in_hindsight, [_IN_HINDSIGHT]) if in_hindsight < everywhere else (everywhere, [])
+    return float(payoffs.max(initial=0.0) - payoffs.min(initial=0.0)) / delta, assumption
 
 
 def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: float) -> tuple[float, str]:
-    """Returns the smaller bound on exact minus estimated regret, a total in units of the last weight, and its name."""
+    """Returns the smaller bound on exact minus estimated regret, in units of the last weight, and its name."""
     spread = math.sqrt(weights.squares)
-    exact = float(tree.payoff_range[player])
     log_failures = log_pure_strategies(tree, player) - math.log(p)
-    concentration = (exact + scale) * spread * math.sqrt(2 * log_failures)
+    concentration = (float(tree.payoff_range[player]) + scale) * spread * math.sqrt(2 * log_failures)
     num_infosets = int(np.diff(tree.arrays.infoset_range)[player])
     num_blocks = int(action_sequences(tree, player).max(initial=-1)) + 1
     second_moment = math.sqrt(2 * num_infosets * num_blocks / p * _most_actions(tree, player)) * scale * spread
     return min((concentration, _CONCENTRATION), (second_moment, _SECOND_MOMENT))
 
 
-def hedge_bound(
-    tree: GameTree, player: int, iterations: int, eta: float, scale: float | None = None, *, deviation: float = 0.0
-) -> float:
+def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale: float | None = None) -> float:
     """Returns the bound on the average regret of CFR with Hedge of step size eta at every infoset.
 
         (max over plans x of  sum over I of x[parent(I)] log(n_I) / eta
-                              + sum over s with infosets below of x[s] * eta * T * scale^2 / 8) / T + deviation
+                              + sum over s with infosets below of x[s] * eta * T * scale^2 / 8) / T
 
     Hedge has regret log(n) / eta + (eta / 8) * (sum of squared ranges of values) (Hoeffding's lemma). The infosets
-    right below one own sequence s share a range of at most `scale` in each iteration, as their ranges are scale times
-    probabilities that sum to at most 1. The maximum is over the best strategy in hindsight, exact.
+    right below one own sequence s share a range of at most `scale` in each iteration: their ranges are scale times
+    probabilities that sum to at most 1. The maximum is exact.
 
     Args:
         tree: The game.
@@ -362,12 +350,11 @@ def hedge_bound(
         iterations: T, at least 1.
         eta: Step size, above 0, the same at every infoset.
         scale: Range of the estimated values. None: the player's payoff range, right for all estimators but outcome
-            sampling, for which it is `largest_payoff` / `outcome_delta`.
-        deviation: What sampling adds to the average regret.
+            sampling, which needs `largest_payoff` / `outcome_delta`.
 
     Raises:
         ConfigError: If an argument is out of range.
-        GameError: If a player forgets.
+        GameError: If the game has imperfect recall.
 
     Reference: Freund, Schapire 1997; Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the
     tree.
@@ -375,5 +362,5 @@ def hedge_bound(
     if iterations < 1 or not eta > 0:
         raise ConfigError(f"iterations={iterations!r}, eta={eta!r}: must be at least 1 and above 0.")
     width = float(tree.payoff_range[check_player(tree, player)]) if scale is None else float(scale)
-    total = entropy_and_blocks(tree, player, 1 / eta, eta * iterations * width**2 / 8)
-    return total / iterations + deviation
+    blocks = eta * iterations * width**2 / 8 * (num_children(tree) > 0)
+    return vertex_maximum(tree, player, log_actions(tree) / eta, blocks) / iterations

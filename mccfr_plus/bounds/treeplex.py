@@ -1,7 +1,7 @@
-"""Sizes of a player's strategy space: M_i, M_i(sigma), the largest plan, the number of pure strategies.
+"""Sizes of a player's strategy space: M_i, M_i(sigma), the largest plan, pure strategies, the rarest leaf.
 
-A plan x gives every sequence (slot) of a player its reach; x of the empty sequence is 1. A linear function of plans is
-largest at a pure strategy, which one pass over the infosets, children before parents, finds.
+A plan x gives each sequence (slot) of a player its reach; x of the empty sequence is 1. A linear function of plans is
+largest at a pure strategy. One pass over the infosets, children before parents, finds it.
 
 References: Lanctot et al. 2009, section 4 (M_i); Gibson et al. 2012, Theorem 5 (M_i(sigma)).
 """
@@ -19,7 +19,7 @@ from mccfr_plus.tree.game_tree import GameTree
 
 
 def m_value(tree: GameTree, player: int) -> float:
-    """Returns M_i = sum over B of sqrt(|B|), B the infosets that the same own actions lead to.
+    """Returns M_i = sum over B of sqrt(|B|), B the infosets with the same own actions above.
 
     Reference: Lanctot et al. 2009, section 4.
     """
@@ -29,19 +29,19 @@ def m_value(tree: GameTree, player: int) -> float:
 def m_value_of(tree: GameTree, player: int, strategy: np.ndarray) -> float:
     """Returns M_i(strategy) = sum over B of sqrt(sum over I in B of reach(I)^2), at most M_i.
 
-    reach(I) is the probability that the player's own actions lead to I. Where it is the same throughout B, as with B
-    made of the same own infosets *and* actions, this is sum over B of reach(B) sqrt(|B|), the definition of the paper.
-    Blocks of actions alone, as in M_i, are larger and give a smaller sum; that regret is still bounded is
-    Cauchy-Schwarz: sum over I in B of reach(I) R(I) <= sqrt(sum of reach(I)^2) sqrt(sum of R(I)^2).
+    reach(I) is the probability that the player's actions lead to I. If it is the same throughout B, as with blocks of
+    the same own infosets *and* actions, this is the paper's sum over B of reach(B) sqrt(|B|). Blocks of actions alone,
+    as in M_i, are larger and give a smaller sum. It still bounds the regret, by Cauchy-Schwarz: sum over I in B of
+    reach(I) R(I) <= sqrt(sum of reach(I)^2) sqrt(sum of R(I)^2).
 
     Args:
         tree: The game.
         player: Whose.
-        strategy: ``[num_slots]`` float64; only the player's part is read.
+        strategy: ``[num_slots]`` float64; only the player's slots are read.
 
     Raises:
-        ConfigError: If there is no such player.
-        GameError: If a player forgets.
+        ConfigError: If the game has no such player.
+        GameError: If the game has imperfect recall.
 
     Reference: Gibson et al. 2012, Theorem 5, with blocks as in Lanctot et al. 2009.
     """
@@ -55,41 +55,35 @@ def m_value_of(tree: GameTree, player: int, strategy: np.ndarray) -> float:
 def largest_m_value(tree: GameTree, player: int) -> float:
     """Returns the largest M_i(sigma) of all strategies sigma, with the blocks of Gibson et al. 2012.
 
-    A block is the set of infosets right below one own sequence s, so that M_i(sigma) is the linear function
-    sum over s of x[s] sqrt(number of infosets right below s) of the plan x, whose largest value is exact here. It
-    bounds the regret of any run, as the best strategy in hindsight is one of those. Neither it nor M_i is always
-    smaller: the blocks of M_i are larger, but all of them count.
+    A block is the set of infosets right below one own sequence s. So M_i(sigma) is the linear function
+    sum over s of x[s] sqrt(number of infosets right below s) of the plan x. It bounds the regret of any run, as sigma
+    may be the best strategy in hindsight. It may be larger or smaller than M_i: M_i has larger blocks, but counts all.
 
     Reference: derived from Gibson et al. 2012, Theorem 5.
     """
-    infosets_of(tree, player)
-    return vertex_maximum(tree, player, np.zeros(tree.num_infosets), np.sqrt(_children(tree)))
+    return vertex_maximum(tree, player, 0.0, np.sqrt(num_children(tree)))
 
 
 def plan_norm(tree: GameTree, player: int) -> float:
-    """Returns M_Q, the largest sum of a plan's entries, the empty sequence left out.
+    """Returns M_Q, the largest sum of a plan's entries without the empty sequence.
 
     Reference: Kroer et al. 2020.
     """
-    infosets_of(tree, player)
-    sequences = np.ones(tree.num_slots + tree.num_players)
-    sequences[tree.num_slots :] = 0.0
-    return vertex_maximum(tree, player, np.zeros(tree.num_infosets), sequences)
+    return vertex_maximum(tree, player, 0.0, np.arange(tree.num_slots + tree.num_players) < tree.num_slots)
 
 
 def log_pure_strategies(tree: GameTree, player: int) -> float:
-    """Returns the natural logarithm of the number of the player's reduced pure strategies: the corners of the plans."""
+    """Returns the natural logarithm of the number of reduced pure strategies: the vertices of the player's plans."""
     first, last = infosets_of(tree, player)
     worth = np.zeros(tree.num_slots + tree.num_players)
-    _count_corners(tree.arrays.infosets, first, last, worth)
+    _count_vertices(tree.arrays.infosets, first, last, worth)
     return float(worth[tree.num_slots + player])
 
 
 def action_sequences(tree: GameTree, player: int) -> np.ndarray:
-    """Returns the number of each of the player's infosets' own action sequence, ``[infosets of the player]`` int64.
+    """Returns the number of each own infoset's action sequence, ``[infosets of the player]`` int64.
 
-    They are the blocks B of M_i: actions count, and not the infosets they were taken at. Numbers are 0, 1, ... without
-    gaps.
+    These are the blocks B of M_i: the infosets of the actions do not matter. Numbers are 0, 1, ... without gaps.
     """
     first, last = infosets_of(tree, player)
     numbers: dict[tuple[int, int], int] = {}
@@ -101,18 +95,66 @@ def action_sequences(tree: GameTree, player: int) -> np.ndarray:
     return blocks
 
 
-def vertex_maximum(tree: GameTree, player: int, infoset_gain: np.ndarray, sequence_gain: np.ndarray) -> float:
+def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndarray | None = None) -> float:
+    """Returns delta_i, the smallest probability with which outcome sampling takes a player's actions to some leaf.
+
+        delta_i = min over leaves z of the product of epsilon e(I, a) over the player's actions (I, a) above z
+
+    with the exploration strategy e, by default 1 / n_I. Strategies with probability 0 for these actions approach it.
+    All sequences lead to leaves, and the product decreases along them: so this is also the minimum over sequences.
+
+    Args:
+        tree: The game.
+        player: Whose.
+        epsilon: Share of exploration, in (0, 1].
+        sampling: ``[num_slots]`` float64, e; None: uniform. With ones, this is delta_i of estimators that visit each
+            action with a probability of at least epsilon.
+
+    Raises:
+        ConfigError: If the player or epsilon is out of range.
+        GameError: If the game has imperfect recall.
+
+    Reference: Lanctot et al. 2009, Theorem 5; Gibson et al. 2012, Theorem 6.
+    """
+    if not 0 < epsilon <= 1:
+        raise ConfigError(f"epsilon={epsilon!r}: must be above 0 and at most 1.")
+    first, last = infosets_of(tree, player)
+    infosets = tree.arrays.infosets
+    # The longest path, not a linear function of plans: of the infosets below an action, only one follows.
+    if sampling is None:
+        sampling = np.repeat(1.0 / infosets["num_actions"], infosets["num_actions"])
+    steps = -np.log(epsilon * np.asarray(sampling, np.float64))
+    depth = np.zeros(tree.num_slots + tree.num_players)
+    for infoset in range(first, last):
+        slots = tree.slots(infoset)
+        depth[slots] = depth[infosets["parent_slot"][infoset]] + steps[slots]
+    own = depth[tree.arrays.slot_range[player] : tree.arrays.slot_range[player + 1]]
+    return math.exp(-own.max(initial=0.0))
+
+
+def largest_payoff(tree: GameTree, player: int) -> float:
+    """Returns the largest absolute payoff of a player."""
+    return float(np.abs(tree.arrays.payoffs[:, check_player(tree, player)]).max(initial=0.0))
+
+
+def vertex_maximum(
+    tree: GameTree, player: int, infoset_gain: np.ndarray | float, sequence_gain: np.ndarray | float
+) -> float:
     """Returns the largest sum over I of x[parent(I)] infoset_gain[I] + sum over s of x[s] sequence_gain[s].
 
     Args:
-        tree: The game, in which nobody forgets.
+        tree: The game.
         player: Whose plans x.
-        infoset_gain: ``[num_infosets]`` float64.
-        sequence_gain: ``[num_slots + num_players]`` float64, the empty sequences last.
+        infoset_gain: ``[num_infosets]`` float64, or one number for all.
+        sequence_gain: ``[num_slots + num_players]`` float64, the empty sequences last, or one number for all.
+
+    Raises:
+        ConfigError: If the game has no such player.
+        GameError: If the game has imperfect recall.
     """
-    worth = np.array(sequence_gain, np.float64)
-    first, last = tree.arrays.infoset_range[player], tree.arrays.infoset_range[player + 1]
-    _add_best(tree.arrays.infosets, first, last, np.asarray(infoset_gain, np.float64), worth)
+    first, last = infosets_of(tree, player)
+    worth = np.zeros(tree.num_slots + tree.num_players) + sequence_gain
+    _add_best(tree.arrays.infosets, first, last, np.zeros(tree.num_infosets) + infoset_gain, worth)
     return float(worth[tree.num_slots + player])
 
 
@@ -132,7 +174,7 @@ def infosets_of(tree: GameTree, player: int) -> tuple[int, int]:
 
     Raises:
         ConfigError: If the game has no such player.
-        GameError: If a player forgets: then infosets have no single parent.
+        GameError: If the game has imperfect recall: infosets then have no single parent.
     """
     player = check_player(tree, player)
     tree.require_perfect_recall("a regret bound")
@@ -140,30 +182,19 @@ def infosets_of(tree: GameTree, player: int) -> tuple[int, int]:
     return int(ranges[player]), int(ranges[player + 1])
 
 
-def _children(tree: GameTree) -> np.ndarray:
-    """Returns how many infosets lie right below each sequence, ``[num_slots + num_players]``."""
+def num_children(tree: GameTree) -> np.ndarray:
+    """Returns the number of infosets right below each sequence, ``[num_slots + num_players]``."""
     return np.bincount(tree.arrays.infosets["parent_slot"], minlength=tree.num_slots + tree.num_players)
 
 
-def _log_actions(tree: GameTree) -> np.ndarray:
+def log_actions(tree: GameTree) -> np.ndarray:
+    """Returns the logarithm of the number of actions, ``[num_infosets]``."""
     return np.log(tree.arrays.infosets["num_actions"])
-
-
-def entropy_and_blocks(tree: GameTree, player: int, entropy: float, block: float) -> float:
-    """Returns the largest entropy * (sum of x[parent(I)] log n_I) + block * (sum of x[s], s with infosets below)."""
-    infosets_of(tree, player)
-    return vertex_maximum(tree, player, entropy * _log_actions(tree), block * (_children(tree) > 0))
-
-
-def weighted_entropy(tree: GameTree, player: int, weights: np.ndarray) -> float:
-    """Returns the largest sum over I of x[parent(I)] weights[I] log n_I."""
-    infosets_of(tree, player)
-    return vertex_maximum(tree, player, weights * _log_actions(tree), np.zeros(tree.num_slots + tree.num_players))
 
 
 @kernel
 def _add_best(infosets, first, last, infoset_gain, worth):
-    """Adds to each sequence's worth the best that follows it. `worth` is modified in place."""
+    """Adds the best continuation to each sequence's worth. `worth` is modified in place."""
     for infoset in range(last - 1, first - 1, -1):
         begin = infosets[infoset]["first_slot"]
         best = worth[begin]
@@ -173,7 +204,7 @@ def _add_best(infosets, first, last, infoset_gain, worth):
 
 
 @kernel
-def _count_corners(infosets, first, last, worth):
+def _count_vertices(infosets, first, last, worth):
     """Adds up logarithms of numbers of pure strategies: sums over actions, products over infosets below one action.
 
     `worth`, zeros at first, is modified in place.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mccfr_plus.bounds import nash_conv_claim, regret_bound, why_no_bound
+from mccfr_plus.bounds import nash_conv_bound, regret_bound, why_no_bound
 from mccfr_plus.cli import output
 from mccfr_plus.solver.solver import Solver
 
@@ -18,15 +18,15 @@ def bounds_of(solver: Solver, confidence: float, nash_conv: float | None) -> dic
         reason = "with baselines nothing is known about the range of the estimates"
     found = [None if reason else regret_bound(tree, i, solver.iterations, *parts, p=p) for i in range(tree.num_players)]
     known = [bound for bound in found if bound is not None]
-    claim = nash_conv_claim(solver)
-    reasons = [reason, claim.reason]
+    relation = nash_conv_bound(solver)
+    reasons = [reason, relation.reason]
     return {
         "confidence": confidence,
         "regret": [bound and bound.value for bound in found],
         "theorem": [bound and bound.theorem for bound in found],
         "sum": sum(bound.value for bound in known) if len(known) == len(found) else None,
-        "slack": claim.slack if claim.is_bounded else None,
-        "measured": nash_conv if claim.is_bounded else None,
+        "slack": relation.slack if relation.is_bounded else None,
+        "measured": nash_conv if relation.is_bounded else None,
         "reason": "; ".join(dict.fromkeys(reason for reason in reasons if reason)),
     }
 

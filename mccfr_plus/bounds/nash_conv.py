@@ -1,0 +1,76 @@
+"""The NashConv of the average strategy, from regrets.
+
+In two-player constant-sum games, with the weighted averages X of x_t and Y of y_t over T iterations, W the sum of the
+weights:
+
+* simultaneous updates: both players' regrets are against the same pairs (x_t, y_t), and exactly
+
+      NashConv(X, Y) = (R_1 + R_2) / W;
+
+* alternating updates: player 2 faces x_{t+1}. With X' the weighted average of x_2 .. x_{T+1},
+
+      NashConv(X', Y) = (R_1 + R_2) / W - sum of w_t (u_1(x_{t+1}, y_t) - u_1(x_t, y_t)) / W
+
+  (Burch, Moravcik, Schmid 2019, as a bound). So regrets alone do not bound NashConv (Farina, Kroer, Sandholm 2019),
+  unless every update improves against the current opponent. With exact gradients RM, RM+ and discounted regrets do:
+  their next strategy is [c R + r]+ with R >= 0 where the last one was positive (shown there for RM and RM+). With
+  sampled gradients, or with predictions, they need not. The average here is over x_1 .. x_T. W (X - X') is w_T times a
+  difference of two strategies for weights that do not decrease: so NashConv(X, Y) <= (R_1 + R_2) / W + w_T Delta / W
+  (derived here).
+
+Both need the averages themselves: sampled averages are unbiased, but NashConv is not linear. With more players, or
+other payoffs, small regrets mean a coarse correlated equilibrium, and NashConv may stay large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mccfr_plus.averages.exact_sums import EXACT
+from mccfr_plus.averages.lazy_sums import LAZY
+from mccfr_plus.bounds.regret import Weights
+from mccfr_plus.estimators import Full
+from mccfr_plus.minimizers import Discounted, RegretMatching, RegretMatchingPlus
+from mccfr_plus.solver.solver import Solver
+
+_IMPROVING = (RegretMatching, RegretMatchingPlus, Discounted)
+
+
+@dataclass(frozen=True)
+class NashConvBound:
+    """The relation of NashConv to the sum of average regrets."""
+
+    is_exact: bool  # NashConv is the sum of average regrets
+    is_bounded: bool  # NashConv is at most that sum plus `slack`
+    slack: float
+    reason: str
+
+
+def nash_conv_bound(solver: Solver) -> NashConvBound:
+    """Returns how the average regrets bound the NashConv of a solver's average strategy, and why.
+
+    Args:
+        solver: After its run: `slack` depends on the number of iterations.
+    """
+    tree = solver.tree.require_whole("a bound")
+    if not tree.perfect_recall:
+        return _nothing("the game has imperfect recall")
+    if tree.num_players != 2 or not tree.is_constant_sum:
+        return _nothing("regrets bound NashConv in two-player constant-sum games only")
+    if solver.average_method not in (EXACT, LAZY):
+        return _nothing("the average strategy is sampled or biased, and NashConv is not linear")
+    if not solver.config.alternating:
+        return NashConvBound(True, True, 0.0, "nash_conv is the sum of the average regrets")
+    if not isinstance(solver.estimator, Full) or type(solver.minimizer) not in _IMPROVING:
+        return _nothing(
+            "with alternating updates every update must improve on the current opponent, which these components do not "
+            "ensure; with simultaneous ones (--noalternating) nash_conv would be the sum of the average regrets"
+        )
+    if not solver.iterations:
+        return _nothing("there was no iteration")
+    slack = float(tree.payoff_range[1]) / Weights.of(float(solver.averaging.gamma), solver.iterations).total
+    return NashConvBound(False, True, slack, "nash_conv is at most the sum of the average regrets plus the slack")
+
+
+def _nothing(reason: str) -> NashConvBound:
+    return NashConvBound(False, False, 0.0, reason)
