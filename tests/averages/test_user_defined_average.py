@@ -1,4 +1,4 @@
-"""An estimator whose stochastic average is made by a traversal of its own, although its traversal could list visits."""
+"""An estimator whose stochastic average is formed by own traversals, although its traversals could list visits."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from mccfr_plus import ExternalSampling, Solver
 from mccfr_plus.estimators.visits import max_visits
 
 
-class WithOwnWalk(ExternalSampling):
+class WithOwnTraversal(ExternalSampling):
     """External sampling that never averages at opponents' visits."""
 
     def stochastic_average(self, num_players):
@@ -15,12 +15,12 @@ class WithOwnWalk(ExternalSampling):
 
 @pytest.mark.parametrize("game", ["matrix_rps", "kuhn_poker", "leduc_poker"])
 def test_there_is_room_for_its_visits_alone(game):
-    solver = Solver(game, WithOwnWalk(), "rm", "stochastic", seed=1).run(100)
+    solver = Solver(game, WithOwnTraversal(), "rm", "stochastic", seed=1).run(100)
     most = max(max_visits(solver.tree.arrays.nodes, p, True, False, True) for p in range(2))
     assert len(solver._engine.scratches[0].visits) == most > 0
 
 
 def test_its_average_converges():
-    solver = Solver("kuhn_poker", WithOwnWalk(), "rm", "stochastic", seed=1)
+    solver = Solver("kuhn_poker", WithOwnTraversal(), "rm", "stochastic", seed=1)
     begin = solver.exploitability()
     assert solver.run(100_000).exploitability() < begin / 10
