@@ -1,17 +1,15 @@
-"""Regret minimization with networks in place of tables. Needs the extra: ``pip install 'mccfr_plus[neural]'`` (torch).
+"""Neural solvers: Deep CFR, DREAM, ESCHER and NFSP. They need torch: ``pip install 'mccfr_plus[neural]'``.
 
     strategy table --sampling kernel--> samples --memory--> batches --training--> network --one forward pass--.
       [num_slots]     (the traversal of       (infoset,           (weighted                                         |
            ^          the estimators)    regrets)            targets)                                          |
            '--------------------------------- regret matching at all infosets ---------------------------------'
 
-For a game whose tree is compiled the strategy stays a table, which one forward pass over all information sets fills
-once per update: traversals read it at the speed of the tabular solvers, and the average strategy is exact.
+For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
+update. Traversals read it at the speed of the tabular solvers, and the average strategy is exact. The batched solvers
+(`mccfr_plus.neural.batched`) run on games of any size.
 
-`NFSP` learns otherwise, by imitating best responses, and has episodes played by tables that networks fill.
-
-`config`, `features`, `sampling` and `memory` do without torch; the names that need it are imported when first asked
-for, and say what to install if it is not there.
+Configs and samplers work without torch. Names that need it are imported on first use.
 
 Example:
     >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
@@ -20,6 +18,7 @@ Example:
     True
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.errors import TrainingError
@@ -30,32 +29,30 @@ from mccfr_plus.neural.batched.config import (
     BatchedNFSPConfig,
 )
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig, TrainingConfig
-from mccfr_plus.neural.history import Point
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
-    from mccfr_plus.neural.batched.deep_cfr import BatchedDeepCFR
-    from mccfr_plus.neural.batched.dream import BatchedDREAM
-    from mccfr_plus.neural.batched.escher import BatchedESCHER
+    from mccfr_plus.neural.batched.algorithms import BatchedDeepCFR, BatchedDREAM, BatchedESCHER
     from mccfr_plus.neural.batched.network_policy import NetworkPolicy
     from mccfr_plus.neural.batched.nfsp import BatchedNFSP
     from mccfr_plus.neural.deep_cfr import DeepCFR
     from mccfr_plus.neural.dream import DREAM
     from mccfr_plus.neural.escher import ESCHER
     from mccfr_plus.neural.nfsp import NFSP
-    from mccfr_plus.neural.runner import NeuralProgress
+    from mccfr_plus.neural.solver import HistoryEntry, NeuralProgress
 
 _NEEDS_TORCH = {
-    "DREAM": "mccfr_plus.neural.dream",
-    "DeepCFR": "mccfr_plus.neural.deep_cfr",
-    "ESCHER": "mccfr_plus.neural.escher",
-    "BatchedDeepCFR": "mccfr_plus.neural.batched.deep_cfr",
-    "BatchedNFSP": "mccfr_plus.neural.batched.nfsp",
-    "BatchedDREAM": "mccfr_plus.neural.batched.dream",
-    "BatchedESCHER": "mccfr_plus.neural.batched.escher",
-    "NFSP": "mccfr_plus.neural.nfsp",
-    "NetworkPolicy": "mccfr_plus.neural.batched.network_policy",
-    "NeuralProgress": "mccfr_plus.neural.runner",
+    "DREAM": "dream",
+    "DeepCFR": "deep_cfr",
+    "ESCHER": "escher",
+    "BatchedDeepCFR": "batched.algorithms",
+    "BatchedNFSP": "batched.nfsp",
+    "BatchedDREAM": "batched.algorithms",
+    "BatchedESCHER": "batched.algorithms",
+    "HistoryEntry": "solver",
+    "NFSP": "nfsp",
+    "NetworkPolicy": "batched.network_policy",
+    "NeuralProgress": "solver",
 }
 
 __all__ = [
@@ -74,10 +71,10 @@ __all__ = [
     "DeepCFR",
     "DeepCFRConfig",
     "ESCHERConfig",
+    "HistoryEntry",
     "NFSPConfig",
     "NetworkPolicy",
     "NeuralProgress",
-    "Point",
     "TrainingConfig",
     "TrainingError",
 ]
@@ -86,6 +83,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _NEEDS_TORCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_NEEDS_TORCH[name]), name)
+    return getattr(importlib.import_module(f"{__name__}.{_NEEDS_TORCH[name]}"), name)

@@ -1,4 +1,4 @@
-"""The state of a neural solver as a header and named arrays, and back. The file is that of `checkpoint_file`."""
+"""Writes and reads checkpoints of neural solvers: a header and named arrays."""
 
 from __future__ import annotations
 
@@ -15,19 +15,8 @@ from mccfr_plus.solver.saved_state import digest_of_tree, package_version
 
 logger = logging.getLogger("mccfr_plus")
 
-_KEYS = {
-    "algorithm",
-    "game",
-    "tree",
-    "config",
-    "versions",
-    "seed",
-    "iterations",
-    "nodes_touched",
-    "seconds",
-    "history",
-    "memory_sizes",
-}
+_KEYS = {"algorithm", "game", "tree", "config", "versions", "seed", "iterations", "nodes_touched", "seconds", "history"}
+_KEYS |= {"memory_sizes"}
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
@@ -39,26 +28,29 @@ def save(solver: Any, path: str | os.PathLike) -> None:
         "iterations": solver.iterations,
         "nodes_touched": solver.nodes_touched,
         "seconds": solver.seconds,
-        "history": [list(point) for point in solver.history],
+        "history": [list(entry) for entry in solver.history],
         "memory_sizes": solver.memory_sizes(),
     }
     checkpoint_file.write(path, header, arrays_of(solver))
 
 
 def arrays_of(solver: Any) -> dict[str, np.ndarray]:
-    """Returns all arrays of a solver that carry from one iteration to the next, by name."""
+    """Returns the arrays that are written, by name."""
     return solver.state()
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
-    """Fills a solver's arrays with those of a checkpoint and returns its header. Nothing changes if they do not fit.
+    """Fills a solver's arrays from a checkpoint and returns its header. Leaves the solver unchanged if that fails.
 
     Raises:
         CheckpointError: See `NeuralSolver.restore`.
     """
     header = header_of_run(path, solver)
-    sizes = solver.memory_sizes()
-    solver.resize_memories(_sizes_of(path, header, sizes))
+    sizes, stored = solver.memory_sizes(), header["memory_sizes"]
+    is_valid = isinstance(stored, dict) and set(stored) == set(sizes)
+    if not is_valid or any(not isinstance(size, int) or size < 0 for size in stored.values()):
+        raise CheckpointError(f"{path} is damaged: its memories are {stored}.")
+    solver.resize_memories(stored)
     try:
         checkpoint_file.check(path, solver.state())
     except BaseException:
@@ -67,7 +59,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     checkpoint_file.read_into(path, solver.state())
     if header["versions"] != _versions(solver):
         logger.warning(
-            "%s was written with %s, and these are %s: the run goes on, perhaps with other roundings.",
+            "%s was written with %s, and these are %s: results may differ in rounding.",
             path,
             _shown(header["versions"]),
             _shown(_versions(solver)),
@@ -94,13 +86,20 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
 
 
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
-    """Returns the header of a checkpoint that a solver can go on from.
+    """Returns the header of a checkpoint that a solver can continue.
 
     Raises:
         CheckpointError: If the file cannot be read, or is of another algorithm, game or config.
     """
     header = read_header(path, type(solver).__name__)
-    _complain_if_different(path, header, solver)
+    theirs, ours = _settings(header), _settings(_common(solver))
+    for name in sorted(set(theirs) | set(ours)):
+        if theirs.get(name) != ours.get(name):
+            raise CheckpointError(
+                f"{path} belongs to another run: its {name} is {theirs.get(name, 'missing')}, and the solver's is "
+                f"{ours.get(name, 'missing')}. Use {header['algorithm']}.load, which takes settings from the file, or "
+                "give another file."
+            )
     return header
 
 
@@ -120,7 +119,7 @@ def num_batches_of(path: str | os.PathLike, header: dict[str, Any]) -> int:
     """Returns into how many batches the solver of a checkpoint divides its sampling.
 
     Raises:
-        CheckpointError: If it does not tell.
+        CheckpointError: If that is missing.
     """
     num_batches = header.get("num_batches")
     if not isinstance(num_batches, int) or num_batches < 1:
@@ -128,43 +127,21 @@ def num_batches_of(path: str | os.PathLike, header: dict[str, Any]) -> int:
     return num_batches
 
 
-def _sizes_of(path: str | os.PathLike, header: dict[str, Any], own: dict[str, int]) -> dict[str, int]:
-    sizes = header["memory_sizes"]
-    is_right = isinstance(sizes, dict) and set(sizes) == set(own)
-    if not is_right or any(not isinstance(size, int) or size < 0 for size in sizes.values()):
-        raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
-    return sizes
-
-
-def _complain_if_different(path: str | os.PathLike, header: dict[str, Any], solver: Any) -> None:
-    own = _common(solver)
-    theirs, ours = header.get("num_batches"), own.get("num_batches")
-    if theirs != ours:
-        raise CheckpointError(
-            f"{path} belongs to another run: it samples in num_batches={theirs}, and the solver in num_batches={ours}, "
-            f"whose random numbers are others. Use {header['algorithm']}.load, which takes num_batches from the file, "
-            "or give another file."
-        )
-    for key, what in (("game", "game"), ("tree", "tree, that is rules, payoffs or the order of nodes,")):
-        if header[key] != own[key]:
-            raise CheckpointError(
-                f"{path} belongs to another run: its {what} is {header[key]}, and the solver's is {own[key]}. Make the "
-                "solver with what the checkpoint was made with, or give another file."
-            )
-    for name in sorted(set(own["config"]) | set(header["config"])):
-        theirs, ours = header["config"].get(name, "missing"), own["config"].get(name, "missing")
-        if theirs != ours:
-            raise CheckpointError(
-                f"{path} belongs to another run: its config has {name}={theirs!r}, and the solver's {name}={ours!r}. "
-                f"Use {header['algorithm']}.load, which takes the config from the file, or give another file."
-            )
+def _settings(header: dict[str, Any]) -> dict[str, Any]:
+    """Returns what the runs of a checkpoint and of its solver must have in common, by name."""
+    return {
+        "game": header["game"],
+        "tree (rules, payoffs, order of nodes)": header["tree"],
+        "num_batches": header.get("num_batches"),
+        **header["config"],
+    }
 
 
 def _common(solver: Any) -> dict[str, Any]:
     common = {
         "algorithm": type(solver).__name__,
         "game": str(solver.game),
-        "tree": None if solver.tree is None else digest_of_tree(solver.tree),  # None: it has none
+        "tree": None if solver.tree is None else digest_of_tree(solver.tree),
         "config": solver.config.as_dict(),
     }
     return common if solver.num_batches is None else common | {"num_batches": solver.num_batches}

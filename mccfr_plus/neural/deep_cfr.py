@@ -1,9 +1,7 @@
-"""Deep CFR on games that can be enumerated.
+"""Deep CFR on compiled trees: external sampling (Brown et al. 2019, algorithms 1 and 2), see `advantage_solver`.
 
-The traversals of `advantage_solver` are those of external sampling (Brown et al. 2019, algorithms 1 and 2).
-
-With aggregated memory and a model that can express any table, fitted exactly, this is linear MCCFR with batches:
-``Solver(game, "external", "linear", batch=traversals)``, traversal for traversal.
+With aggregated memory and a linear model of one-hot inputs, fitted exactly, this is linear MCCFR with batches:
+``Solver(game, "external", "linear", batch=traversals)`` with the same traversals.
 """
 
 from __future__ import annotations
@@ -22,22 +20,22 @@ from mccfr_plus.neural.sampling import Samples
 
 
 class DeepCFR(AdvantageSolver):
-    """Deep CFR: external sampling whose regrets a network per player learns, instead of a table.
+    """Deep CFR: a network per player learns the regrets of external sampling.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
             information-state tensors, and of a size that can be compiled.
         config: A `DeepCFRConfig`; None: its defaults.
-        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled.
-        ConfigError: If the config is none, or the seed is not allowed.
+        ConfigError: If the config is of another class, or the seed is not allowed.
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
-    Differs from it in that the average strategy is exact, and by default in that networks go on from the last
-    iteration's (``warm_start``) and that the memory keeps means (``memory="aggregated"``).
+    Differs from it in the average strategy, which is exact, and by default in ``warm_start`` and
+    ``memory="aggregated"``.
 
     Example:
         >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
@@ -56,13 +54,9 @@ class DeepCFR(AdvantageSolver):
     def _new_memory(self, player: int, features: Features, num_actions: int, rng: np.ndarray) -> Memory:
         if self.config.minimizer == configs.CFR:
             return super()._new_memory(player, features, num_actions, rng)
-        return Discounted(
-            features,
-            num_actions,
-            alpha=self.config.exponents[0],
-            predictive=self.config.minimizer == configs.PDCFR_PLUS,
-            unit=self.unit(player),
-        )
+        predictive = self.config.minimizer == configs.PDCFR_PLUS
+        alpha, unit = self.config.exponents[0], self._unit_of(player)
+        return Discounted(features, num_actions, alpha=alpha, predictive=predictive, unit=unit)
 
-    def _walk(self, player: int, traversals: int) -> tuple[int, Samples]:
+    def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
         return self._sampler.sample(self._strategy, player, traversals)

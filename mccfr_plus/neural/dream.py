@@ -1,10 +1,10 @@
-"""DREAM on games that can be enumerated: outcome sampling whose baselines a network learns.
+"""DREAM on compiled trees: outcome sampling with learned baselines, see `advantage_solver`.
 
-In a player's turn (see `advantage_solver`) histories are sampled as in outcome sampling, own actions with probability
-epsilon uniformly. A network over histories holds what each action is worth, and what it holds is the baseline of the
-sampled values: these stay unbiased, whatever it holds, and have the less variance the better it is. Samples weigh the
-inverse of the probability of the own draws before them, so that an information set's mean is over iterations as they
-are weighted, however often it was sampled in each. After both turns the network is trained on what was sampled.
+In a player's traversals own actions are drawn uniformly with probability epsilon. A network over histories learns the
+values of actions, which are the baselines of the sampled values: these stay unbiased for any baseline, and good ones
+reduce the variance. A sample's weight is 1 / (probability of the own draws before it), so that the mean at an
+information set does not depend on how often an iteration sampled it. The network of values is trained after all
+players' traversals, on their histories.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from mccfr_plus.neural.sampling import Samples
 
 
 class DREAM(AdvantageSolver):
-    """DREAM: a network of regrets per player, and one of what actions are worth, from sampled histories alone.
+    """DREAM: a network of regrets per player and a network of action values, from sampled trajectories alone.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
-            information-state tensors, and of a size that can be compiled.
+        game: See `DeepCFR`.
         config: A `DREAMConfig`; None: its defaults.
-        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        seed: See `DeepCFR`.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled, or its histories' tensors are.
-        ConfigError: If the config is none, or the seed is not allowed.
+        ConfigError: If the config is of another class, or the seed is not allowed.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4. Differs from it in that the average strategy is exact, in that values are learned from the
-    latest iteration's histories, backed up along all of each, and by default in warm starts and aggregated memory.
+    learning", section 4. Differs from it in the average strategy, which is exact; in values, which are learned from the
+    latest iteration's histories with targets backed up from the leaf; and by default in ``warm_start`` and
+    ``memory="aggregated"``.
 
     Example:
         >>> from mccfr_plus.neural import DREAM, DREAMConfig
@@ -46,13 +46,13 @@ class DREAM(AdvantageSolver):
     """
 
     config_class: ClassVar[type[DREAMConfig]] = DREAMConfig
-    rngs_of_its_own: ClassVar[int] = NUM_RNGS
+    num_extra_rngs: ClassVar[int] = NUM_RNGS
     config: DREAMConfig
     _sampler: PathSampler
 
     def __init__(self, game: Any, config: DREAMConfig | None = None, seed: int | np.random.Generator | None = None):
         super().__init__(game, config, seed)
-        self.values = ActionValues(self.tree, self.config.baseline_training, self._own_rngs, type(self).__name__)
+        self.values = ActionValues(self.tree, self.config.baseline_training, self._extra_rngs, type(self).__name__)
 
     def _new_sampler(self, rng: np.ndarray) -> PathSampler:
         return PathSampler(self.tree, rng, np.zeros(0), self.config.epsilon)
@@ -64,14 +64,14 @@ class DREAM(AdvantageSolver):
             self._begin_phase("values")
             self.values.learn(self._strategy, self._sampler.visited, iteration)
 
-    def _walk(self, player: int, traversals: int) -> tuple[int, Samples]:
+    def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
         done, samples = self._sampler.sample_paths(
             self._strategy, self.values.table, player, traversals, corrected=True
         )
         return done, self._clipped(samples)
 
     def _clipped(self, samples: Samples) -> Samples:
-        """Returns samples with weights cut down to the largest one that is allowed, modified in place."""
+        """Returns samples with weights reduced to `weight_clip`. Modified in place."""
         if self.config.weight_clip is not None and samples.weights is not None:
             np.minimum(samples.weights, self.config.weight_clip, out=samples.weights)
         return samples

@@ -1,9 +1,9 @@
-"""ESCHER on games that can be enumerated: regrets from what histories are worth, without importance weights.
+"""ESCHER on compiled trees: regrets from values of histories, without importance weights, see `advantage_solver`.
 
-In a player's turn (see `advantage_solver`) what every history is worth under the current strategies is computed or
-learned; then histories are sampled, own actions from a strategy that never changes, and at each own information set on
-the way the regret of an action is what the history after it is worth, less the mean over the strategy. See
-`mccfr_plus.estimators.escher` for why that is right up to a factor, and for the same with a table of regrets.
+Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
+actions are drawn from a fixed strategy. At an own information set the regret of an action is the value of the history
+after it less their mean over the strategy. `mccfr_plus.estimators.escher` says why that is right up to a factor, and is
+the same with a table of regrets.
 """
 
 from __future__ import annotations
@@ -22,23 +22,22 @@ from mccfr_plus.neural.sampling import Samples
 
 
 class ESCHER(AdvantageSolver):
-    """ESCHER: a network of regrets per player, from what histories are worth, which another network learns.
+    """ESCHER: a network of regrets per player, from values of histories that another network learns.
 
     Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
-            information-state tensors, and of a size that can be compiled.
+        game: See `DeepCFR`.
         config: An `ESCHERConfig`; None: its defaults.
-        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        seed: See `DeepCFR`.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled, or its histories' tensors are.
-        ConfigError: If the config is none, or the seed is not allowed.
+        ConfigError: If the config is of another class, or the seed is not allowed.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4. Differs from it in that the average strategy is exact, in
-    that values are learned before each player's turn from targets backed up along the sampled histories, and by default
-    in warm starts and aggregated memory.
+    history value function to estimate regret", section 4. Differs from it in the average strategy, which is exact; in
+    values, which are learned before each player's traversals with targets backed up from the leaf; and by default in
+    ``warm_start`` and ``memory="aggregated"``.
 
     Example:
         >>> from mccfr_plus.neural import ESCHER, ESCHERConfig
@@ -48,7 +47,7 @@ class ESCHER(AdvantageSolver):
     """
 
     config_class: ClassVar[type[ESCHERConfig]] = ESCHERConfig
-    rngs_of_its_own: ClassVar[int] = NUM_RNGS
+    num_extra_rngs: ClassVar[int] = NUM_RNGS
     config: ESCHERConfig
     _sampler: PathSampler
     values: ExactValues | StateValues
@@ -58,13 +57,13 @@ class ESCHER(AdvantageSolver):
         if self.config.values == configs.EXACT:
             self.values = ExactValues(self.tree)
         else:
-            self.values = StateValues(self.tree, self.config.value_training, self._own_rngs, type(self).__name__)
+            self.values = StateValues(self.tree, self.config.value_training, self._extra_rngs, type(self).__name__)
 
     def _new_sampler(self, rng: np.ndarray) -> PathSampler:
         is_balanced = self.config.sampling == configs.BALANCED
         return PathSampler(self.tree, rng, balanced_strategy(self.tree) if is_balanced else np.zeros(0), 1.0)
 
-    def _begin_turn(self, player: int, iteration: int) -> None:
+    def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
         if isinstance(self.values, ExactValues):
             self.values.refresh(self._strategy, player)
@@ -74,14 +73,14 @@ class ESCHER(AdvantageSolver):
         self.values.learn(self._strategy, self._sampler.visited, iteration)
 
     def _visit(self, player: int, iteration: int) -> None:
-        """Makes the traversals of a player's turn whose histories the network of values learns from."""
-        for other in range(self.tree.num_players):  # all histories that a turn may ask for are seen now and then
+        """Samples the histories that the network of values learns from."""
+        for other in range(self.tree.num_players):  # so that all histories have a positive probability
             left = self.config.value_traversals
             while left > 0:
                 done, _ = self._sampler.sample_paths(self._strategy, self.values.table, other, left, corrected=False)
                 left -= done
 
-    def _walk(self, player: int, traversals: int) -> tuple[int, Samples]:
+    def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
         return self._sampler.sample_paths(self._strategy, self.values.table, player, traversals, corrected=False)
 
     def _prepare(self) -> None:

@@ -10,7 +10,7 @@ from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.buffer import draw_batches, draw_positions
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.histories import histories_of
+from mccfr_plus.neural.features import histories_of
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
@@ -105,9 +105,7 @@ class LearnedValues:
         """
         self._back_up(strategy, visited)
         self.learner.fit(self._memory(visited), iteration)
-        predictions = self.learner.predict()
-        self.learner.check_predictions(predictions, iteration)
-        self._fill(predictions.astype(np.float64))
+        self._fill(self.learner.predict(iteration).astype(np.float64))
 
     def _back_up(self, strategy: np.ndarray, visited: np.ndarray) -> None:
         back_up(self._tree.arrays, strategy, visited, self.uses_model, self.table, self._targets)

@@ -1,8 +1,7 @@
-"""A multilayer perceptron whose parameters are one vector, with its gradient by hand.
+"""A multilayer perceptron with one parameter vector and a hand-written backward pass.
 
-At the sizes of these solvers torch's autograd takes about as long to keep its books as to compute. The layers here are
-few and known, so that forward and backward pass are written down once: a step is 1.3 (256 x 3) to 1.9 (64 x 3) times as
-fast, and the parameters, the gradient and Adam's moments are one array each, for checkpoints too.
+At the sizes of these solvers the overhead of torch's autograd is about as large as its computations. A step without it
+is 1.3 (256 x 3) to 1.9 (64 x 3) times as fast. Parameters, gradient and Adam's moments are one array each.
 """
 
 from __future__ import annotations
@@ -17,26 +16,30 @@ import numpy as np
 from mccfr_plus.neural.backend import torch
 
 _EPSILON = 1e-5  # of the normalization, as in torch
-_MOST_ROWS = 1 << 15  # of a forward pass: bounds the memory of `predict`
+_MAX_ROWS = 1 << 15  # of a forward pass in `predict`: bounds its memory
+
+
+# Returns the loss of outputs [n, num_outputs] and its derivative by them, of the same shape.
+Loss = Callable[[torch.Tensor], tuple[float, torch.Tensor]]
 
 
 class Layer(NamedTuple):
-    """One layer's parameters, or their gradient: views of the vector of all."""
+    """One layer's parameters, or their gradient: views of the vector."""
 
     weights: torch.Tensor  # [num_outputs, num_inputs]
     bias: torch.Tensor  # [num_outputs]
 
 
 class MLP:
-    """Linear layers with ReLU between them; perhaps with skip connections and a normalized last hidden layer.
+    """Linear layers with ReLU; optionally with skip connections and a normalized last hidden layer.
 
     Args:
         sizes: Widths: of the input, of each hidden layer, of the output.
         layer_norm: Whether the last hidden layer is normalized (Ba, Kiros, Hinton 2016).
         skip: Whether a hidden layer's input is added to its output where both are equally wide (He et al. 2016).
-        rng: Draws the initial parameters; torch's global generator is not touched.
+        rng: Draws the initial parameters; torch's global generator is not used.
         dtype: float32, or float64 for checks.
-        device: Where it computes; None: on the CPU.
+        device: None: the CPU.
     """
 
     def __init__(
@@ -63,45 +66,37 @@ class MLP:
         self.initialize(rng)
 
     def shape(self) -> dict[str, Any]:
-        """Returns what a network of the same shape is made with, in JSON's types."""
+        """Returns the arguments of a network of the same shape, in JSON's types."""
         return {"sizes": list(self.sizes), "layer_norm": self._layer_norm, "skip": self._skip}
 
     @classmethod
     def of_shape(cls, shape: dict[str, Any], device: torch.device | None = None) -> Self:
-        """Returns a network of the shape of another one, with parameters of its own, all 0."""
-        network = cls(
-            tuple(shape["sizes"]),
-            layer_norm=shape["layer_norm"],
-            skip=shape["skip"],
-            rng=np.random.default_rng(0),
-            device=device,
-        )
+        """Returns a network of a shape, with parameters 0."""
+        options = {**shape, "sizes": tuple(shape["sizes"])}
+        network = cls(**options, rng=np.random.default_rng(0), device=device)
         network.parameters.zero_()
         return network
 
     def copy(self, device: torch.device | None = None) -> Self:
-        """Returns a network of the same shape and parameters, which owns them, on a device; None: on the CPU."""
+        """Returns a copy on a device; None: the CPU."""
         network = self.of_shape(self.shape(), device)
-        network.parameters.copy_(self.parameters)
+        network.assign(self)
         return network
 
+    def assign(self, other: MLP) -> None:
+        """Copies the parameters of a network of the same shape, which may be on another device."""
+        self.parameters.copy_(other.parameters)
+
     def _views(self, vector: torch.Tensor) -> list[Layer]:
-        layers, begin = [], 0
-        for pair in self._shapes:
-            views = []
-            for shape in pair:
-                end = begin + math.prod(shape)
-                views.append(vector[begin:end].view(shape))
-                begin = end
-            layers.append(Layer(*views))
-        return layers
+        pieces = iter(vector.split([math.prod(shape) for pair in self._shapes for shape in pair]))
+        return [Layer(*(next(pieces).view(shape) for shape in pair)) for pair in self._shapes]
 
     def initialize(self, rng: np.random.Generator) -> None:
         """Draws fresh parameters: uniform within 1 / sqrt(number of inputs) of 0, as torch's own linear layers."""
         for (weights, bias), width in zip(self._layers, self.sizes[:-1], strict=False):
             bound = 1.0 / math.sqrt(width)
-            for part in (weights, bias):
-                part.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(part.shape))))
+            for tensor in (weights, bias):
+                tensor.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(tensor.shape))))
         if self._layer_norm:
             self._layers[-1].weights.fill_(1.0)
             self._layers[-1].bias.fill_(0.0)
@@ -109,7 +104,7 @@ class MLP:
     def predict(self, inputs: torch.Tensor) -> torch.Tensor:
         """Returns the outputs, ``[n, sizes[-1]]``, for inputs ``[n, sizes[0]]``."""
         with torch.no_grad():
-            return torch.cat([self._forward(part).outputs for part in inputs.split(_MOST_ROWS)])
+            return torch.cat([self._forward(rows).outputs for rows in inputs.split(_MAX_ROWS)])
 
     def loss_gradient(self, inputs: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> float:
         """Returns the loss sum_k sum_a w_ka (f_a(x_k) - y_ka)^2 / n and writes its gradient to ``gradient``.
@@ -117,7 +112,7 @@ class MLP:
         Args:
             inputs: ``[n, sizes[0]]``.
             targets: ``[n, sizes[-1]]``.
-            weights: ``[n, sizes[-1]]``; 0 where the target means nothing.
+            weights: ``[n, sizes[-1]]``; 0 where there is no target.
         """
 
         def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
@@ -128,13 +123,8 @@ class MLP:
 
         return self.differentiate(inputs, loss)
 
-    def differentiate(self, inputs: torch.Tensor, loss: Callable[[torch.Tensor], tuple[float, torch.Tensor]]) -> float:
-        """Returns a loss and writes its gradient to ``gradient``.
-
-        Args:
-            inputs: ``[n, sizes[0]]``.
-            loss: Returns the loss of outputs ``[n, sizes[-1]]`` and its derivative by them, of the same shape.
-        """
+    def differentiate(self, inputs: torch.Tensor, loss: Loss) -> float:
+        """Returns a loss at inputs ``[n, sizes[0]]`` and writes its gradient to ``gradient``."""
         with torch.no_grad():
             trace = self._forward(inputs)
             value, slope = loss(trace.outputs)
@@ -172,7 +162,7 @@ class MLP:
             slope = below + slope if self._skips[number] else below
 
     def _through(self, number: int, inputs: torch.Tensor, slope: torch.Tensor, needs_inputs: bool) -> torch.Tensor:
-        """Writes the gradient of a linear layer and returns the derivative by its inputs, if anybody needs it."""
+        """Writes the gradient of a linear layer and returns the derivative by its inputs, if that is needed."""
         gradient = self._gradients[number]
         torch.mm(slope.t(), inputs, out=gradient.weights)
         torch.sum(slope, 0, out=gradient.bias)
@@ -180,10 +170,10 @@ class MLP:
 
 
 class _Trace(NamedTuple):
-    """What the backward pass needs of the forward pass."""
+    """The values of a forward pass that the backward pass reads."""
 
     hidden: list[torch.Tensor]  # the inputs, and each hidden layer's outputs, skip connections included
     activated: list[torch.Tensor]  # each hidden layer's outputs without them
     statistics: list[torch.Tensor] | None  # mean and 1 / deviation of each row, if the last hidden layer is normalized
-    last: torch.Tensor  # what the output layer read
+    last: torch.Tensor  # the input of the output layer
     outputs: torch.Tensor

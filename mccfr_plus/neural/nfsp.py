@@ -1,20 +1,21 @@
-"""Neural fictitious self-play on games that can be enumerated.
+"""Neural fictitious self-play on compiled trees.
 
-Each player has two networks: action values, whose epsilon-greedy policy is its best response to the others, and an
-average policy, which imitates what its best response has done so far. Until the iteration's episodes are played:
+Each player has two networks. Action values give its best response, which is epsilon-greedy. An average policy imitates
+what its best responses played. Until the iteration's episodes are played:
 
-1. Episodes are played on the tree by tables of what the networks say everywhere. In each, a player follows its best
-   response with probability eta and its average policy otherwise. All transitions of a player go to its ring of the
-   latest, decisions of its best response to its reservoir too.
-2. A player that has made enough steps has its updates: one step of Q-learning on transitions and one of cross-entropy
-   on decisions each; now and then the target network is renewed.
+1. A kernel plays episodes by tables of the networks' outputs. In an episode a player follows its best response with
+   probability eta and its average policy otherwise. Its transitions go to a ring buffer, and the decisions of its best
+   response to a reservoir too.
+2. After `learn_every` steps a player has an update: one step of Q-learning on transitions and one of cross-entropy on
+   decisions. After `target_every` updates the target network is renewed.
 3. A forward pass of both networks over all of the player's information sets fills its tables.
 
-The tables are why this is fast: a batch of one at each decision was nearly all of the time elsewhere.
+Without tables, a forward pass per decision would take nearly all of the time.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -22,17 +23,17 @@ import pyspiel
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.buffer import Buffer, RowBuffer
-from mccfr_plus.neural.choosing import fill_softmax, find_best
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.episodes import DECISION, TRANSITION, Episodes, Tables
 from mccfr_plus.neural.features import Features, compile_with_tensors, features_of
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner
-from mccfr_plus.neural.runner import NeuralSolver, config_or_default
+from mccfr_plus.neural.solver import NeuralSolver, config_or_default, mean_losses
+from mccfr_plus.neural.strategy_tables import fill_softmax, find_best
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game_tree import GameTree
 
-_RNGS_PER_PLAYER = 5  # of the reservoir, and of initial parameters and of batches of either network
+_RNGS_PER_PLAYER = 5  # for the reservoir; for initial parameters and batches of each network
 
 
 class _Player(NamedTuple):
@@ -47,23 +48,23 @@ class _Player(NamedTuple):
 class NFSP(NeuralSolver):
     """Neural fictitious self-play: best responses by Q-learning, and average policies by imitating them.
 
-    An *iteration* is ``config.episodes`` episodes and the updates that fall due in them. What `NeuralProgress.losses`
-    has are the average policies' losses; `value_losses` has those of the action values.
+    An *iteration* is ``config.episodes`` episodes and the updates that are due in them. `losses` are those of the
+    average policies, `value_losses` those of the action values.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
             information-state tensors, and of a size that can be compiled.
         config: An `NFSPConfig`; None: its defaults.
-        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
         BudgetError: If it is too large to be compiled.
-        ConfigError: If the config is none, or the seed is not allowed.
+        ConfigError: If the config is of another class, or the seed is not allowed.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
-    algorithm 1. Differs from it in that networks answer for all information sets at once, by tables that are renewed
-    after each update; that updates come between episodes, as soon as they are due; and in Adam and its rates.
+    algorithm 1. Differs from it in tables of the networks' outputs, which are refreshed after `refresh_every`
+    updates; in updates between episodes, as soon as they are due; and in Adam and its rates.
 
     Example:
         >>> from mccfr_plus.neural import NFSP, NFSPConfig
@@ -96,42 +97,27 @@ class NFSP(NeuralSolver):
 
     def _new_player(self, player: int, features: Features, rngs: np.ndarray) -> _Player:
         config, num_actions = self.config, self.tree.game.num_distinct_actions()
-        half_range = float(self.tree.payoff_range[player]) / 2.0
+        training = TrainingConfig(hidden_layers=config.hidden_layers, gradient_clip=config.gradient_clip)
+        value_training = dataclasses.replace(training, learning_rate=config.value_learning_rate)
+        policy_training = dataclasses.replace(training, learning_rate=config.policy_learning_rate)
+        value_name, policy_name = f"value loss of player {player}", f"policy loss of player {player}"
+        unit = self._unit_of(player)
         return _Player(
             features=features,
-            values=ValueLearner(
-                features,
-                num_actions,
-                self._training_config(config.value_learning_rate),
-                rngs[1:3],
-                f"value loss of player {player}",
-                half_range if config.scale_targets and half_range > 0.0 else 1.0,
-            ),
-            policy=PolicyLearner(
-                features,
-                num_actions,
-                self._training_config(config.policy_learning_rate),
-                rngs[3:5],
-                f"policy loss of player {player}",
-            ),
+            values=ValueLearner(features, num_actions, value_training, rngs[1:3], value_name, unit),
+            policy=PolicyLearner(features, num_actions, policy_training, rngs[3:5], policy_name),
             transitions=RowBuffer({"records": np.zeros(config.transition_capacity, TRANSITION)}),
             decisions=RowBuffer({"records": np.zeros(config.decision_capacity, DECISION)}, rngs[:1]),
             reservoir_rng=rngs[:1],
         )
 
-    def _training_config(self, learning_rate: float) -> TrainingConfig:
-        config = self.config
-        return TrainingConfig(
-            hidden_layers=config.hidden_layers, learning_rate=learning_rate, gradient_clip=config.gradient_clip
-        )
-
-    # --- what `NeuralSolver` asks for ---
+    # --- implementation of `NeuralSolver` ---
 
     def _advance(self, iteration: int) -> None:
-        for player, part in enumerate(self._players):
-            part.values.losses, part.policy.losses = [], []
+        for player, own in enumerate(self._players):
+            own.values.losses, own.policy.losses = [], []
             if iteration == 1:
-                self._look(player, iteration)
+                self._refresh_tables(player, iteration)
                 self._renew_target(player)
         self._play_and_learn(iteration)
 
@@ -142,82 +128,79 @@ class NFSP(NeuralSolver):
             self._learn_if_due(iteration)
 
     def _play(self, episodes: int) -> int:
-        """Plays until somebody's updates are due, and remembers; returns how many episodes there were."""
+        """Plays until a player's updates are due, and stores the records; returns the number of episodes."""
         config, steps = self.config, self._episodes.steps
         epsilon = np.array([config.epsilon(count) for count in steps.tolist()])
         due = (self._updates + config.refresh_every) * config.learn_every
         done = self._episodes.play(self._tables, epsilon, due, episodes)
-        for player, part in enumerate(self._players):
-            part.transitions.add_rows(records=self._episodes.transitions(player))
-            part.decisions.add_rows(records=self._episodes.decisions(player))
+        for player, own in enumerate(self._players):
+            own.transitions.add_rows(records=self._episodes.transitions(player))
+            own.decisions.add_rows(records=self._episodes.decisions(player))
         return done
 
     def _learn_if_due(self, iteration: int) -> None:
         for player in range(self.tree.num_players):
-            count = self._updates_due(player)
-            if count >= self.config.refresh_every:
-                self._learn(player, count, iteration)
-
-    def _updates_due(self, player: int) -> int:
-        return int(self._episodes.steps[player]) // self.config.learn_every - int(self._updates[player])
+            due = int(self._episodes.steps[player]) // self.config.learn_every - int(self._updates[player])
+            if due >= self.config.refresh_every:
+                self._learn(player, due, iteration)
 
     def _learn(self, player: int, count: int, iteration: int) -> None:
-        """Makes so many updates of a player, and looks at what its networks say then."""
-        config, part = self.config, self._players[player]
+        """Makes a number of updates of a player, and refreshes its tables."""
+        config, own = self.config, self._players[player]
         for _ in range(count):
-            if len(part.transitions) >= config.min_samples:
-                part.values.learn(part.values.draw_from(part.transitions, config.batch_size), iteration)
-            if len(part.decisions) >= config.min_samples:
-                part.policy.learn(part.policy.draw_from(part.decisions, config.batch_size), iteration)
+            if len(own.transitions) >= config.min_samples:
+                own.values.learn(own.values.draw_from(own.transitions, config.batch_size), iteration)
+            if len(own.decisions) >= config.min_samples:
+                own.policy.learn(own.policy.draw_from(own.decisions, config.batch_size), iteration)
             self._updates[player] += 1
             if self._updates[player] % config.target_every == 0:
                 self._renew_target(player)
-        self._look(player, iteration)
+        self._refresh_tables(player, iteration)
 
-    def _look(self, player: int, iteration: int) -> None:
-        """Fills a player's part of the tables with what its networks say."""
+    def _refresh_tables(self, player: int, iteration: int) -> None:
+        """Fills a player's entries of the tables with the outputs of its networks."""
         features, values, policy = self._players[player][:3]
         infosets, begin = self.tree.arrays.infosets, int(self.tree.arrays.infoset_range[player])
-        logits = policy.predict()
-        policy.check_predictions(logits, iteration)
-        fill_softmax(logits, features.actions, infosets, begin, self._tables.average)
-        answers = values.predict()
-        values.check_predictions(answers, iteration)
-        find_best(answers, features.actions, features.counts, self._tables.best[begin : begin + len(answers)])
+        fill_softmax(policy.predict(iteration), features.actions, infosets, begin, self._tables.average)
+        outputs = values.predict(iteration)
+        find_best(outputs, features.actions, features.counts, self._tables.best[begin : begin + len(outputs)])
 
     def _renew_target(self, player: int) -> None:
-        """Makes the target network the present network of values."""
+        """Copies the network of values to the target network."""
         values = self._players[player].values
         is_legal = self._players[player].features.mask(self.tree.game.num_distinct_actions())
         values.target_values[:-1] = np.where(is_legal, values.predict(), -np.inf).max(axis=1)
 
     def _prepare(self) -> None:
         self._episodes.prepare()
-        nothing = np.zeros((0, self.tree.game.num_distinct_actions()), np.float32)
+        no_outputs = np.zeros((0, self.tree.game.num_distinct_actions()), np.float32)
         features = self._players[0].features
-        fill_softmax(nothing, features.actions, self.tree.arrays.infosets, 0, self._tables.average)
-        find_best(nothing, features.actions, features.counts, self._tables.best[:0])
+        fill_softmax(no_outputs, features.actions, self.tree.arrays.infosets, 0, self._tables.average)
+        find_best(no_outputs, features.actions, features.counts, self._tables.best[:0])
 
     def _arrays(self) -> dict[str, np.ndarray]:
         arrays = {"strategy": self._strategy, "best": self._tables.best, "updates": self._updates}
         arrays |= {f"episodes/{name}": array for name, array in self._episodes.state().items()}
-        for player, part in enumerate(self._players):
-            arrays[f"player{player}/reservoir_rng"] = part.reservoir_rng
-            arrays |= {f"player{player}/values/{name}": array for name, array in part.values.state().items()}
-            arrays |= {f"player{player}/policy/{name}": array for name, array in part.policy.state().items()}
+        for player, own in enumerate(self._players):
+            arrays[f"player{player}/reservoir_rng"] = own.reservoir_rng
+            arrays |= {f"player{player}/values/{name}": array for name, array in own.values.state().items()}
+            arrays |= {f"player{player}/policy/{name}": array for name, array in own.policy.state().items()}
         return arrays
 
     def _memories(self) -> dict[str, Buffer]:
         memories: dict[str, Buffer] = {}
-        for player, part in enumerate(self._players):
-            memories |= {f"player{player}/transitions": part.transitions, f"player{player}/decisions": part.decisions}
+        for player, own in enumerate(self._players):
+            memories |= {f"player{player}/transitions": own.transitions, f"player{player}/decisions": own.decisions}
         return memories
 
-    # --- asking ---
+    def _step_losses(self) -> list[list[float]]:
+        return [own.policy.losses for own in self._players]
+
+    # --- results ---
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average networks' strategy, ``[num_slots]`` float64; uniform before the first iteration."""
-        return self._strategy.copy()  # `_average`, which is for sums, stays 0
+        return self._strategy.copy()
 
     def best_response_strategy(self) -> np.ndarray:
         """Returns the greedy strategy of the action values, ``[num_slots]`` float64."""
@@ -225,16 +208,8 @@ class NFSP(NeuralSolver):
         strategy[self.tree.arrays.infosets["first_slot"] + self._tables.best] = 1.0
         return strategy
 
-    def average_policy(self) -> TreePolicy:
-        """Returns the average networks' policy, which is what comes near an equilibrium. It owns its numbers."""
-        return super().average_policy()
-
-    def current_policy(self) -> TreePolicy:
-        """Returns the same as `average_policy`: most of what the next iteration plays. It owns its numbers."""
-        return super().current_policy()
-
     def best_response_policy(self) -> TreePolicy:
-        """Returns the policy that plays the best action by the values learned everywhere. It owns its numbers."""
+        """Returns a copy of the greedy policy of the action values."""
         return TreePolicy(self.tree, self.best_response_strategy())
 
     @property
@@ -248,15 +223,6 @@ class NFSP(NeuralSolver):
         return self._episodes.nodes_touched
 
     @property
-    def losses(self) -> tuple[float | None, ...]:
-        """Per player, the mean loss of the average policy in the last iteration; None if it was not trained."""
-        return tuple(_mean(part.policy.losses) for part in self._players)
-
-    @property
     def value_losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss of the action values in the last iteration; None if they were not trained."""
-        return tuple(_mean(part.values.losses) for part in self._players)
-
-
-def _mean(losses: list[float]) -> float | None:
-    return sum(losses) / len(losses) if losses else None
+        return mean_losses(own.values.losses for own in self._players)

@@ -2,54 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.buffer import RowBuffer
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import Features
+from mccfr_plus.neural.network import Loss
 from mccfr_plus.neural.training import Learner
-
-Loss = Callable[[torch.Tensor], tuple[float, torch.Tensor]]
 
 
 class _StepLearner(Learner):
-    """A network that is trained by single steps on losses of its own. See `Learner`."""
+    """A network that is trained step by step on another loss. See `Learner`."""
 
     def _step(self, rows: np.ndarray, loss: Loss, iteration: int) -> None:
-        """Makes one step of Adam.
+        """Makes a step of Adam.
 
         Args:
             rows: ``[n]`` int64, the information sets of the batch.
-            loss: See `MLP.differentiate`.
+            loss: The loss.
             iteration: The current one, counted from 1.
 
         Raises:
             TrainingError: If the loss is no finite number.
         """
         inputs = self._inputs.index_select(0, self._tensor(rows))
-        with self._at_work() as (network, optimizer):
+        with self._on_device() as (network, optimizer):
             value = network.differentiate(inputs, loss)
             self._check(value, f"is {value} at its training step {len(self.losses) + 1} there", iteration)
             self.losses.append(value)
             optimizer.step()
 
-    def _tensor(self, array: np.ndarray) -> torch.Tensor:
-        """Returns an array where the network is trained."""
-        return torch.from_numpy(array).to(self.device)
-
     def draw_from(self, memory: RowBuffer, size: int) -> np.ndarray:
-        """Returns a batch of records, drawn by the generator of batches; see `RowBuffer.draw`."""
+        """Returns a batch of records; see `RowBuffer.draw`."""
         return memory.draw(size, self._rngs[1:])["records"]
 
 
 class ValueLearner(_StepLearner):
     """Action values, by Q-learning with a target network (Mnih et al. 2015, algorithm 1).
 
-    Of the target network nothing is ever asked but its largest value at each information set, so that it is kept as
-    the table of these.
+    Only the largest output of the target network at each information set is used, so it is stored as a table of these.
 
     Args:
         features: The player's information sets.
@@ -57,7 +49,7 @@ class ValueLearner(_StepLearner):
         config: Shape of the network and how it is trained.
         rngs: See `Learner`.
         name: See `Learner`.
-        unit: What values are divided by.
+        unit: Divisor of the values.
     """
 
     def __init__(
@@ -65,18 +57,18 @@ class ValueLearner(_StepLearner):
     ):
         super().__init__(features.tensors, num_actions, config, rngs, name)
         self._unit = unit
-        # [num_rows + 1] float32; the last entry, which is number `TERMINAL_ROW`, stands for the end of the game.
+        # [num_rows + 1] float32; the last entry, with index `TERMINAL_ROW`, is the end of the game.
         self.target_values = np.zeros(len(features.counts) + 1, np.float32)
 
     def state(self) -> dict[str, np.ndarray]:
         return {**super().state(), "target_values": self.target_values}
 
     def targets(self, transitions: np.ndarray) -> np.ndarray:
-        """Returns r + max_a' Q'(s', a') with the target network's Q', which is r at the end: ``[n]`` float32."""
+        """Returns r + max_a' Q'(s', a') with the target network's Q' (r at the end of the game), ``[n]`` float32."""
         return transitions["reward"] / np.float32(self._unit) + self.target_values[transitions["next_row"]]
 
     def learn(self, transitions: np.ndarray, iteration: int) -> None:
-        """Makes one step on the mean squared error of the actions taken (Heinrich, Silver 2016, algorithm 1).
+        """Makes a step on the mean squared error of the actions taken (Heinrich, Silver 2016, algorithm 1).
 
         Args:
             transitions: ``[n]`` TRANSITION.
@@ -97,7 +89,7 @@ class ValueLearner(_StepLearner):
 
 
 class PolicyLearner(_StepLearner):
-    """An average policy: the distribution of the actions in a memory, by cross-entropy.
+    """An average policy, trained by cross-entropy on the actions in a memory.
 
     Args:
         features: The player's information sets.
@@ -112,7 +104,7 @@ class PolicyLearner(_StepLearner):
         self._is_illegal = ~features.mask(num_actions)
 
     def learn(self, decisions: np.ndarray, iteration: int) -> None:
-        """Makes one step on the mean of -log Pi(s, a), over legal actions (Heinrich, Silver 2016, algorithm 1).
+        """Makes a step on the mean of -log Pi(s, a), over legal actions (Heinrich, Silver 2016, algorithm 1).
 
         Args:
             decisions: ``[n]`` DECISION.

@@ -379,7 +379,7 @@ def test_another_plan_is_refused(tmp_path):
     solver.save(path)
     other = local(DistributedDeepCFR, DEEP, num_batches=4).run(1)
     before = copy_of(other)
-    message = r"samples in num_batches=5, and the solver in num_batches=4.*Use DistributedDeepCFR.load"
+    message = r"its num_batches is 5, and the solver's is 4.*Use DistributedDeepCFR.load"
     with pytest.raises(CheckpointError, match=message):
         other.restore(path)
     with pytest.raises(CheckpointError, match=message):

@@ -20,8 +20,7 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.batched.average_policy import cross_entropy  # noqa: E402
-from mccfr_plus.neural.batched.network_policy import masked_softmax, matched  # noqa: E402
+from mccfr_plus.neural.batched.network_policy import cross_entropy, masked_softmax, matched  # noqa: E402
 from mccfr_plus.neural.batched.reservoir import TensorReservoir  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
 
@@ -258,14 +257,14 @@ def test_bad_input():
 def test_weights_of_dream_do_not_grow_with_the_number_of_actions():
     """Own draws are uniform half of the time: against uniform ones a history is at most twice as rare per draw."""
     solver = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1).run(2)
-    paths = next(solver._sampled(0, 10))
-    _, weights = solver._regrets_of(paths, solver._values_at(paths), 0)
+    paths = next(solver._paths(0, solver.config.epsilon, 10))
+    weights = solver._weights_of(paths, 0)
     for point in range(len(weights)):
         before = [p for p in range(point) if paths.traversals[p] == paths.traversals[point] and paths.players[p] == 0]
-        factors = [1.0 / (paths.masks[p].sum() * paths.chances[p]) for p in before]
+        factors = [1.0 / (paths.masks[p].sum() * paths.probabilities[p]) for p in before]
         assert weights[point] == pytest.approx(np.prod(factors))
         assert weights[point] <= 2.0 ** len(before)
     assert weights.max() > 1.5
     clipped = BatchedDREAM("phantom_ttt", dataclasses.replace(SOLVERS[1][1], weight_clip=0.7), seed=1).run(2)
-    _, less = clipped._regrets_of(paths, solver._values_at(paths), 0)
+    less = clipped._weights_of(paths, 0)
     np.testing.assert_array_equal(less, np.minimum(weights, 0.7))

@@ -56,11 +56,11 @@ def test_mean_regrets_are_counterfactual_regrets(game):
     tested = 0
     for player in range(tree.num_players):
         found = sample_branches(tree.game, observer, table, player, traversals, np.random.default_rng(player), 10**6)
-        own = found.players == player
+        own = found.decisions.players == player
         assert (found.regrets[~own] == 0).all()
-        assert (found.regrets[~found.masks] == 0).all()
-        assert abs((found.strategies * found.regrets).sum(1)).max() < 1e-12  # the mean over the strategy is 0
-        infosets = table.infosets(found.players[own], found.tensors[own])
+        assert (found.regrets[~found.decisions.masks] == 0).all()
+        assert abs((found.decisions.strategies * found.regrets).sum(1)).max() < 1e-12  # the mean over the strategy is 0
+        infosets = table.infosets(found.decisions.players[own], found.decisions.tensors[own])
         regrets = found.regrets[own]
         for infoset in np.unique(infosets):
             points = infosets == infoset
@@ -87,8 +87,8 @@ def test_nothing_is_drawn_where_the_others_play_purely():
         exact = infoset_values(tree, table.strategy).regrets
         observer = Observer(tree.game, "X")
         found = sample_branches(tree.game, observer, table, player, 1, np.random.default_rng(1), 100)
-        own = np.flatnonzero(found.players == player)
-        infosets = table.infosets(found.players[own], found.tensors[own])
+        own = np.flatnonzero(found.decisions.players == player)
+        infosets = table.infosets(found.decisions.players[own], found.decisions.tensors[own])
         assert len(own) == 1
         np.testing.assert_allclose(found.regrets[own[0]], exact[tree.slots(infosets[0])], atol=1e-12)
         # The first player's three actions, each followed by one of the second's; or one, followed by all.

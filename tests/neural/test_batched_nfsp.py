@@ -11,7 +11,7 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
 from mccfr_plus.neural.batched.network_policy import greedy  # noqa: E402
-from mccfr_plus.neural.batched.nfsp import next_points  # noqa: E402
+from mccfr_plus.neural.batched.nfsp import next_decisions  # noqa: E402
 from mccfr_plus.neural.batched.paths import sample_paths  # noqa: E402
 
 SMALL = BatchedNFSPConfig(
@@ -44,10 +44,10 @@ def test_transitions_go_from_one_own_point_to_the_next():
     paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 50, np.random.default_rng(1))
     ends = 0
     for player, agent in enumerate(solver._agents):
-        agent.remember(paths, player, False, 1)
+        agent.store(paths, player, False, 1)
         found = agent.transitions.state()
         own = np.flatnonzero(paths.players == player)
-        following = next_points(paths, own)
+        following = next_decisions(paths, own)
         assert len(agent.transitions) == len(own)
         for row, point in enumerate(own):
             later = [p for p in own if p > point and paths.traversals[p] == paths.traversals[point]]
@@ -85,17 +85,15 @@ def test_best_responses_are_followed_as_often_as_they_should(eta):
 
 def test_best_responses_are_greedy_but_for_exploration():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, epsilon_start=0.2, epsilon_end=0.2), seed=1)
-    from mccfr_plus.neural.batched.nfsp import _Mode
-
     paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 20, np.random.default_rng(1))
     own = np.flatnonzero(paths.players == 1)
     tensors, masks = paths.tensors[own], paths.masks[own]
-    best = _Mode(solver, (False, True))(1, tensors, masks)
+    best = solver._agents[1].strategies(tensors, masks, True)
     np.testing.assert_allclose(np.sort(best, 1), np.tile([0.1, 0.9], (len(own), 1)))
     response = solver.best_response_policy().probabilities(1, tensors, masks)
     np.testing.assert_array_equal(best.argmax(1), response.argmax(1))
     assert set(response.ravel().tolist()) == {0.0, 1.0}
-    average = _Mode(solver, (True, False))(1, tensors, masks)
+    average = solver._agents[1].strategies(tensors, masks, False)
     np.testing.assert_array_equal(average, solver.average_policy().probabilities(1, tensors, masks))
     assert greedy(np.array([[5.0, 1.0, 2.0]]), np.array([[False, True, True]])).tolist() == [[0, 0, 1]]
 
@@ -191,7 +189,7 @@ def test_the_target_network_is_renewed_after_so_many_updates():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, target_every=3), seed=1)
     agent = solver._agents[0]
     paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 100, np.random.default_rng(1))
-    agent.remember(paths, 0, True, 1)
+    agent.store(paths, 0, True, 1)
     for update in range(1, 10):
         before = agent._target.parameters.clone()
         agent._counts[0] = 16 * update  # one more is due

@@ -8,9 +8,14 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural.batched.estimates import backed_up, corrected_regrets, plain_regrets  # noqa: E402
 from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
-from mccfr_plus.neural.batched.paths import Paths, sample_paths  # noqa: E402
+from mccfr_plus.neural.batched.paths import (  # noqa: E402
+    Paths,
+    corrected_regrets,
+    plain_regrets,
+    sample_paths,
+    value_targets,
+)
 from mccfr_plus.tree.game import load_game  # noqa: E402
 
 GAMES = [
@@ -106,13 +111,13 @@ def test_draws_have_the_probabilities_that_are_noted():
             assert paths.strategies[points, action] == pytest.approx(own)
             chance = epsilon / 2 + (1 - epsilon) * own if player == 1 else own
             drawn = paths.actions[points] == action
-            assert paths.chances[points[drawn]] == pytest.approx(chance)
+            assert paths.probabilities[points[drawn]] == pytest.approx(chance)
             assert abs(drawn.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / len(points))
     for player in range(2):
         reach = paths.reach(player)
         for point in range(0, len(reach), 997):
             before = np.flatnonzero((paths.traversals == paths.traversals[point]) & (paths.players == player))
-            assert reach[point] == pytest.approx(np.prod(paths.chances[before[before < point]]))
+            assert reach[point] == pytest.approx(np.prod(paths.probabilities[before[before < point]]))
     # Without anybody exploring returns are the policy's values.
     paths = sample_paths(tree.game, Observer(tree.game, "X"), table, None, 0.0, traversals, np.random.default_rng(2))
     exact = mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, table.strategy))
@@ -196,7 +201,7 @@ def by_hand():
         masks=np.ones((3, 2), bool),
         strategies=np.array([[0.25, 0.75], [0.5, 0.5], [0.2, 0.8]]),
         actions=np.array([1, 0, 0]),
-        chances=np.array([0.5, 0.5, 0.2]),
+        probabilities=np.array([0.5, 0.5, 0.2]),
         returns=np.array([[4.0, -4.0], [2.0, -2.0]]),
         nodes=5,
     )
@@ -207,7 +212,7 @@ def test_by_hand():
     table = np.array([[1.0, 2.0], [3.0, 5.0], [7.0, 9.0]])  # of player 0
     values = np.stack([table, -table], axis=1)
     # At the last point 0.2 x 4 + 0.8 x 9 = 8 is what the action before it is worth, by tree backup.
-    np.testing.assert_allclose(backed_up(paths, values), [[8.0, -8.0], [2.0, -2.0], [4.0, -4.0]])
+    np.testing.assert_allclose(value_targets(paths, values), [[8.0, -8.0], [2.0, -2.0], [4.0, -4.0]])
     # Corrected there: 7 + (4 - 7) / 0.2 = -8, in the mean 0.2 x -8 + 0.8 x 9 = 5.6; above 2 + (5.6 - 2) / 0.5 = 9.2.
     found = corrected_regrets(paths, table, 0)
     mean = 0.25 * 1.0 + 0.75 * 9.2

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.averages import PowerAverage  # noqa: E402
 from mccfr_plus.errors import BudgetError, ConfigError, GameError, TrainingError  # noqa: E402
-from mccfr_plus.neural import DeepCFR, DeepCFRConfig, Point  # noqa: E402
+from mccfr_plus.neural import DeepCFR, DeepCFRConfig, HistoryEntry  # noqa: E402
 
 SMALL = DeepCFRConfig(traversals=60, hidden_layers=(16,), train_steps=5, batch_size=32)
 RESERVOIR = dataclasses.replace(SMALL, memory="reservoir", memory_capacity=100)
@@ -54,11 +54,8 @@ class ExactFit:
             seen = np.flatnonzero(normal.diagonal())
             self.answers[seen, action] = np.linalg.solve(normal[np.ix_(seen, seen)], right[seen])
 
-    def predict(self):
+    def predict(self, iteration=None):
         return self.answers
-
-    def check_predictions(self, predictions, iteration):
-        assert np.isfinite(predictions).all()
 
     def state(self):
         return {}
@@ -198,7 +195,7 @@ def test_limits_and_record():
     solver.run(2, callback=told.append, evaluate_every=0)
     assert [progress.iterations for progress in told] == [4, 5]
     assert [point.iteration for point in solver.history] == [4, 5]
-    last = Point(5, solver.seconds, solver.nodes_touched, solver.exploitability())
+    last = HistoryEntry(5, solver.seconds, solver.nodes_touched, solver.exploitability())
     assert solver.history[-1] == last
     assert told[-1].evaluation.exploitability == last.exploitability
     assert told[-1].losses == solver.losses

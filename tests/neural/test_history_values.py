@@ -8,7 +8,7 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
-from mccfr_plus.neural.histories import histories_of  # noqa: E402
+from mccfr_plus.neural.features import histories_of  # noqa: E402
 from mccfr_plus.neural.history_values import ActionValues, StateValues, Targets, back_up, parents_of  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
@@ -72,7 +72,7 @@ def test_tensors_are_those_of_the_states(game):
 
 
 def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.neural.histories._MOST_BYTES", 1000)
+    monkeypatch.setattr("mccfr_plus.neural.features._MAX_BYTES", 1000)
     with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*smaller"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 

@@ -1,15 +1,16 @@
-"""Training on another device. Where there is none, torch's "meta" device stands for it: numbers that are not there,
-but operations that refuse those of another device."""
+"""Training on another device. Torch's "meta" device stands for one: it has no numbers, but refuses those of others."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 from mccfr_plus import ConfigError  # noqa: E402
+from mccfr_plus.neural.adam import Adam  # noqa: E402
+from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
-from mccfr_plus.neural.device import CPU, Guest, device_of  # noqa: E402
 from mccfr_plus.neural.episodes import DECISION, TRANSITION  # noqa: E402
 from mccfr_plus.neural.history_values import Targets  # noqa: E402
+from mccfr_plus.neural.network import MLP  # noqa: E402
 from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner  # noqa: E402
 from mccfr_plus.neural.training import Learner  # noqa: E402
 
@@ -37,36 +38,37 @@ every_learner = pytest.mark.parametrize("make", [regression, q_learning, imitati
 
 @pytest.fixture
 def no_numbers(monkeypatch):
-    """What asks the meta device for numbers gets some."""
+    """The meta device returns some numbers when they are read."""
     monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: 0.5)
     monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: torch.zeros(tensor.shape))
-    monkeypatch.setattr(Guest, "give_back", lambda guest: None)
+    for kind in (MLP, Adam):
+        monkeypatch.setattr(kind, "assign", lambda to, other: None)
 
 
 @pytest.mark.usefixtures("no_numbers")
 @every_learner
-def test_everything_is_where_training_is(make, three_rows):
+def test_all_tensors_are_on_the_device(make, three_rows):
     learner, learn = make(three_rows)
     learner.use(torch.device("meta"))
     learn()
     assert learner.losses
     assert learner.predict().shape == (3, 4)
-    assert learner._guest.network.gradient.device.type == "meta"
+    assert learner._device_copy[0].gradient.device.type == "meta"
 
 
 @every_learner
-def test_a_guest_learns_the_same_and_gives_it_back(make, three_rows):
-    (one, learn), (other, learn_as_guest) = make(three_rows), make(three_rows)
+def test_a_device_copy_learns_the_same(make, three_rows):
+    (one, learn), (other, learn_there) = make(three_rows), make(three_rows)
     other.use(CPU)
     before = {name: array.copy() for name, array in other.state().items()}
     for _ in range(3):
         learn()
-        learn_as_guest()
+        learn_there()
     for name, array in one.state().items():
         np.testing.assert_array_equal(other.state()[name], array, err_msg=name)
     np.testing.assert_array_equal(one.predict(), other.predict())
     for name, array in other.state().items():
-        array[...] = before[name]  # what undoes an iteration writes to the CPU's numbers
+        array[...] = before[name]  # as a rollback does
     np.testing.assert_array_equal(other.predict(), make(three_rows)[0].predict())
 
 

@@ -100,6 +100,6 @@ def test_many_rows_are_predicted_in_parts(monkeypatch):
     network = network_of((5, 8, 3), {})
     inputs = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 5)))
     whole = network.predict(inputs)
-    monkeypatch.setattr("mccfr_plus.neural.network._MOST_ROWS", 7)
+    monkeypatch.setattr("mccfr_plus.neural.network._MAX_ROWS", 7)
     np.testing.assert_allclose(network.predict(inputs), whole, rtol=1e-14)
     assert network.predict(inputs[:0]).shape == (0, 3)

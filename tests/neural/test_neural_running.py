@@ -215,7 +215,7 @@ def test_a_failing_write_does_not_end_the_run(path, monkeypatch, caplog):
     ("make", "message"),
     [
         (lambda: DeepCFR("leduc_poker", SMALL), "its game is kuhn_poker"),
-        (lambda: DeepCFR("kuhn_poker", dataclasses.replace(SMALL, batch_size=9)), "its config has batch_size=8"),
+        (lambda: DeepCFR("kuhn_poker", dataclasses.replace(SMALL, batch_size=9)), "its batch_size is 8"),
         (lambda: DREAM("kuhn_poker", DREAMConfig(**TRAINING)), "holds a run of DeepCFR, not of DREAM"),
         (lambda: Solver("kuhn_poker"), "holds a run of DeepCFR: load it with mccfr_plus.neural.DeepCFR.load"),
         (lambda: DeepCFR("kuhn_poker", SMALL), "holds iteration 3, and the solver is at 0: it would be overwritten"),

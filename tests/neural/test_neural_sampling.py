@@ -7,8 +7,8 @@ import mccfr_plus
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural.features import features_of
-from mccfr_plus.neural.matching import match_advantages
 from mccfr_plus.neural.sampling import Sampler
+from mccfr_plus.neural.strategy_tables import match_advantages
 
 
 def strategy_of(tree, seed):

@@ -130,14 +130,18 @@ def test_divergence_says_which_loss(three_rows, memory):
     with pytest.raises(
         TrainingError, match=r"after iteration 2. Lower learning_rate \(it is 0.001\), set gradient_clip"
     ):
-        learner_of(three_rows).check_predictions(np.array([[1.0, math.nan]], np.float32), 3)
+        learner_of(three_rows)._check(math.nan, "is nan", 3)
 
 
-def test_predictions_are_looked_at_too(three_rows):
+def test_predictions_must_be_finite(three_rows, monkeypatch):
     learner = learner_of(three_rows)
-    learner.check_predictions(np.full((3, 4), 3e38, np.float32), 1)  # their sum is more than a float32 holds
-    with pytest.raises(TrainingError, match="was finite, but its predictions are not"):
-        learner.check_predictions(np.array([[math.inf]], np.float32), 1)
+    outputs = torch.full((3, 4), 3e38)  # their sum is more than a float32 holds
+    monkeypatch.setattr(learner.network, "predict", lambda inputs: outputs)
+    learner.predict(1)
+    outputs[1, 2] = math.inf
+    learner.predict()
+    with pytest.raises(TrainingError, match=r"iteration 1: the .* was finite, but its predictions are not"):
+        learner.predict(1)
 
 
 def test_global_state_of_torch_and_numpy_is_left_alone(three_rows, memory):

@@ -12,7 +12,7 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus import CheckpointError  # noqa: E402
 from mccfr_plus.errors import BudgetError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural import NFSP, DeepCFR, NFSPConfig, Point  # noqa: E402
+from mccfr_plus.neural import NFSP, DeepCFR, HistoryEntry, NFSPConfig  # noqa: E402
 
 # Memories so small that the ring goes round and the reservoir leaves out.
 SMALL = NFSPConfig(
@@ -144,7 +144,7 @@ def test_memories_hold_what_was_played(monkeypatch):
 def test_updates_and_looks_come_when_they_are_due(refresh_every, monkeypatch):
     solver = NFSP("leduc_poker", dataclasses.replace(SMALL, refresh_every=refresh_every, min_samples=60), seed=1)
     part, told, expected = solver._players[1], [], {"values": 0, "policy": 0}
-    learn, look = solver._learn, solver._look
+    learn, look = solver._learn, solver._refresh_tables
 
     def count(player, updates, iteration):
         if player == 1:
@@ -158,7 +158,9 @@ def test_updates_and_looks_come_when_they_are_due(refresh_every, monkeypatch):
             told.append(what)
 
     monkeypatch.setattr(solver, "_learn", count)
-    monkeypatch.setattr(solver, "_look", lambda player, iteration: (note("look", player), look(player, iteration)))
+    monkeypatch.setattr(
+        solver, "_refresh_tables", lambda player, iteration: (note("look", player), look(player, iteration))
+    )
     monkeypatch.setattr(solver, "_renew_target", lambda player: note("target", player))
     for name in expected:
         real = getattr(part, name).learn
@@ -278,7 +280,7 @@ def test_limits_and_record():
     told = []
     assert solver.run(2, callback=told.append, evaluate_every=0) is solver
     assert [point.iteration for point in solver.history] == [1, 2]
-    assert solver.history[-1] == Point(2, solver.seconds, solver.nodes_touched, solver.exploitability())
+    assert solver.history[-1] == HistoryEntry(2, solver.seconds, solver.nodes_touched, solver.exploitability())
     assert told[-1].losses == solver.losses
     solver.run(seconds=0.05)
     assert solver.iterations > 2
@@ -366,5 +368,5 @@ def test_checkpoints_of_others_and_of_the_beginning(tmp_path):
     assert_same(NFSP.load(path).run(2), copy_of(NFSP("kuhn_poker", SMALL, seed=1).run(2)))
     with pytest.raises(CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.load"):
         DeepCFR.load(path)
-    with pytest.raises(CheckpointError, match=r"its config has anticipatory=0.3, and the solver's anticipatory=0.5"):
+    with pytest.raises(CheckpointError, match=r"its anticipatory is 0.3, and the solver's is 0.5"):
         NFSP("kuhn_poker", dataclasses.replace(SMALL, anticipatory=0.5)).restore(path)

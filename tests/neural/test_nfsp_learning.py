@@ -9,11 +9,11 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural.choosing import fill_softmax, find_best  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.episodes import DECISION, TERMINAL_ROW, TRANSITION  # noqa: E402
 from mccfr_plus.neural.features import features_of  # noqa: E402
 from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner  # noqa: E402
+from mccfr_plus.neural.strategy_tables import fill_softmax, find_best  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(16,), learning_rate=0.01)
 TRANSITIONS = np.array(

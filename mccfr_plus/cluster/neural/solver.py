@@ -16,9 +16,9 @@ from mccfr_plus.cluster.neural.batches import num_bytes_of, without_game
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural import checkpoint as checkpoints
+from mccfr_plus.neural.backend import CPU, device_of
 from mccfr_plus.neural.config import check_whole
-from mccfr_plus.neural.device import CPU, device_of
-from mccfr_plus.neural.runner import NeuralSolver, config_or_default
+from mccfr_plus.neural.solver import NeuralSolver, config_or_default
 from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.game_tree import GameTree
 

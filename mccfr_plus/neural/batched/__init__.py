@@ -1,9 +1,9 @@
-"""The same algorithms where the game cannot be enumerated: many histories side by side, on pyspiel's states.
+"""Neural solvers for games that are too large to enumerate: many histories in parallel on pyspiel's states.
 
-    pyspiel states --all at once, level by level--> points --reservoirs of tensors--> batches --training--> networks
-          ^                                                                                                    |
-          '----------------------------- one forward pass per level and player ---------------------------------'
+    pyspiel states --all at once, by level--> decisions --reservoirs of tensors--> batches --training--> networks
+          ^                                                                                                 |
+          '----------------------------- one forward pass per level and player ------------------------------'
 
-`paths` follows histories, `estimates` turns them into regrets and values, `solver` is the frame of `dream` and
-`escher`, `network_policy` what they return.
+Level k holds the k-th decisions of all histories. `paths` samples trajectories and estimates regrets and values from
+them; `branches` runs external sampling.
 """

@@ -1,4 +1,4 @@
-"""Policies that are networks: what can be asked for any state of a game that cannot be enumerated."""
+"""Policies of networks, for all states of games that cannot be enumerated, and their training."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.batched.observer import Observer
-from mccfr_plus.neural.network import MLP
+from mccfr_plus.neural.batched.reservoir import TensorReservoir
+from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.memory import Batch
+from mccfr_plus.neural.network import MLP, Loss
+from mccfr_plus.neural.training import check_finite
 from mccfr_plus.tree.game import load_game
 
 SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
@@ -25,9 +30,8 @@ class NetworkPolicy(openspiel_policy.Policy):
     Args:
         game: The game, players in turn.
         networks: One per player.
-        kind: ``"softmax"`` of the outputs, or regret ``"matching"`` on them: the positive ones in proportion, or the
-            largest one's action if none is; or the ``"greedy"`` action of the largest one. Illegal actions are left out
-            before that, so that what is left sums to 1.
+        kind: ``"softmax"`` of the outputs; regret ``"matching"`` on them, with the action of the largest one if none is
+            positive; or the ``"greedy"`` action of the largest one. Illegal actions are excluded.
     """
 
     def __init__(self, game: pyspiel.Game, networks: list[MLP], kind: str):
@@ -40,7 +44,7 @@ class NetworkPolicy(openspiel_policy.Policy):
 
         Args:
             state: Where a player is to move.
-            player_id: That player; None: whose turn it is.
+            player_id: That player; None: the current player.
         """
         player = state.current_player() if player_id is None else player_id
         tensors = np.zeros((1, self._observer.size), np.float16)
@@ -48,12 +52,12 @@ class NetworkPolicy(openspiel_policy.Policy):
         masks = np.zeros((1, self._observer.num_actions), bool)
         legal = state.legal_actions(player)
         masks[0, legal] = True
-        with torch_threads(1):  # for one row others only wait for each other
+        with torch_threads(1):  # more are slower for one row
             row = self.probabilities(player, tensors, masks)[0]
         return dict(zip(legal, row[legal].tolist(), strict=True))
 
     def probabilities(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Returns what a player plays at many information sets, ``[n, num_actions]`` float64.
+        """Returns a player's strategies at information sets, ``[n, num_actions]`` float64.
 
         Args:
             player: The player.
@@ -66,10 +70,10 @@ class NetworkPolicy(openspiel_policy.Policy):
         return masked_softmax(outputs, masks) if self.kind == SOFTMAX else matched(outputs, masks, is_argmax=True)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the policy to a file, without pickle, in one piece or not at all; a policy there is replaced.
+        """Writes the policy to a file by an atomic write, without pickle; an older policy is replaced.
 
         Raises:
-            CheckpointError: If the file cannot be written, or something else stands there.
+            CheckpointError: If the file cannot be written, or is neither a policy nor a checkpoint.
         """
         header = {
             "network_policy": 1,
@@ -86,7 +90,7 @@ class NetworkPolicy(openspiel_policy.Policy):
 
         Args:
             path: The file.
-            game: Its game; None: the one that the file names.
+            game: Its game; None: the game that the file names.
 
         Raises:
             CheckpointError: If the file is no policy or damaged.
@@ -115,7 +119,7 @@ def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns 1 at the legal action of the largest output, the first of equal ones, ``[n, num_actions]``."""
+    """Returns the distributions on the legal action of the largest output, the first of equal ones."""
     result = np.zeros(masks.shape)
     result[np.arange(len(masks)), np.where(masks, outputs, -np.inf).argmax(1)] = 1.0
     return result
@@ -127,9 +131,64 @@ def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarr
     Args:
         outputs: ``[n, num_actions]``, advantages.
         masks: Legal actions.
-        is_argmax: Whether the largest advantage is played where none is positive, or all actions alike.
+        is_argmax: Whether the action of the largest advantage is played where none is positive, or a uniform one.
     """
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)
     fallback = greedy(outputs, masks) if is_argmax else masks / masks.sum(1, keepdims=True)
     return np.where(total > 1e-300, positive / np.where(total > 1e-300, total, 1.0), fallback)
+
+
+def trained_policy_network(
+    memory: TensorReservoir, num_actions: int, config: TrainingConfig, seed: int, iteration: int, loss_name: str
+) -> MLP:
+    """Returns a network whose masked softmax approximates the weighted mean of the strategies in a memory.
+
+    Args:
+        memory: Strategies; if it is empty, the network has its initial parameters.
+        num_actions: Number of distinct actions of the game.
+        config: Shape of the network and how it is trained.
+        seed: Of initial parameters and batches.
+        iteration: The current one.
+        loss_name: For error messages.
+
+    Raises:
+        TrainingError: If the loss is not finite.
+    """
+    sizes = (memory.tensors.shape[1], *config.hidden_layers, num_actions)
+    rng = np.random.default_rng(seed)
+    network = MLP(sizes, layer_norm=config.layer_norm, skip=config.skip, rng=rng)
+    optimizer = Adam(network, config.learning_rate, config.gradient_clip)
+    batches = memory.batches(config.batch_size, iteration, rng.integers(1, 2**63, 1, np.uint64))
+    advice = f"Lower policy_training's learning_rate (it is {config.learning_rate:g})."
+    for step, batch in zip(range(config.train_steps), batches, strict=False):
+        loss = imitation_gradient(network, memory, batch)
+        what = f"{loss_name} is {loss} at training step {step + 1} of {config.train_steps}"
+        check_finite(loss, what, iteration, advice)
+        optimizer.step()
+    return network
+
+
+def imitation_gradient(network: MLP, memory: TensorReservoir, batch: Batch) -> float:
+    """Returns the `cross_entropy` loss of a batch of a memory, and writes its gradient to the network."""
+    rows, targets, weights = (torch.from_numpy(array) for array in batch)
+    inputs = torch.from_numpy(memory.tensors).index_select(0, rows).float()
+    return network.differentiate(inputs, cross_entropy(targets, weights))
+
+
+def cross_entropy(targets: torch.Tensor, weights: torch.Tensor) -> Loss:
+    """Returns the loss -sum_k w_k sum_a y_ka log softmax_a(f(x_k)) / n and its derivative, for `MLP.differentiate`.
+
+    Args:
+        targets: ``[n, num_actions]``, distributions over legal actions.
+        weights: ``[n, num_actions]``, the row's weight at legal actions and 0 at others.
+    """
+    legal = weights > 0
+    row_weights = weights.max(1, keepdim=True).values / len(targets)
+
+    def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
+        logs = torch.log_softmax(outputs.masked_fill(~legal, -torch.inf), 1)
+        value = -float((row_weights * targets * logs.masked_fill(~legal, 0.0)).sum())
+        return value, row_weights * (logs.exp() - targets)
+
+    return loss

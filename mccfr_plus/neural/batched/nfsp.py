@@ -1,52 +1,52 @@
-"""NFSP without a tree: episodes side by side."""
+"""NFSP without a tree: episodes in parallel."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import TrainingError
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch
-from mccfr_plus.neural.batched.average_policy import cross_entropy
 from mccfr_plus.neural.batched.config import BatchedNFSPConfig
 from mccfr_plus.neural.batched.network_policy import (
     GREEDY,
     SOFTMAX,
     NetworkPolicy,
     greedy,
+    imitation_gradient,
     masked_softmax,
     outputs_of,
 )
 from mccfr_plus.neural.batched.paths import Paths, sample_paths
 from mccfr_plus.neural.batched.reservoir import TensorReservoir
-from mccfr_plus.neural.batched.treeless import TreelessSolver
-from mccfr_plus.neural.buffer import RowBuffer
+from mccfr_plus.neural.batched.solver import TreelessSolver
+from mccfr_plus.neural.buffer import Buffer, RowBuffer
 from mccfr_plus.neural.network import MLP
+from mccfr_plus.neural.solver import mean_losses
+from mccfr_plus.neural.training import check_finite
 
 _PER_PLAYER = 4  # generators: of the reservoir, of initial parameters, of both kinds of batches
 
 
 class BatchedNFSP(TreelessSolver):
-    """`NFSP` for games that are not enumerated. An iteration is so many episodes, and the updates that are due then.
+    """`NFSP` for games that are not enumerated. An iteration is `episodes` episodes and the updates that are due then.
 
-    Whether a player follows its best response in an episode is drawn for each player and episode; episodes in which the
-    same players do are played side by side. Where the sources train after every so many steps, here that is made up for
-    after each group of episodes.
+    For each player and episode it is drawn whether the player follows its best response. Episodes with the same draws
+    are played in parallel. Updates are made after each such group, as many as the sources make during it.
 
     Args:
-        game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
+        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
         config: A `BatchedNFSPConfig`; None: its defaults.
-        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is none, or the seed is not allowed.
+        ConfigError: If the config is of another class, or the seed is not allowed.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1.
@@ -75,32 +75,38 @@ class BatchedNFSP(TreelessSolver):
             _Agent(self, player, rngs[1 + _PER_PLAYER * player :][:_PER_PLAYER].copy()) for player in range(players)
         ]
 
-    # --- what `NeuralSolver` asks for ---
+    # --- implementation of `NeuralSolver` ---
 
     def _advance(self, iteration: int) -> None:
         for agent in self._agents:
             agent.losses, agent.value_losses = [], []
-        for modes, episodes in self._groups():
+        for is_best, episodes in self._groups():
             self._begin_phase("episodes")
-            paths = sample_paths(self.game, self._observer, _Mode(self, modes), None, 0.0, episodes, self._new_rng())
+
+            def strategies(
+                player: int, tensors: np.ndarray, masks: np.ndarray, is_best: tuple[bool, ...] = is_best
+            ) -> np.ndarray:
+                return self._agents[player].strategies(tensors, masks, is_best[player])
+
+            paths = sample_paths(self.game, self._observer, strategies, None, 0.0, episodes, self._new_rng())
             self._nodes[0] += paths.nodes
             for player, agent in enumerate(self._agents):
-                agent.remember(paths, player, modes[player], iteration)
+                agent.store(paths, player, is_best[player], iteration)
             self._begin_phase("training")
             for agent in self._agents:
                 agent.learn(iteration)
 
     def _groups(self) -> list[tuple[tuple[bool, ...], int]]:
-        """Returns who follows a best response in how many of the iteration's episodes, some at a time."""
+        """Returns groups of the iteration's episodes: which players follow best responses, and how many episodes."""
         eta, players = self.config.anticipatory, self.game.num_players()
-        every = list(itertools.product((False, True), repeat=players))
-        chances = [math.prod(eta if best else 1.0 - eta for best in modes) for modes in every]
+        combinations = list(itertools.product((False, True), repeat=players))
+        probabilities = [math.prod(eta if best else 1.0 - eta for best in is_best) for is_best in combinations]
         groups, rng = [], self._new_rng()
         left = self.config.episodes
         while left > 0:
             now = min(left, self.config.parallel_episodes)
-            counts = rng.multinomial(now, chances)
-            groups += [(modes, int(count)) for modes, count in zip(every, counts, strict=True) if count]
+            counts = rng.multinomial(now, probabilities)
+            groups += [(is_best, int(count)) for is_best, count in zip(combinations, counts, strict=True) if count]
             left -= now
         return groups
 
@@ -110,48 +116,33 @@ class BatchedNFSP(TreelessSolver):
             arrays |= {f"player{player}/{name}": array for name, array in agent.state().items()}
         return arrays
 
-    def _memories(self) -> dict[str, Any]:
-        rings = {f"player{player}/transitions": agent.transitions for player, agent in enumerate(self._agents)}
-        return rings | {f"player{player}/decisions": agent.decisions for player, agent in enumerate(self._agents)}
+    def _memories(self) -> dict[str, Buffer]:
+        memories: dict[str, Buffer] = {}
+        for player, agent in enumerate(self._agents):
+            memories |= {f"player{player}/transitions": agent.transitions, f"player{player}/decisions": agent.decisions}
+        return memories
 
-    # --- asking ---
+    def _step_losses(self) -> list[list[float]]:
+        return [agent.losses for agent in self._agents]
 
-    @property
-    def losses(self) -> tuple[float | None, ...]:
-        """Per player, the mean loss of the average policy in the last iteration; None if it was not trained."""
-        return tuple(_mean(agent.losses) for agent in self._agents)
+    # --- results ---
 
     @property
     def value_losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss of the action values in the last iteration; None if they were not trained."""
-        return tuple(_mean(agent.value_losses) for agent in self._agents)
+        return mean_losses(agent.value_losses for agent in self._agents)
 
     def average_policy(self) -> NetworkPolicy:  # type: ignore[override]
-        """Returns the average networks' policy, which is what comes near an equilibrium. It owns its numbers."""
+        """Returns a copy of the average networks' policy, which approximates an equilibrium."""
         return NetworkPolicy(self.game, [agent.policy.copy() for agent in self._agents], SOFTMAX)
 
     def current_policy(self) -> NetworkPolicy:  # type: ignore[override]
-        """Returns the same as `average_policy`: most of what the next iteration plays. It owns its numbers."""
+        """Returns the same as `average_policy`."""
         return self.average_policy()
 
     def best_response_policy(self) -> NetworkPolicy:
-        """Returns the policy that plays the best action by the values learned everywhere. It owns its numbers."""
+        """Returns a copy of the greedy policy of the action values."""
         return NetworkPolicy(self.game, [agent.values.copy() for agent in self._agents], GREEDY)
-
-
-class _Mode:
-    """What players play in a group of episodes: best responses that explore, or average policies."""
-
-    def __init__(self, solver: BatchedNFSP, modes: tuple[bool, ...]):
-        self._agents, self._modes = solver._agents, modes
-
-    def __call__(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        agent = self._agents[player]
-        if not self._modes[player]:
-            return masked_softmax(outputs_of(agent.policy, tensors), masks)
-        epsilon = agent.epsilon
-        best = greedy(outputs_of(agent.values, tensors), masks)
-        return epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * best
 
 
 class _Agent:
@@ -182,23 +173,26 @@ class _Agent:
         self.losses: list[float] = []
         self.value_losses: list[float] = []
 
-    @property
-    def epsilon(self) -> float:
-        """How likely the best response is to explore."""
-        return self._config.epsilon(int(self._counts[0]))
+    def strategies(self, tensors: np.ndarray, masks: np.ndarray, is_best: bool) -> np.ndarray:
+        """Returns the strategies of the best response, with exploration, or of the average policy."""
+        if not is_best:
+            return masked_softmax(outputs_of(self.policy, tensors), masks)
+        epsilon = self._config.epsilon(int(self._counts[0]))
+        best = greedy(outputs_of(self.values, tensors), masks)
+        return epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * best
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns the arrays that carry from one iteration to the next, by name: views."""
+        """Returns the state between iterations: views, by name."""
         networks = {"values": self.values, "policy": self.policy, "target": self._target}
         arrays = {f"{name}/parameters": network.parameters.numpy() for name, network in networks.items()}
         for name, adam in (("values", self._value_adam), ("policy", self._policy_adam)):
-            arrays |= {f"{name}/{part}": array for part, array in adam.state().items()}
+            arrays |= {f"{name}/{key}": array for key, array in adam.state().items()}
         return arrays | {"rngs": self._rngs, "counts": self._counts}
 
-    def remember(self, paths: Paths, player: int, is_best_response: bool, iteration: int) -> None:
-        """Takes the player's transitions of some episodes, and its decisions if it followed its best response."""
+    def store(self, paths: Paths, player: int, is_best_response: bool, iteration: int) -> None:
+        """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""
         own = np.flatnonzero(paths.players == player)
-        following = next_points(paths, own)
+        following = next_decisions(paths, own)
         is_last = following < 0
         next_tensors, next_masks = paths.tensors[following], paths.masks[following]
         next_tensors[is_last], next_masks[is_last] = 0, False
@@ -214,7 +208,7 @@ class _Agent:
             chosen = np.zeros(paths.masks[own].shape)
             chosen[np.arange(len(own)), paths.actions[own]] = 1.0
             self.decisions.add(paths.tensors[own], paths.masks[own], chosen, None, iteration)
-        # An episode's end is a step, too, as OpenSpiel's agents count.
+        # The end of an episode is a step too, as OpenSpiel's agents count.
         self._counts[0] += len(own) + len(np.unique(paths.traversals[own]))
 
     def learn(self, iteration: int) -> None:
@@ -226,10 +220,9 @@ class _Agent:
                 self.value_losses.append(self._learn_values(iteration))
             if len(self.decisions) >= config.min_samples:
                 batches = batches or self.decisions.batches(config.batch_size, iteration, self._rngs[2:3])
-                rows, targets, weights = (torch.from_numpy(array) for array in next(batches))
-                inputs = torch.from_numpy(self.decisions.tensors).index_select(0, rows).float()
-                loss = self.policy.differentiate(inputs, cross_entropy(targets, weights))
-                self.losses.append(self._checked(loss, "policy loss", iteration))
+                loss = imitation_gradient(self.policy, self.decisions, next(batches))
+                self._check(loss, "policy loss", iteration)
+                self.losses.append(loss)
                 self._policy_adam.step()
             self._counts[1] += 1
             if self._counts[1] % config.target_every == 0:
@@ -246,33 +239,27 @@ class _Agent:
         wanted[rows, drawn["actions"]], weights[rows, drawn["actions"]] = targets, 1.0
         inputs = torch.from_numpy(drawn["tensors"].astype(np.float32))
         loss = self.values.loss_gradient(inputs, torch.from_numpy(wanted), torch.from_numpy(weights))
-        self._checked(loss, "value loss", iteration)
+        self._check(loss, "value loss", iteration)
         self._value_adam.step()
         return loss
 
-    def _checked(self, loss: float, what: str, iteration: int) -> float:
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"training diverged in iteration {iteration}: the {what} of player {self._player} is {loss}. The "
-                f"solver is as it was after iteration {iteration - 1}. Lower value_learning_rate or "
-                "policy_learning_rate, or set gradient_clip."
-            )
-        return loss
+    def _check(self, loss: float, name: str, iteration: int) -> None:
+        advice = (
+            f"The solver is as it was after iteration {iteration - 1}. Lower value_learning_rate or "
+            "policy_learning_rate, or set gradient_clip."
+        )
+        check_finite(loss, f"{name} of player {self._player} is {loss}", iteration, advice)
 
 
-def next_points(paths: Paths, own: np.ndarray) -> np.ndarray:
-    """Returns for some points of a player the next of them in the same history, ``[n]`` int64; -1 if there is none.
+def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:
+    """Returns a player's next decision in the same trajectory for each of its decisions, ``[n]`` int64; -1: none.
 
     Args:
-        paths: Histories.
-        own: ``[n]``, all points of a player in ascending order.
+        paths: Trajectories.
+        own: ``[n]``, all decisions of the player in ascending order.
     """
     following, later = np.full(len(own), -1), np.full(len(paths.returns), -1)
     for position in range(len(own) - 1, -1, -1):
         traversal = paths.traversals[own[position]]
         following[position], later[traversal] = later[traversal], own[position]
     return following
-
-
-def _mean(losses: list[float]) -> float | None:
-    return sum(losses) / len(losses) if losses else None

@@ -1,6 +1,9 @@
-"""What networks see of a pyspiel state: the information-state tensors, written into arrays without a list between."""
+"""Inputs of networks from pyspiel's states: tensors of information sets and histories, decisions of a level."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
@@ -8,18 +11,30 @@ from open_spiel.python.observation import make_observation
 
 from mccfr_plus.neural.features import check_has_tensors
 
+# Returns a player's strategy, [n, num_actions] float64, given the player, tensors [n, size] and legal actions.
+Strategies = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
+
+
+class Decisions(NamedTuple):
+    """The decisions of many histories at once."""
+
+    players: np.ndarray  # [n] int64, the player to move
+    tensors: np.ndarray  # [n, size] float16, of that player's information set
+    masks: np.ndarray  # [n, num_actions] bool, legal actions
+    strategies: np.ndarray  # [n, num_actions] float64, the player's strategy
+
 
 class Observer:
-    """Writes information-state tensors, and what a network of values sees of a history.
+    """Writes tensors of information sets and of histories.
 
     Args:
-        game: A game with information-state tensors, players in turn.
-        what: What reads them, for error messages.
+        game: A game with information-state tensors and sequential moves.
+        what: The reader of the tensors, for error messages.
 
     Attributes:
-        size: Of an information-state tensor.
-        history_size: Of a history's: all players' tensors, whose turn it is, and the last actions of players, one fewer
-            than there are players, for games in which nobody sees an action before all have acted.
+        size: Size of an information-state tensor.
+        history_size: Size of a history's tensor: all players' tensors, the player to move, and the last actions of
+            players, one fewer than there are players, which games with hidden simultaneous moves need.
 
     Raises:
         GameError: If the game has no information-state tensors.
@@ -32,7 +47,7 @@ class Observer:
         self.history_size = self._players * (self.size + 1) + (self._players - 1) * self.num_actions
         try:
             observation = make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
-        except (RuntimeError, ValueError, NotImplementedError):  # there is no observer, as in most games in Python
+        except (RuntimeError, ValueError, NotImplementedError):  # no observer, as in most games in Python
             observation = None
         self._observation = observation if observation is not None and observation.tensor.size == self.size else None
 
@@ -44,18 +59,64 @@ class Observer:
             self._observation.set_from(state, player)
             out[:] = self._observation.tensor
 
-    def write_history(self, state: pyspiel.State, last_actions: list[int], out: np.ndarray) -> None:
-        """Writes what a history looks like to ``out``, ``[history_size]``, zeros.
+    def histories(self, states: Sequence[pyspiel.State], last_actions: Sequence[list[int]]) -> np.ndarray:
+        """Returns the tensors of histories, ``[n, history_size]`` float16.
 
         Args:
-            state: Where a player is to move.
-            last_actions: The actions of players before it.
-            out: Modified in place.
+            states: States in which a player is to move.
+            last_actions: The actions of players before each.
         """
-        for player in range(self._players):
-            self.write(state, player, out[player * self.size : (player + 1) * self.size])
-        base = self._players * self.size
-        out[base + state.current_player()] = 1.0
-        base += self._players
-        for position, action in enumerate(last_actions[len(last_actions) - self._players + 1 :]):
-            out[base + position * self.num_actions + action] = 1.0
+        result = np.zeros((len(states), self.history_size), np.float16)
+        for state, actions, out in zip(states, last_actions, result, strict=True):
+            for player in range(self._players):
+                self.write(state, player, out[player * self.size : (player + 1) * self.size])
+            base = self._players * self.size
+            out[base + state.current_player()] = 1.0
+            base += self._players
+            for position, action in enumerate(actions[len(actions) - self._players + 1 :]):
+                out[base + position * self.num_actions + action] = 1.0
+        return result
+
+    def decisions(
+        self, states: Sequence[pyspiel.State], strategies: Strategies, histories: np.ndarray | None = None
+    ) -> Decisions:
+        """Returns the decisions at states in which a player is to move, with one forward pass per player.
+
+        Args:
+            states: The states.
+            strategies: The strategies of all players.
+            histories: The result of `histories`, if available, which contains the tensors.
+        """
+        players = np.array([state.current_player() for state in states], np.int64)
+        tensors = np.zeros((len(states), self.size), np.float16)
+        masks = np.zeros((len(states), self.num_actions), bool)
+        for row, (state, player) in enumerate(zip(states, players.tolist(), strict=True)):
+            if histories is None:
+                self.write(state, player, tensors[row])
+            else:
+                tensors[row] = histories[row, player * self.size : (player + 1) * self.size]
+            masks[row, state.legal_actions()] = True
+        table = np.zeros(masks.shape)
+        for player in np.unique(players).tolist():
+            rows = np.flatnonzero(players == player)
+            table[rows] = strategies(player, tensors[rows], masks[rows])
+        return Decisions(players, tensors, masks, table)
+
+
+def pass_chance(state: Any, rng: np.random.Generator) -> int:
+    """Draws chance outcomes until a player is to move or the game is over; returns the number of histories visited."""
+    visited = 1
+    while state.is_chance_node():
+        outcomes, probabilities = zip(*state.chance_outcomes(), strict=True)
+        ends = np.cumsum(probabilities)
+        state.apply_action(outcomes[min(int(np.searchsorted(ends, rng.random() * ends[-1], "right")), len(ends) - 1)])
+        visited += 1
+    return visited
+
+
+def draw(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Returns an action for each row, never one of probability 0, ``[n]`` int64."""
+    ends = np.cumsum(table, axis=1)
+    draws = rng.random(len(table)) * ends[:, -1]
+    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0.0, axis=1)  # rounding may leave the draw at the end
+    return np.minimum((ends <= draws[:, None]).sum(1), last)

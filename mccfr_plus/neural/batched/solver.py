@@ -1,47 +1,105 @@
-"""The frame of batched solvers: networks of regrets per player, one of what actions are worth, reservoirs.
+"""Base classes of the batched solvers.
 
-For t = 1, 2, ... and each player p in turn: histories are sampled in which p explores; p's regrets at p's points go to
-p's memory, and the strategies of the others at theirs to the memories of the average policy, both with weight t; p's
-network is fitted. After all turns the network of action values is trained on what was sampled.
+`BatchedSolver`, for t = 1, 2, ... and each player p in turn: traversals are sampled in which p explores. The regrets of
+p go to p's memory, and the strategies of the other players to the memories of the average policy, both with weight t.
+p's network is fitted. After all players, the network of action values is trained on the trajectories.
 """
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.random_numbers import new_states, next_word
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.backend import torch_threads
-from mccfr_plus.neural.batched.average_policy import trained_policy
-from mccfr_plus.neural.batched.estimates import backed_up
-from mccfr_plus.neural.batched.network_policy import MATCHING, SOFTMAX, NetworkPolicy, matched, outputs_of
-from mccfr_plus.neural.batched.paths import Paths, sample_paths
+from mccfr_plus.neural.batched.network_policy import (
+    MATCHING,
+    SOFTMAX,
+    NetworkPolicy,
+    matched,
+    outputs_of,
+    trained_policy_network,
+)
+from mccfr_plus.neural.batched.observer import Decisions, Observer
+from mccfr_plus.neural.batched.paths import Paths, sample_paths, value_targets
 from mccfr_plus.neural.batched.reservoir import TensorReservoir
-from mccfr_plus.neural.batched.treeless import TreelessSolver
+from mccfr_plus.neural.buffer import Buffer, draw_positions, reservoir_places
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.history_values import Targets
+from mccfr_plus.neural.solver import NeuralSolver, config_or_default
 from mccfr_plus.neural.training import Learner
+from mccfr_plus.tree.game import load_game
 
 _PER_PLAYER = 4  # generators: of both memories, of initial parameters, of batches
-_SHARED = 3  # of histories, and two of the network of values
+_SHARED = 3  # generators: of histories, and two of the network of values
 
 
-class BatchedSolver(TreelessSolver):
-    """A solver for games that are not enumerated. A subclass says how regrets are sampled.
+class TreelessSolver(NeuralSolver):
+    """A solver on pyspiel's states: its policies are networks, and it cannot compute exploitability.
 
     Args:
-        game: A `pyspiel.Game` or a game string: players in turn, with information-state tensors.
+        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
         config: A config of the subclass's `config_class`; None: its defaults.
-        seed: An integer for a repeatable run (the same bits on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is none, or the seed is not allowed.
+        ConfigError: If the config is of another class.
+    """
+
+    _rng: np.ndarray  # [1] uint64, of histories, set by the subclass
+
+    def __init__(self, game: pyspiel.Game | str, config: Any, seed: int | np.random.Generator | None):
+        self._name = type(self).__name__
+        self.config = config_or_default(config, self.config_class)
+        self.tree = None  # type: ignore[assignment]
+        self.game = load_game(game)
+        self._observer = Observer(self.game, self._name)
+        self._start(seed)
+        half_range = (self.game.max_utility() - self.game.min_utility()) / 2.0
+        self._unit = half_range if self.config.scale_targets and half_range > 0.0 else 1.0
+        self._nodes = np.zeros(1, np.int64)
+
+    def _new_rng(self) -> np.random.Generator:
+        """Returns a new generator for some histories."""
+        return np.random.default_rng(int(next_word(self._rng)))
+
+    def _prepare(self) -> None:
+        reservoir_places(0, 1, np.zeros(1, np.uint64), np.zeros(0, np.int64))
+        draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
+
+    def run(self, *arguments: Any, **options: Any) -> Any:
+        if options.get("target_exploitability") is not None or options.get("evaluate_every") is not None:
+            raise ConfigError(
+                f"{self._name} cannot compute an exploitability: leave target_exploitability and evaluate_every out, "
+                "give iterations or seconds, and compare policies by mccfr_plus.evaluation."
+            )
+        return super().run(*arguments, **options)
+
+    run.__doc__ = NeuralSolver.run.__doc__
+
+    @property
+    def nodes_touched(self) -> int:
+        """Histories visited so far."""
+        return int(self._nodes[0])
+
+
+class BatchedSolver(TreelessSolver):
+    """A solver with a network of regrets per player. A subclass samples the regrets.
+
+    Args:
+        game: See `TreelessSolver`.
+        config: See `TreelessSolver`.
+        seed: See `TreelessSolver`.
+
+    Raises:
+        GameError: If the game cannot be loaded or has no information-state tensors.
+        ConfigError: If the config is of another class, or the seed is not allowed.
     """
 
     config_class: ClassVar[type]
@@ -52,103 +110,83 @@ class BatchedSolver(TreelessSolver):
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
         rngs = new_states(seed, _SHARED + _PER_PLAYER * players)
         self._rng = rngs[:1].copy()
-        self._power = 1.0 if config.weighting == configs.LINEAR else 0.0
-        self._trained = np.zeros(players + 1, np.int64)
+        power = 1.0 if config.weighting == configs.LINEAR else 0.0
+        self._trained = np.zeros(players + 1, np.int64)  # whether each player's network is trained; that of values
         self._regrets, self._strategies, self._learners = [], [], []
         self._player_rngs = []
-        self._averaged: tuple[int, NetworkPolicy] | None = None  # the iterations that it is of
+        self._averaged: tuple[int, NetworkPolicy] | None = None  # iteration and average policy
         size = self._observer.size
         for player in range(players):
             own = rngs[_SHARED + _PER_PLAYER * player :][:_PER_PLAYER].copy()
             self._player_rngs.append(own)
             self._regrets.append(
-                TensorReservoir(size, actions, config.memory_capacity, own[:1], power=self._power, unit=self._unit)
+                TensorReservoir(size, actions, config.memory_capacity, own[:1], power=power, unit=self._unit)
             )
-            self._strategies.append(TensorReservoir(size, actions, config.policy_capacity, own[1:2], power=self._power))
-            empty = np.zeros((0, size), np.float32)
-            self._learners.append(Learner(empty, actions, config, own[2:], f"advantage loss of player {player}"))
-        kind = self.game.get_type().utility
-        self._is_zero_sum = players == 2 and kind == pyspiel.GameType.Utility.ZERO_SUM
+            self._strategies.append(TensorReservoir(size, actions, config.policy_capacity, own[1:2], power=power))
+            no_inputs = np.zeros((0, size), np.float32)
+            self._learners.append(Learner(no_inputs, actions, config, own[2:], f"advantage loss of player {player}"))
+        is_zero_sum = self.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
+        self._is_two_player_zero_sum = players == 2 and is_zero_sum
+        self._num_heads = 1 if self._is_two_player_zero_sum else players
         self._values: Learner | None = None
         if self._value_training is not None:
             self._values = Learner(
                 np.zeros((0, self._observer.history_size), np.float32),
-                (1 if self._is_zero_sum else players) * actions,
+                self._num_heads * actions,
                 self._value_training,
                 rngs[1:3].copy(),
                 f"loss of the values of {self._name}",
             )
 
-    # --- what a subclass gives ---
+    # --- defined by subclasses ---
 
     @property
-    @abc.abstractmethod
     def _value_training(self) -> TrainingConfig | None:
         """How the network of action values is trained; None: there is none."""
+        return None
 
-    @property
-    def _learns_from_walks(self) -> bool:
-        """Whether that network learns from the histories that regrets are sampled from."""
-        return True
-
-    @property
-    def _epsilon(self) -> float:
-        """How often the exploring player plays uniformly."""
-        return 0.0
-
-    def _regrets_of(self, paths: Paths, values: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Returns regrets at all points, ``[num_points, num_actions]``, and weights, ``[num_points]`` or None.
-
-        Args:
-            paths: Histories in which the player explores.
-            values: ``[num_points, num_players, num_actions]``, what the network holds actions to be worth.
-            player: For whom.
-        """
+    def _sample_regrets(self, player: int, iteration: int) -> None:
+        """Samples a player's traversals, and stores regrets and strategies."""
         raise NotImplementedError
 
-    # --- what `NeuralSolver` asks for ---
+    # --- implementation of `NeuralSolver` ---
 
     def _advance(self, iteration: int) -> None:
-        found: list[tuple[np.ndarray, ...]] = []
         for player in range(self.game.num_players()):
             self._begin_phase(f"traversals {player}")
-            for paths in self._sampled(player, self.config.traversals):
-                values = self._values_at(paths)
-                self._remember(player, paths, values, iteration)
-                if self._learns_from_walks:
-                    found.append(what_values_learn(paths, values))
-            self._learn(player, iteration)
-        if found:
-            self._learn_values(found, iteration)
+            self._sample_regrets(player, iteration)
+            self._begin_phase(f"training {player}")
+            memory = self._regrets[player]
+            self._learners[player].fit(memory, iteration, memory.tensors)
+            self._trained[player] = 1
 
-    def _learn(self, player: int, iteration: int) -> None:
-        self._begin_phase(f"training {player}")
-        memory = self._regrets[player]
-        self._learners[player].fit(memory, iteration, memory.tensors)
-        self._trained[player] = 1
-
-    def _sampled(self, player: int, traversals: int) -> Iterator[Paths]:
-        """Yields histories in which a player explores, some at a time."""
+    def _chunks(self, traversals: int) -> Iterator[int]:
+        """Yields numbers of traversals that run in parallel."""
         while traversals > 0:
-            now = min(traversals, self.config.parallel_traversals)
+            yield min(traversals, self.config.parallel_traversals)
+            traversals -= self.config.parallel_traversals
+
+    def _paths(self, explorer: int, epsilon: float, traversals: int) -> Iterator[Paths]:
+        """Yields trajectories in which a player explores."""
+        for count in self._chunks(traversals):
             paths = sample_paths(
-                self.game, self._observer, self._strategy_of, player, self._epsilon, now, self._new_rng()
+                self.game, self._observer, self._strategy_of, explorer, epsilon, count, self._new_rng()
             )
             self._nodes[0] += paths.nodes
             yield paths
-            traversals -= now
 
-    def _remember(self, player: int, paths: Paths, values: np.ndarray, iteration: int) -> None:
-        """Puts the player's regrets and the others' strategies into their memories."""
-        regrets, weights = self._regrets_of(paths, values, player)
+    def _store(
+        self, player: int, decisions: Decisions | Paths, regrets: np.ndarray, weights: np.ndarray | None, iteration: int
+    ) -> None:
+        """Stores a player's regrets, with weights or None, and the strategies of the other players."""
         for other in range(self.game.num_players()):
-            rows = np.flatnonzero(paths.players == other)
-            tensors, masks = paths.tensors[rows], paths.masks[rows]
+            rows = np.flatnonzero(decisions.players == other)
+            tensors, masks = decisions.tensors[rows], decisions.masks[rows]
             if other == player:
-                of_rows = None if weights is None else weights[rows]
-                self._regrets[other].add(tensors, masks, regrets[rows], of_rows, iteration)
+                own_weights = None if weights is None else weights[rows]
+                self._regrets[other].add(tensors, masks, regrets[rows], own_weights, iteration)
             else:
-                self._strategies[other].add(tensors, masks, paths.strategies[rows], None, iteration)
+                self._strategies[other].add(tensors, masks, decisions.strategies[rows], None, iteration)
 
     def _strategy_of(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
         if not self._trained[player]:
@@ -157,26 +195,25 @@ class BatchedSolver(TreelessSolver):
         return matched(outputs_of(self._learners[player].network, tensors), masks, is_argmax)
 
     def _values_at(self, paths: Paths) -> np.ndarray:
-        """Returns what actions are held to be worth, ``[num_points, num_players, num_actions]``; 0 at the beginning."""
+        """Returns the network's action values, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
         if self._values is None or not self._trained[-1]:
             return np.zeros((len(paths.traversals), players, actions))
         outputs = outputs_of(self._values.network, paths.histories) * self._unit
         outputs = outputs.reshape(len(outputs), -1, actions)
-        return np.concatenate([outputs, -outputs], axis=1) if self._is_zero_sum else outputs
+        return np.concatenate([outputs, -outputs], axis=1) if self._is_two_player_zero_sum else outputs
 
-    def _learn_values(self, sampled: list[tuple[np.ndarray, ...]], iteration: int) -> None:
+    def _learn_values(self, samples: list[tuple[np.ndarray, ...]], iteration: int) -> None:
+        """Trains the network of action values on results of `value_samples`."""
         self._begin_phase("values")
-        histories, drawn, found = (np.concatenate(arrays) for arrays in zip(*sampled, strict=True))
-        actions = self.game.num_distinct_actions()
-        heads = 1 if self._is_zero_sum else self.game.num_players()
-        targets, weights = (np.zeros((len(drawn), heads, actions), np.float32) for _ in range(2))
-        rows = np.arange(len(drawn))
-        targets[rows, :, drawn] = found[:, :heads] / self._unit
-        weights[rows, :, drawn] = 1.0
-        shape = (len(drawn), heads * actions)
+        histories, actions, found = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
+        shape = (len(actions), self._num_heads, self.game.num_distinct_actions())
+        targets, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        rows = np.arange(len(actions))
+        targets[rows, :, actions] = found[:, : self._num_heads] / self._unit
+        weights[rows, :, actions] = 1.0
         assert self._values is not None
-        memory = Targets(rows, targets.reshape(shape), weights.reshape(shape))
+        memory = Targets(rows, targets.reshape(len(rows), -1), weights.reshape(len(rows), -1))
         self._values.fit(memory, iteration, histories)
         self._trained[-1] = 1
 
@@ -185,49 +222,45 @@ class BatchedSolver(TreelessSolver):
         for player, (learner, rngs) in enumerate(zip(self._learners, self._player_rngs, strict=True)):
             arrays[f"player{player}/rngs"] = rngs
             arrays |= {f"player{player}/network/{name}": a for name, a in learner.state().items() if name != "rngs"}
-        own = {} if self._values is None else self._values.state()
-        return arrays | {f"values/{name}": array for name, array in own.items()}
+        values = {} if self._values is None else self._values.state()
+        return arrays | {f"values/{name}": array for name, array in values.items()}
 
-    def _memories(self) -> dict[str, Any]:
-        regrets = {f"player{player}/regrets": memory for player, memory in enumerate(self._regrets)}
-        return regrets | {f"player{player}/strategies": memory for player, memory in enumerate(self._strategies)}
+    def _memories(self) -> dict[str, Buffer]:
+        memories: dict[str, Buffer] = {f"player{p}/regrets": memory for p, memory in enumerate(self._regrets)}
+        return memories | {f"player{p}/strategies": memory for p, memory in enumerate(self._strategies)}
 
-    # --- asking ---
+    def _step_losses(self) -> list[list[float]]:
+        return [learner.losses for learner in self._learners]
 
-    @property
-    def losses(self) -> tuple[float | None, ...]:
-        """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
-        every = [learner.losses for learner in self._learners]
-        return tuple(sum(losses) / len(losses) if losses else None for losses in every)
+    # --- results ---
 
     def average_policy(self) -> NetworkPolicy:  # type: ignore[override]
-        """Returns the average policy: networks that are trained for it, the same ones until the next iteration.
+        """Returns the average policy. Its networks are trained on the first call after an iteration.
 
         Raises:
             TrainingError: If their training diverges.
         """
-        if self._averaged is not None and self._averaged[0] == self.iterations:
-            return self._averaged[1]
-        with torch_threads(self.config.threads):
-            networks = [
-                trained_policy(
-                    memory,
-                    self.game.num_distinct_actions(),
-                    self.config.policy_training,
-                    int(self._player_rngs[player][0]) ^ self.iterations,
-                    max(self.iterations, 1),
-                    f"loss of the average policy of player {player}",
-                )
-                for player, memory in enumerate(self._strategies)
-            ]
-        self._averaged = (self.iterations, NetworkPolicy(self.game, networks, SOFTMAX))
+        if self._averaged is None or self._averaged[0] != self.iterations:
+            with torch_threads(self.config.threads):
+                networks = [
+                    trained_policy_network(
+                        memory,
+                        self.game.num_distinct_actions(),
+                        self.config.policy_training,
+                        int(self._player_rngs[player][0]) ^ self.iterations,
+                        max(self.iterations, 1),
+                        f"loss of the average policy of player {player}",
+                    )
+                    for player, memory in enumerate(self._strategies)
+                ]
+            self._averaged = (self.iterations, NetworkPolicy(self.game, networks, SOFTMAX))
         return self._averaged[1]
 
     def current_policy(self) -> NetworkPolicy:  # type: ignore[override]
-        """Returns the policy that the next iteration will play. It owns its numbers."""
+        """Returns a copy of the policy of the next iteration."""
         return NetworkPolicy(self.game, [learner.network.copy() for learner in self._learners], MATCHING)
 
 
-def what_values_learn(paths: Paths, values: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Returns tensors of histories, the actions that were drawn there, and what those were worth to each player."""
-    return paths.histories, paths.actions, backed_up(paths, values)
+def value_samples(paths: Paths, values: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Returns tensors of histories, the actions drawn there, and the players' values of these."""
+    return paths.histories, paths.actions, value_targets(paths, values)

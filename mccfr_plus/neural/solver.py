@@ -1,13 +1,14 @@
-"""What all neural solvers share: runs whose iterations are done as a whole or not at all, policies, checkpoints."""
+"""The base class of all neural solvers: runs with atomic iterations, policies, checkpoints."""
 
 from __future__ import annotations
 
 import abc
+import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyspiel
@@ -20,29 +21,38 @@ from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.buffer import Buffer
-from mccfr_plus.neural.history import Point
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
 from mccfr_plus.tree.game_tree import GameTree
 
 
+class HistoryEntry(NamedTuple):
+    """One evaluation of the average policy."""
+
+    iteration: int
+    seconds: float  # of all iterations so far, without evaluations
+    nodes: int  # histories visited so far
+    exploitability: float  # NashConv / number of players, in the game's payoffs
+
+
 @dataclass(frozen=True)
 class NeuralProgress:
-    """What a callback of `run` is told after every iteration, and ``on_phase`` within them."""
+    """The state of a run, for callbacks."""
 
     solver: Any
     iterations: int  # of the solver, earlier runs included
     nodes_touched: int  # likewise
     seconds: float  # of this run
-    losses: tuple[float | None, ...]  # per player: mean loss of the last training; None if nothing was trained
+    losses: tuple[float | None, ...]  # see `NeuralSolver.losses`
     evaluation: Evaluation | None  # of the average policy, if it was evaluated since the last call
-    phase: str | None = None  # what has begun of the iteration under way, such as "training 0"; None between iterations
+    phase: str | None = None  # of the current iteration, such as "training 0"; None between iterations
 
 
 class NeuralSolver(abc.ABC):
     """A solver on a compiled tree whose strategy table is filled by networks.
 
-    A subclass gives `_advance`, `_arrays`, `_memories`, `_prepare`, and fills ``_strategy`` and ``_average``.
+    A subclass defines `_advance`, `_arrays`, `_memories`, `_prepare`, `_step_losses` and `nodes_touched`, and fills
+    ``_strategy`` and ``_average``.
 
     Args:
         tree: The game.
@@ -58,20 +68,20 @@ class NeuralSolver(abc.ABC):
         self.tree = tree
         self.game = tree.game
         self.config = config
-        self._strategy = tree.uniform_strategy()  # [num_slots] what the next iteration plays
+        self._strategy = tree.uniform_strategy()  # [num_slots], of the next iteration
         self._average = np.zeros(tree.num_slots + tree.num_players)
         self._start(seed)
 
     def _start(self, seed: int | np.random.Generator | None) -> None:
-        """Sets what is the same for all solvers, with or without a tree."""
+        """Sets the attributes of all solvers, with or without a tree."""
         self.seed = int(seed) if isinstance(seed, int | np.integer) else None
-        self.history: list[Point] = []
+        self.history: list[HistoryEntry] = []
         self._iterations = np.zeros(1, np.int64)
         self._seconds = 0.0
-        self._before: dict[str, np.ndarray] | None = None  # while an iteration is under way: what it began with
-        self._watch: Callable[[str], None] | None = None  # is told phases
+        self._before: dict[str, np.ndarray] | None = None  # arrays at the start of the current iteration
+        self._phase_callback: Callable[[str], None] | None = None
 
-    # --- what a subclass gives ---
+    # --- defined by subclasses ---
 
     @abc.abstractmethod
     def _advance(self, iteration: int) -> None:
@@ -79,7 +89,7 @@ class NeuralSolver(abc.ABC):
 
     @abc.abstractmethod
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Returns the subclass's arrays that carry from one iteration to the next, without memories: views."""
+        """Returns the subclass's state between iterations, without memories: views, by name."""
 
     @abc.abstractmethod
     def _memories(self) -> Mapping[str, Buffer]:
@@ -87,17 +97,21 @@ class NeuralSolver(abc.ABC):
 
     @abc.abstractmethod
     def _prepare(self) -> None:
-        """Compiles what is to be compiled."""
+        """Compiles the kernels."""
+
+    @abc.abstractmethod
+    def _step_losses(self) -> list[list[float]]:
+        """Returns for each player the losses of the last training, step by step."""
 
     @property
     @abc.abstractmethod
     def nodes_touched(self) -> int:
         """Histories visited so far."""
 
-    @property
-    @abc.abstractmethod
-    def losses(self) -> tuple[float | None, ...]:
-        """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
+    def _unit_of(self, player: int) -> float:
+        """Returns the divisor of a player's targets."""
+        half_range = float(self.tree.payoff_range[player]) / 2.0
+        return half_range if self.config.scale_targets and half_range > 0.0 else 1.0
 
     # --- running ---
 
@@ -114,26 +128,25 @@ class NeuralSolver(abc.ABC):
         checkpoint: str | os.PathLike | None = None,
         checkpoint_interval: float = 60.0,
     ) -> Self:
-        """Runs until one of the limits given is reached.
+        """Runs until one of the given limits is reached.
 
-        An iteration counts as a whole or not at all: if it is cut short by Ctrl-C, or training diverges, the solver is
-        as it was before it, and can be saved or run on.
+        Iterations are atomic: if Ctrl-C or a diverging network ends one, the solver returns to the state before it, and
+        can be saved or run again.
 
         Args:
             iterations: How many iterations to run, at least 1.
-            seconds: For how long, in seconds; compiling the kernels does not count. An iteration that has begun ends.
-            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this. It is
-                evaluated now and then, at a bounded share of the run's time.
+            seconds: For how long, in seconds, without the compilation of kernels. The current iteration is completed.
+            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
+                Evaluations take a bounded share of the run's time.
             callback: Called after every iteration with a `NeuralProgress`; the run ends early if it returns True.
-            evaluate_every: Evaluate the average policy about this often, in seconds; 0: after every iteration. Each
+            evaluate_every: Seconds between evaluations of the average policy; 0: after every iteration. Each
                 evaluation, also those for `target_exploitability`, is an entry of `history`.
-            on_phase: Called with a `NeuralProgress` when a phase of an iteration begins; it must only look at that.
+            on_phase: Called with a `NeuralProgress` when a phase of an iteration begins; it must not modify the solver.
             progress: Whether to show a progress bar, with the phase.
-            checkpoint: A file for the solver's state, from which `load` and `restore` go on. It is written between
-                iterations now and then, and at the end, also if a diverging network, another exception or Ctrl-C ends
-                the run. While it runs, no other run can write the file. If a write within the run fails, that is
-                logged, and tried again later.
-            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the run.
+            checkpoint: A file for the solver's state, which `load` and `restore` read. It is written between
+                iterations and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run can
+                write the file. A write that fails within the run is logged and tried again later.
+            checkpoint_interval: Seconds between two writes; more where writing would take over a tenth of the run.
 
         Returns:
             The solver itself.
@@ -146,76 +159,49 @@ class NeuralSolver(abc.ABC):
         """
         check_limits(iterations, seconds, target_exploitability, evaluate_every)
         bar = tqdm(total=iterations, unit=" iterations", disable=not progress, leave=False)
-        with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as checkpoint_writer, bar:
+        with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as writer, bar:
+            self._prepare()
+            last = math.inf if iterations is None else self.iterations + iterations
+            clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
+            begin = time.perf_counter()
+
+            def progress_now(evaluation: Evaluation | None = None, phase: str | None = None) -> NeuralProgress:
+                spent = time.perf_counter() - begin
+                return NeuralProgress(self, self.iterations, self.nodes_touched, spent, self.losses, evaluation, phase)
+
+            def show_phase(phase: str) -> None:
+                bar.set_description(phase)
+                if on_phase is not None:
+                    on_phase(progress_now(phase=phase))
+
+            self._phase_callback = show_phase
             try:
-                self._run_iterations(
-                    iterations,
-                    seconds,
-                    target_exploitability,
-                    callback,
-                    evaluate_every,
-                    on_phase,
-                    bar,
-                    checkpoint_writer,
-                )
+                while True:
+                    self.iteration()
+                    now = time.perf_counter()
+                    done = self.iterations >= last or (seconds is not None and now - begin >= seconds)
+                    evaluation = clock.maybe_evaluate(self, now, done)
+                    if evaluation is not None:
+                        found = evaluation.exploitability
+                        self.history.append(HistoryEntry(self.iterations, self._seconds, self.nodes_touched, found))
+                        done = done or (target_exploitability is not None and found <= target_exploitability)
+                        bar.set_postfix(exploitability=f"{found:.3g}", refresh=False)
+                    bar.update()
+                    if callback is not None:
+                        done = bool(callback(progress_now(evaluation))) or done
+                    if done:
+                        return self
+                    writer.maybe_write()
             finally:
-                self._watch = None
-        return self
-
-    def _run_iterations(
-        self,
-        iterations: int | None,
-        seconds: float | None,
-        target_exploitability: float | None,
-        callback: Callable[[NeuralProgress], bool | None] | None,
-        evaluate_every: float | None,
-        on_phase: Callable[[NeuralProgress], None] | None,
-        bar: tqdm,
-        checkpoint_writer: CheckpointWriter,
-    ) -> None:
-        self._prepare()
-        target = None if iterations is None else self.iterations + iterations
-        clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
-        begin = time.perf_counter()
-
-        def progress_now(evaluation: Evaluation | None = None, phase: str | None = None) -> NeuralProgress:
-            spent = time.perf_counter() - begin
-            return NeuralProgress(self, self.iterations, self.nodes_touched, spent, self.losses, evaluation, phase)
-
-        def watch(phase: str) -> None:
-            bar.set_description(phase)
-            if on_phase is not None:
-                on_phase(progress_now(phase=phase))
-
-        self._watch = watch
-        while True:
-            self.iteration()
-            now = time.perf_counter()
-            done = (target is not None and self.iterations >= target) or (
-                seconds is not None and now - begin >= seconds
-            )
-            evaluation = clock.maybe_evaluate(self, now, done)
-            if evaluation is not None:
-                point = Point(self.iterations, self._seconds, self.nodes_touched, evaluation.exploitability)
-                self.history.append(point)
-                done = done or (
-                    target_exploitability is not None and evaluation.exploitability <= target_exploitability
-                )
-                bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}", refresh=False)
-            bar.update()
-            if callback is not None:
-                done = bool(callback(progress_now(evaluation))) or done
-            if done:
-                return
-            checkpoint_writer.maybe_write()
+                self._phase_callback = None
 
     def _begin_phase(self, phase: str) -> None:
-        """Tells whoever watches the run what of an iteration begins; a subclass calls it, in a few words."""
-        if self._watch is not None:
-            self._watch(phase)
+        """Reports the phase of the current iteration, in a few words."""
+        if self._phase_callback is not None:
+            self._phase_callback(phase)
 
     def iteration(self) -> None:
-        """Runs one iteration, or none if it raises an error: then everything is as before.
+        """Runs one iteration. If it raises an error, the solver returns to the state before it.
 
         Raises:
             TrainingError: If a network diverges.
@@ -229,18 +215,18 @@ class NeuralSolver(abc.ABC):
             with torch_threads(self.config.threads):
                 self._advance(self.iterations + 1)
             self._iterations[0] += 1
-            self._before = None  # Ctrl-C before this line undoes the iteration, and after it does not
+            self._before = None  # Ctrl-C undoes the iteration up to this line
         except BaseException:
             try:
                 self._roll_back()
-            except KeyboardInterrupt:  # an impatient second one: without this, half an iteration would be saved
+            except KeyboardInterrupt:  # a second one: without this, half an iteration could be saved
                 self._roll_back()
                 raise
             raise
         self._seconds += time.perf_counter() - begin
 
     def _roll_back(self) -> None:
-        """Puts back what the iteration under way began with; may be called again if it was cut short."""
+        """Restores the state before the current iteration; may be called again if it was interrupted."""
         if self._before is None:
             return
         for name, array in self._own_arrays().items():
@@ -249,7 +235,7 @@ class NeuralSolver(abc.ABC):
             memory.rollback()
         self._before = None
 
-    # --- asking ---
+    # --- results ---
 
     @property
     def iterations(self) -> int:
@@ -258,25 +244,30 @@ class NeuralSolver(abc.ABC):
 
     @property
     def seconds(self) -> float:
-        """How long iterations took so far, in seconds; evaluations and callbacks are not counted."""
+        """Seconds that iterations took so far, without evaluations and callbacks."""
         return self._seconds
 
+    @property
+    def losses(self) -> tuple[float | None, ...]:
+        """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
+        return mean_losses(self._step_losses())
+
     def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing has come yet."""
+        """Returns the average strategy, ``[num_slots]`` float64; uniform where its reach is still 0."""
         strategy = np.empty(self.tree.num_slots)
         normalize(self._average, self.tree.arrays.infosets, strategy)
         return strategy
 
     def current_strategy(self) -> np.ndarray:
-        """Returns the strategy that the next iteration will play, ``[num_slots]`` float64."""
+        """Returns the strategy of the next iteration, ``[num_slots]`` float64."""
         return self._strategy.copy()
 
     def average_policy(self) -> TreePolicy:
-        """Returns the average policy, which is what converges to an equilibrium. It owns its numbers."""
+        """Returns a copy of the average policy, which converges to an equilibrium."""
         return TreePolicy(self.tree, self.average_strategy())
 
     def current_policy(self) -> TreePolicy:
-        """Returns the policy that the next iteration will play. It owns its numbers."""
+        """Returns a copy of the policy of the next iteration."""
         return TreePolicy(self.tree, self._strategy)
 
     def evaluate(self) -> Evaluation:
@@ -297,19 +288,19 @@ class NeuralSolver(abc.ABC):
     # --- checkpoints ---
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes all of the solver's state to a file, in one piece or not at all; a checkpoint there is replaced.
+        """Writes the solver's state to a file by an atomic write; an older checkpoint is replaced.
 
         Args:
-            path: The file. It holds networks, moments, memories, sums and random generators, so that a loaded solver
-                goes on bit for bit (on one thread and with the same versions). There is no pickle in it.
+            path: The file. It holds networks, moments, memories, sums and random generators, without pickle. A loaded
+                solver continues bitwise identically on one thread with the same versions.
 
         Raises:
-            CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
+            CheckpointError: If the file cannot be written, or is not a checkpoint.
         """
         checkpoints.save(self, path)
 
     def restore(self, path: str | os.PathLike) -> Self:
-        """Takes over the state of a checkpoint, whatever was run before.
+        """Sets the solver's state to that of a checkpoint.
 
         Args:
             path: A checkpoint of the same algorithm, game and config.
@@ -319,20 +310,20 @@ class NeuralSolver(abc.ABC):
 
         Raises:
             CheckpointError: If the file is no checkpoint or damaged, or of another algorithm, game or config; then
-                the solver is as before.
+                the solver is unchanged.
         """
         header = checkpoints.restore(self, path)
         self.seed, self._seconds = header["seed"], header["seconds"]
-        self.history = [Point(*point) for point in header["history"]]
+        self.history = [HistoryEntry(*entry) for entry in header["history"]]
         return self
 
     @classmethod
     def load(cls, path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> Self:
-        """Returns a solver as it was when a checkpoint was written.
+        """Returns the solver of a checkpoint.
 
         Args:
             path: The checkpoint.
-            game: Its game, or the tree if it is compiled already; None: the game that the file names.
+            game: Its game or compiled tree; None: the game that the file names.
 
         Raises:
             CheckpointError: If the file is no checkpoint or damaged, or of another algorithm or game.
@@ -344,22 +335,22 @@ class NeuralSolver(abc.ABC):
         return solver.restore(path)
 
     def _own_arrays(self) -> dict[str, np.ndarray]:
-        """Returns all arrays that carry from one iteration to the next but for memories: views."""
+        """Returns the state between iterations, without memories: views, by name."""
         return {"iterations": self._iterations} | self._arrays()
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns all arrays that carry from one iteration to the next, by name: views, as long as nothing runs."""
+        """Returns the state between iterations: views, by name, that are valid until the next one."""
         state = self._own_arrays()
         for name, memory in self._memories().items():
-            state |= {f"{name}/{part}": array for part, array in memory.state().items()}
+            state |= {f"{name}/{key}": array for key, array in memory.state().items()}
         return state
 
     def memory_sizes(self) -> dict[str, int]:
-        """Returns how many entries each memory has."""
+        """Returns the number of entries of each memory."""
         return {name: len(memory) for name, memory in self._memories().items()}
 
     def resize_memories(self, sizes: dict[str, int]) -> None:
-        """Makes `state` return arrays for memories of other sizes, to be filled."""
+        """Makes `state` return arrays for memories of the given sizes, to be filled."""
         for name, memory in self._memories().items():
             memory.resize(sizes[name])
 
@@ -368,10 +359,15 @@ def config_or_default(config: Any, kind: type) -> Any:
     """Returns the config, or the default one for None.
 
     Raises:
-        ConfigError: If it is something else.
+        ConfigError: If it is of another type.
     """
     if config is None:
         return kind()
     if not isinstance(config, kind):
         raise ConfigError(f"config={config!r}: give a {kind.__name__}, or None for its defaults.")
     return config
+
+
+def mean_losses(losses: Iterable[list[float]]) -> tuple[float | None, ...]:
+    """Returns the mean of each list; None for an empty one."""
+    return tuple(sum(each) / len(each) if each else None for each in losses)
