@@ -12,8 +12,8 @@ from mccfr_plus.estimators import Baseline, Estimator, ExternalSampling
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
+from mccfr_plus.tree.confidence_interval import as_text
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.interval import as_text
 from mccfr_plus.tree.size_estimate import estimate_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
@@ -35,7 +35,7 @@ _MINIMIZER_OF_FULL = "prm+"
 EXTERNAL_MAX_NODES = 1e5
 
 _ENDLESS_NODES = 1e9  # hours of a traversal on a tree that is_lazy
-_PROBE_SECONDS = 0.5
+_PROBE_SIZE = 10_000  # histories
 
 
 class Specs(NamedTuple):
@@ -99,7 +99,7 @@ def choose_for_growth(game: str, specs: Specs) -> Choice:
     estimator, why = specs.estimator, "named on the command line"
     averaging_spec = specs.averaging
     if estimator is None:
-        size = estimate_size(game, seconds=_PROBE_SECONDS, seed=0)
+        size = estimate_size(game, sample_size=_PROBE_SIZE, seed=0)
         traversal = max(interval.log10 for interval in size.external)
         is_short = size.is_complete and traversal <= math.log10(EXTERNAL_MAX_NODES)
         estimator = "external" if is_short and size.perfect_recall else "outcome"
@@ -118,7 +118,7 @@ def choose_for_growth(game: str, specs: Specs) -> Choice:
 
 def _refuse_endless_walk(game: str) -> None:
     """Raises ConfigError if not even one traversal of external sampling would end."""
-    size = estimate_size(game, seconds=_PROBE_SECONDS, seed=0)
+    size = estimate_size(game, sample_size=_PROBE_SIZE, seed=0)
     traversal = max(interval.low for interval in size.external)
     if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(

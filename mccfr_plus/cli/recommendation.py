@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mccfr_plus.cli.choice import EXTERNAL_MAX_NODES
+from mccfr_plus.tree.confidence_interval import as_text, number_of
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
-from mccfr_plus.tree.interval import as_text, number_of
 from mccfr_plus.tree.size import SizeEstimate
 
 # `solve` without parts takes full traversals up to 10 million histories, because it runs for ten seconds: see

@@ -7,7 +7,7 @@ import textwrap
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.recommendation import Recommendation
-from mccfr_plus.tree.interval import Interval, as_text
+from mccfr_plus.tree.confidence_interval import Interval, as_text
 from mccfr_plus.tree.size import ESTIMATORS, InfosetBounds, SizeEstimate
 
 _WIDTH = 100
@@ -46,7 +46,7 @@ def print_estimate(estimate: SizeEstimate, recommendation: Recommendation) -> No
             ["memory and time", "estimate", *_limits(estimate)],
             _size_row("compiled tree", estimate.compiled_bytes()),
             _size_row("solver on top", estimate.solver_bytes()),
-            _size_row("tree lazy to the end", estimate.grown_bytes()),
+            _size_row("lazy tree, all visited", estimate.lazy_bytes()),
             _row("seconds to compile", estimate.compile_seconds()),
         ]
     )
@@ -101,9 +101,11 @@ def _recommended(recommendation: Recommendation) -> str:
 def _how(estimate: SizeEstimate) -> str:
     if estimate.is_exact:
         return f"All histories were counted, in {estimate.seconds:.1f} s."
-    looked = f"{estimate.num_nodes_seen:,} histories looked at in {estimate.seconds:.1f} s"
+    looked = f"{estimate.num_nodes_seen:,} histories visited in {estimate.seconds:.1f} s"
     if not estimate.is_complete:
-        return f"Time was up before the end of the game: {looked}. Give it more with --seconds."
+        return f"Time was up before the end of the game: {looked}. Give more --seconds, or no limit."
+    if estimate.is_cut_off:
+        looked += ", when time was up"
     return (
         f"Limits with {estimate.confidence:.0%} confidence each, from {estimate.num_runs} independent samples; "
         f"{looked}. Information sets: at least, by how often samples met the same ones (can be far "

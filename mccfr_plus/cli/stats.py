@@ -43,7 +43,8 @@ visits under the uniform strategy, and how to solve the game. Seconds of iterati
     def define_flags(self, values: flags.FlagValues) -> None:
         trees.define_budget(values)
         define_switch(values, "estimate", False, "Estimate the size from a sample instead of compiling the game.")
-        flags.DEFINE(Positive("SECONDS"), "seconds", 5.0, "How long to sample, with --estimate.", values)
+        flags.DEFINE(Count(1), "sample_size", 100_000, "Histories to visit, with --estimate.", values)
+        flags.DEFINE(Positive("SECONDS"), "seconds", None, "When to stop at the latest, with --estimate.", values)
         flags.DEFINE(Fraction(), "confidence", 0.95, "Of each interval, with --estimate.", values)
         flags.DEFINE(Count(0), "seed", None, "Seed of the sample, with --estimate. Default: drawn.", values)
         keys = (
@@ -110,7 +111,12 @@ visits under the uniform strategy, and how to solve the game. Seconds of iterati
 
 def _estimate(game: str, values: Any) -> None:
     estimate = estimate_size(
-        game, seconds=values.seconds, confidence=values.confidence, seed=values.seed, progress=None
+        game,
+        sample_size=values.sample_size,
+        seconds=values.seconds,
+        confidence=values.confidence,
+        seed=values.seed,
+        progress=None,
     )
     output.show_notes()
     recommendation = recommend(estimate, values.max_nodes, values.max_bytes)

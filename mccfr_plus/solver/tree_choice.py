@@ -26,7 +26,7 @@ _MAX_NODES_TO_COMPILE = 10_000_000
 _COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
 _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
 
-_PROBE_SECONDS = 0.3  # of playouts that look for imperfect recall, on which the average depends
+_PROBE_SIZE = 10_000  # histories of a sample for imperfect recall, which decides how the average is formed
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
@@ -145,7 +145,7 @@ def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys:
 
 def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
     keys = Keys(config.keys)
-    perfect_recall = estimate_size(game, seconds=_PROBE_SECONDS, seed=0).perfect_recall
+    perfect_recall = estimate_size(game, sample_size=_PROBE_SIZE, seed=0).perfect_recall
     costs = costs_of(config, game.num_players(), perfect_recall, keys)
     plan = plan_memory(
         config.memory,

@@ -1,23 +1,22 @@
-"""What a tree may cost, and what is said when it would cost more."""
+"""Limits on the size of a compiled tree, and the error of a tree that exceeds them."""
 
 from __future__ import annotations
 
 import math
-import time
 
 import pyspiel
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.tree.interval import as_text
+from mccfr_plus.tree.confidence_interval import as_text
 from mccfr_plus.tree.size_estimate import estimate_size
 
-_PROBE_AFTER = 0.5  # seconds; smaller games are done before an estimate would be
-_ESTIMATE_SECONDS = 0.2
-ESTIMATE_MARGIN = 20.0  # estimates from a short sample may be far too large
+_PROBE_AFTER = 20_000  # nodes; smaller games are compiled before an estimate is made
+_SAMPLE_SIZE = 5_000  # histories
+ESTIMATE_MARGIN = 20.0  # estimates from a small sample may be far too large
 
 
 class Budget:
-    """The largest number of nodes and bytes that a traversal may take, looked at from time to time.
+    """The largest number of nodes and bytes that compiling a tree may take.
 
     Args:
         game: The game that is traversed.
@@ -32,15 +31,14 @@ class Budget:
         self.max_nodes = max_nodes
         self._max_bytes = max_bytes
         self._estimate: float | None = None  # log10 of the number of nodes
-        self._begin = time.monotonic()
 
     def check(self, num_nodes: int, num_bytes: int) -> None:
-        """Looks at what was used so far.
+        """Compares what was used so far with the budget.
 
         Raises:
             BudgetError: If it is more than the budget, or if an estimate from a sample is far beyond it.
         """
-        if self._estimate is None and time.monotonic() - self._begin > _PROBE_AFTER:
+        if self._estimate is None and num_nodes > _PROBE_AFTER:
             self._estimate = _log10_nodes(self._game)
             if self._estimate > math.log10(self.max_nodes * self._estimate_margin):
                 self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
@@ -64,4 +62,4 @@ class Budget:
 
 
 def _log10_nodes(game: pyspiel.Game) -> float:
-    return estimate_size(game, seconds=_ESTIMATE_SECONDS, seed=0).histories.log10
+    return estimate_size(game, sample_size=_SAMPLE_SIZE, seed=0).histories.log10

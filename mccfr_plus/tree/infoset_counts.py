@@ -1,4 +1,4 @@
-"""Which infosets independent runs met, and what that says about how many there are."""
+"""Bounds the number of infosets from how many independent runs met each of them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,34 @@ import math
 from statistics import NormalDist
 
 
-class Sightings:
-    """Infosets, by the number of runs that met them.
-
-    Runs must be independent of one another and alike; within a run anything goes.
+class InfosetCounts:
+    """Counts, per infoset, the runs that met it. Runs must be independent and identically distributed.
 
     Args:
         num_players: Number of players.
+
+    Attributes:
+        perfect_recall: False once an infoset was entered after two different own pasts.
     """
 
     def __init__(self, num_players: int):
-        self.perfect_recall = True  # until an infoset is entered after two different own pasts
-        self._num_runs = 0
-        # Per player: of an infoset's hash the number of runs that met it, the last of them, and the own past.
+        self.perfect_recall = True
+        # Per player and hash of an infoset: the number of runs that met it, the last of them, and the own past.
         self._found: list[dict[int, tuple[int, int, int]]] = [{} for _ in range(num_players)]
-        self._num_slots = self._text_length = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Starts to count again; imperfect recall stays known."""
+        for found in self._found:
+            found.clear()
+        self._num_runs = self._num_slots = self._text_length = 0
 
     def begin_run(self) -> None:
-        """Counts what follows as another run."""
+        """Starts another run."""
         self._num_runs += 1
 
     def add(self, player: int, info_state: str, past: int, num_actions: int) -> None:
-        """Notes that the current run met an infoset.
+        """Adds an infoset that the current run met.
 
         Args:
             player: Whose it is.
@@ -59,15 +65,14 @@ class Sightings:
         return self._text_length / max(sum(map(len, self._found)), 1)
 
     def seen(self, player: int) -> int:
-        """Returns how many different infosets of a player were met."""
+        """Returns the number of different infosets of a player that were met."""
         return len(self._found[player])
 
     def at_least(self, player: int, confidence: float) -> float:
         """Returns the lower limit of an interval for Chao's lower bound on the player's number of infosets.
 
         With D infosets met, Q1 of them in one of m runs and Q2 in two, the bound is D + (m - 1)/m Q1^2 / (2 Q2). It
-        holds whatever the probabilities of the infosets are; the more these differ, the further it is below the
-        truth. It is far below where nearly all infosets were met once.
+        holds whatever the probabilities of the infosets are. The more these differ, the further it is below the truth.
 
         Args:
             player: Whose infosets.

@@ -1,4 +1,4 @@
-"""How much of a game tree lies below a candidate of a beam, learned from earlier beams."""
+"""Learns from pilot beams how much of a game tree lies below a candidate."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-_FEATURES = 1 << 14  # that are told apart; others share a place, which costs accuracy and no bias
-_MOST = 10.0  # logarithm of the largest ratio to the average of a level that is believed
+_FEATURES = 1 << 14  # number of different features; a collision costs accuracy, but no bias
+_MOST = 10.0  # logarithm of the largest ratio to the average of a level
 _TINY = 1e-300  # in place of what is too small beside its level for a float
 _NEWEST = 0.3  # weight of the newest run in the average size below a level
 
@@ -22,21 +22,21 @@ class Level(NamedTuple):
     factors: np.ndarray  # [candidates, measures], a candidate's mass over its parent's
 
 
-class Foresight:
+class PilotEstimate:
     """How much lies below a candidate, relative to its level.
 
-    Candidates are told apart by who moved, the number of actions and which of them it was: enough to know that a
-    fold ends the game, and that a high bid leaves few higher ones. What was seen of them at this depth counts more.
+    Candidates are told apart by the mover, its number of actions and the action's index: enough to know that a fold
+    ends the game, and that a high bid leaves few higher ones. What was seen of them at the same depth counts more.
 
-    What lies below a history is its own mass and what is expected below *all* its children, not what a run happened
-    to find there: so the ends of the game are learned first, and the rest follows from the bottom up.
+    What lies below a history is estimated as its own mass and what is expected below *all* its children, not as what a
+    run happened to find there. So the ends of the game are learned first, and the rest follows from the bottom up.
 
     Args:
         num_measures: Number of measures.
     """
 
     def __init__(self, num_measures: int):
-        # One observation of the average, so that what was never seen counts as average.
+        # One observation of the average: what was never seen counts as average.
         self._sums = np.ones((_FEATURES, num_measures))
         self._counts = np.ones((_FEATURES, 1))
         self._sums_at_depth = np.zeros((_FEATURES, num_measures))

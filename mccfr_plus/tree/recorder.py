@@ -7,7 +7,6 @@ from tqdm import tqdm
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.budget import Budget
-from mccfr_plus.tree.costs import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
 from mccfr_plus.tree.game_error import (
     WrongAnswerError,
     checked_outcomes,
@@ -18,6 +17,7 @@ from mccfr_plus.tree.game_error import (
     wrong_number_of_actions,
 )
 from mccfr_plus.tree.recording import Recording
+from mccfr_plus.tree.size import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
 
 _CHECK_EVERY = 1024  # nodes between two checks of the budget
 

@@ -1,4 +1,4 @@
-"""The size of a game as far as a sample of its histories tells, and what that means for memory and time."""
+"""Estimated sizes of a game, and the memory and time that they need."""
 
 from __future__ import annotations
 
@@ -8,16 +8,37 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.tree import costs
-from mccfr_plus.tree.interval import Interval, number_of
+from mccfr_plus.tree.confidence_interval import Interval, number_of
+
+# Bytes of a compiled tree; the recorder counts with them, too.
+COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
+COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
+
+# Bytes that `Solver(tree, "external", "rm")` takes on top: `solver.bytes_on_top` per slot and infoset.
+SOLVER_BYTES_PER_SLOT = 56  # strategy, average, regrets, gradient, reach: 8 each; the scratch's mark: 16
+SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
+
+# Bytes of a lazy tree with the tables of `Solver(tree="lazy", "external", "rm")`: `tree_choice.costs_of`.
+LAZY_BYTES_PER_CHILD = 20  # every child of an expanded node has a record
+LAZY_BYTES_PER_INFOSET = 116
+LAZY_BYTES_PER_SLOT = 104
+
+# Seconds of kernels on one core of a Xeon at 2.5 GHz; `benchmarks/paper_sizes.py` measures all but traversals.
+FULL_SECONDS_PER_NODE = 1e-8  # histories of the tree, all players together: the sequence form
+# Histories visited by a sampled traversal, its update included: `benchmarks/threads.py` shows 15 to 38 million a second
+# for one thread on Liar's dice on a busy machine; trees that are larger than the caches give fewer.
+TRAVERSAL_SECONDS_PER_NODE = 5e-8
+RULES_SECONDS_PER_NODE = 3e-7  # compiling a game with compiled rules: 110 ns a node, 350 ns more a decision
+
+ESTIMATORS = ("full", "chance", "external", "outcome")
 
 
 @dataclass(frozen=True)
 class InfosetBounds:
-    """How many infosets a player has, between two limits.
+    """Lower and upper limits of a player's number of infosets.
 
     Attributes:
-        seen: How many different ones were met: the number is certainly not below it.
+        seen: Number of different infosets met, a certain lower limit.
         at_least: Lower limit, with the estimate's confidence (Chao 1987); can be far below the truth.
         at_most: Log10 of the upper limit of the player's number of decision nodes.
     """
@@ -29,7 +50,7 @@ class InfosetBounds:
 
 @dataclass(frozen=True)
 class SizeEstimate:
-    """The size of a game as far as a sample tells, and what it means for memory and time.
+    """The estimated size of a game, and the memory and time that it needs.
 
     Attributes:
         game: OpenSpiel's text of the turn-based game.
@@ -37,6 +58,7 @@ class SizeEstimate:
         is_exact: Whether all histories were counted; then intervals are points.
         is_complete: False if time was up before one beam came to the end of the game: then the numbers are of the
             levels that were reached, and there are no upper limits.
+        is_cut_off: Whether time was up before the sample was as large as asked for.
         histories: All nodes of the tree.
         decision_nodes: Of each player.
         chance_nodes: Chance nodes.
@@ -46,17 +68,17 @@ class SizeEstimate:
         most_actions: Largest number of actions seen at a decision node of each player.
         mean_length: Mean length of a random play, in actions of players and chance.
         longest_seen: Longest history seen.
-        perfect_recall: False if an infoset was met after two different own pasts; True: none was met.
+        perfect_recall: False if an infoset was met after two different own pasts.
         external: Histories visited by one traversal of external sampling for each player, under the uniform strategy.
         chance_sampled: Histories visited by one traversal of chance sampling.
         played: Histories on one random play, the root included: a traversal of outcome sampling.
         slots_per_infoset: Mean number of actions of the infosets seen.
         text_length: Mean length of their texts, in characters.
-        nodes_per_second: Histories that a traversal through pyspiel visits per CPU second, as measured.
+        nodes_per_second: Histories that a traversal through pyspiel visits per second, as measured.
         has_compiled_rules: Whether compiling does without pyspiel.
-        num_runs: Independent beams behind the intervals.
+        num_runs: Number of independent beams.
         width: Histories per level in each of them.
-        num_nodes_seen: Histories looked at, pilots included.
+        num_nodes_seen: Histories visited, pilots included.
         seconds: How long it took, in seconds.
     """
 
@@ -64,6 +86,7 @@ class SizeEstimate:
     confidence: float
     is_exact: bool
     is_complete: bool
+    is_cut_off: bool
     histories: Interval
     decision_nodes: tuple[Interval, ...]
     chance_nodes: Interval
@@ -79,7 +102,7 @@ class SizeEstimate:
     played: Interval
     slots_per_infoset: float
     text_length: float
-    nodes_per_second: float
+    nodes_per_second: float = field(compare=False)
     has_compiled_rules: bool
     num_runs: int
     width: int
@@ -89,21 +112,21 @@ class SizeEstimate:
     def compiled_bytes(self) -> Interval:
         """Returns the memory that compiling takes, texts of information states included, in bytes."""
         texts = 0.0 if self.has_compiled_rules else self.text_length  # those are written when they are read
-        return self._bytes(costs.COMPILED_BYTES_PER_NODE, costs.COMPILED_BYTES_PER_INFOSET + texts)
+        return self._bytes(COMPILED_BYTES_PER_NODE, COMPILED_BYTES_PER_INFOSET + texts)
 
     def solver_bytes(self) -> Interval:
         """Returns what a solver with external sampling and regret matching takes on top of a tree, in bytes."""
-        per_infoset = costs.SOLVER_BYTES_PER_INFOSET + self.slots_per_infoset * costs.SOLVER_BYTES_PER_SLOT
+        per_infoset = SOLVER_BYTES_PER_INFOSET + self.slots_per_infoset * SOLVER_BYTES_PER_SLOT
         return self._bytes(0, per_infoset)
 
-    def grown_bytes(self) -> Interval:
-        """Returns the memory of a tree lazy on demand once everything was visited, with its solver's, in bytes."""
-        per_infoset = costs.GROWN_BYTES_PER_INFOSET + self.slots_per_infoset * costs.GROWN_BYTES_PER_SLOT
-        return self._bytes(costs.GROWN_BYTES_PER_CHILD, per_infoset)
+    def lazy_bytes(self) -> Interval:
+        """Returns the memory of a lazy tree once everything was visited, with its solver's, in bytes."""
+        per_infoset = LAZY_BYTES_PER_INFOSET + self.slots_per_infoset * LAZY_BYTES_PER_SLOT
+        return self._bytes(LAZY_BYTES_PER_CHILD, per_infoset)
 
     def compile_seconds(self) -> Interval:
         """Returns how long compiling takes, in CPU seconds on this machine."""
-        per_node = costs.RULES_SECONDS_PER_NODE if self.has_compiled_rules else 1 / self.nodes_per_second
+        per_node = RULES_SECONDS_PER_NODE if self.has_compiled_rules else 1 / self.nodes_per_second
         return _times(self.histories, per_node)
 
     def nodes_per_iteration(self, estimator: str) -> Interval:
@@ -136,8 +159,8 @@ class SizeEstimate:
             ConfigError: If it is none of those.
         """
         if estimator == "full":
-            return _times(self.histories, costs.FULL_SECONDS_PER_NODE)
-        return _times(self.nodes_per_iteration(estimator), costs.WALK_SECONDS_PER_NODE)
+            return _times(self.histories, FULL_SECONDS_PER_NODE)
+        return _times(self.nodes_per_iteration(estimator), TRAVERSAL_SECONDS_PER_NODE)
 
     def fits(self, max_nodes: float, max_bytes: float) -> bool:
         """Returns whether the compiled tree and a solver keep within limits even at the upper ends of their intervals.
@@ -156,7 +179,7 @@ class SizeEstimate:
     def as_dict(self) -> dict[str, Any]:
         """Returns all numbers as plain Python values, ready for JSON; an interval is ``{log10, low, high}``."""
         values = asdict(self)
-        for name in ("compiled_bytes", "solver_bytes", "grown_bytes", "compile_seconds"):
+        for name in ("compiled_bytes", "solver_bytes", "lazy_bytes", "compile_seconds"):
             values[name] = getattr(self, name)()
         values["nodes_per_iteration"] = {name: self.nodes_per_iteration(name) for name in ESTIMATORS}
         values["seconds_per_iteration"] = {name: self.seconds_per_iteration(name) for name in ESTIMATORS}
@@ -176,9 +199,6 @@ class SizeEstimate:
                 for nodes, infosets in limits
             )
         )
-
-
-ESTIMATORS = ("full", "chance", "external", "outcome")
 
 
 def log10_of(number: float) -> float:

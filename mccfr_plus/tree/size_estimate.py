@@ -1,11 +1,11 @@
-"""The size of a game that need not fit memory, from a sample of its histories.
+"""The size of a game of any size, from a sample of its histories.
 
-1. Pilot beams (`tree.beam`) teach the `Foresight` what lies below which actions, and measure the speed.
-2. Twenty beams of one width, or more, as wide as the time allows, then give independent unbiased estimates of each sum
-   over histories; their mean is the estimate, and their spread its interval (`tree.interval`).
+1. Pilot beams (`tree.stratified_beam`) teach the `PilotEstimate` what lies below which actions.
+2. Twenty beams of one width, or more, then give independent unbiased estimates of each sum over histories. Their mean
+   is the estimate, and their spread gives its interval (`tree.confidence_interval`).
 3. Infosets cannot be estimated without bias from single histories: how many histories share one is not seen. So there
-   are a lower limit, from how often independent beams met the same ones (`tree.sightings`), and the upper limit of the
-   number of decision nodes, of which each infoset has at least one.
+   are a lower limit, from how often independent beams met the same ones (`tree.infoset_counts`), and an upper limit,
+   the number of decision nodes.
 
 A game whose levels all fit a beam is counted, not estimated.
 """
@@ -24,30 +24,26 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.games import PyspielGame
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.confidence_interval import Interval, exactly, interval_of
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.infoset_counts import Sightings
-from mccfr_plus.tree.interval import Interval, exactly, interval_of
-from mccfr_plus.tree.pilot_estimate import Foresight
 from mccfr_plus.tree.size import InfosetBounds, SizeEstimate, log10_of
-from mccfr_plus.tree.stratified_beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, run_beam
+from mccfr_plus.tree.stratified_beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, StratifiedBeam
 
-_LOG10 = math.log(10.0)
 _FIRST_WIDTH = 4
 _MAX_WIDTH = 20_000  # states in memory
 _PILOTS = 4  # of one width, before a wider beam is tried
-_PILOT_SHARE = 0.3  # of the time
-_COUNT_SHARE = 0.5  # of the time left: a game that by a pilot's estimate takes less is counted
-_RUNS = 20  # what intervals are planned to be made of; with more of them each beam would be narrower
-_MOST_OVERHEAD = 8.0  # times what a beam's width costs
+_PILOT_SHARE = 0.3  # of the sample
+_COUNT_SHARE = 0.5  # of the sample that is left: a game that has fewer histories, by a pilot's estimate, is counted
+_RUNS = 20  # planned number of beams; with more of them each would be narrower
+_MIN_RUNS = 5
 _LARGEST_LOG = 700.0  # whose exponential is a float
-_MIN_RUNS = 5  # are finished even where time is up
-_PATIENCE = 4.0  # times as long as asked for, after which that is given up too
 
 
 def estimate_size(
     game: pyspiel.Game | str,
     *,
-    seconds: float = 5.0,
+    sample_size: int = 100_000,
+    seconds: float | None = None,
     confidence: float = 0.95,
     seed: int | np.random.Generator | None = None,
     progress: bool | None = False,
@@ -56,15 +52,17 @@ def estimate_size(
 
     Args:
         game: A `pyspiel.Game` or a game string, as for `compile_game`.
-        seconds: How long to sample, in seconds; less if the game is small enough to be counted, up to four times as
-            long if a few samples take that. 0.3 will do for an order of magnitude.
+        sample_size: Number of histories to visit, at least 1: about as many, fewer if the game is small enough to be
+            counted, more if a few beams need them. 10,000 will do for an order of magnitude.
+        seconds: Upper limit on the time, in seconds; None: no limit. If it ends the sample (`is_cut_off`), the estimate
+            depends on the machine's speed; otherwise the seed alone decides.
         confidence: Of the intervals, between 0 and 1.
-        seed: Seed of the sample. As the time decides on its size, two calls do not give the same bits.
+        seed: Seed of the sample.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
 
     Raises:
-        GameError: If the game is unknown or of a kind that cannot be compiled.
-        ConfigError: If `seconds` or `confidence` is out of range, or the seed is none.
+        GameError: If the game is unknown, of a kind that cannot be compiled, raises an error or contradicts itself.
+        ConfigError: If `sample_size`, `seconds`, `confidence` or `seed` is out of range.
 
     Example:
         >>> import mccfr_plus
@@ -74,11 +72,12 @@ def estimate_size(
         >>> estimate.fits(max_nodes=50_000_000, max_bytes=8 << 30)
         True
 
-    References: Knuth 1975; Chen 1992; Vaisman, Kroese 2017 (histories; see `mccfr_plus.tree.stratified_beam`). Chao 1987
-    (infosets; see `mccfr_plus.tree.infoset_counts`).
+    References: Knuth 1975; Chen 1992; Vaisman, Kroese 2017 (histories; see `mccfr_plus.tree.stratified_beam`).
+    Chao 1987 (infosets; see `mccfr_plus.tree.infoset_counts`).
     """
     for name, value, is_right, allowed in (
-        ("seconds", seconds, lambda x: 0 < x < math.inf, "a positive number"),
+        ("sample_size", sample_size, lambda x: 1 <= x < 2**63 and x == int(x), "a whole number above 0"),
+        ("seconds", 1.0 if seconds is None else seconds, lambda x: 0 < x < math.inf, "a positive number"),
         ("confidence", confidence, lambda x: 0 < x < 1, "a number above 0 and below 1"),
     ):
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
@@ -86,26 +85,23 @@ def estimate_size(
             raise ConfigError(f"{name}={value!r}: must be {allowed}.")
     rng = np.random.default_rng(int(new_state(seed)[0]))
     begin = time.monotonic()
-    loaded = load_game(game)
-    sample = _Sample(loaded, rng, float(seconds), progress)
+    deadline = math.inf if seconds is None else begin + seconds
+    sample = _Sample(load_game(game), rng, int(sample_size), deadline, progress)
     estimate = sample.summary(sample.runs(), confidence)
     return replace(estimate, seconds=time.monotonic() - begin)
 
 
 class _Sample:
-    """Beams through a game until the time is up."""
+    """Beams through a game until they have visited as many histories as asked for."""
 
-    def __init__(self, game: pyspiel.Game, rng: np.random.Generator, seconds: float, progress: bool | None):
-        self._game, self._rng, self._seconds = game, rng, seconds
-        self._begin = time.monotonic()
-        self._foresight = Foresight(EXTERNAL + game.num_players())
-        self._sightings = Sightings(game.num_players())
-        self._players_forget = False  # by what was seen before these
-        self._num_nodes, self._cpu_seconds, self._width = 0, 0.0, _FIRST_WIDTH
-        self._costs: dict[int, float] = {}  # least seconds of a pilot, per width
+    def __init__(self, game: pyspiel.Game, rng: np.random.Generator, size: int, deadline: float, progress: bool | None):
+        self._game, self._size, self._deadline = game, size, deadline
+        self._beam = StratifiedBeam(game, rng)
+        self._num_nodes, self._seconds, self._width = 0, 0.0, _FIRST_WIDTH
+        self._is_cut_off = False
         disable = None if progress is None else not progress
         self._bar = tqdm(
-            total=100,
+            total=size,
             desc="sampling the game",
             bar_format="{l_bar}{bar}| {elapsed}",
             delay=1.0,
@@ -117,17 +113,14 @@ class _Sample:
         """Returns the beams to estimate from: complete ones, unless there is none."""
         with self._bar:
             pilot = self._pilots()
-            if pilot.is_exact or not pilot.is_complete:
+            if pilot.is_exact or self._is_cut_off:
                 return [pilot]
-            left = max(self._seconds - self._spent(), 0.0)
-            seconds_per_node = self._costs[self._width] / pilot.num_nodes
-            if math.exp(min(pilot.measures[ALL], _LARGEST_LOG)) * seconds_per_node < _COUNT_SHARE * left:
-                self._width = _MAX_WIDTH  # there is time to count
-            else:
-                self._width = self._width_for(left / _RUNS)
-            self._forget_sightings()  # those of pilots of other widths are not alike
+            left = max(self._size - self._num_nodes, 0)
+            is_countable = math.exp(min(pilot.measures[ALL], _LARGEST_LOG)) < _COUNT_SHARE * left
+            self._width = _MAX_WIDTH if is_countable else self._width_for(left / _RUNS, pilot)
+            self._beam.counts.clear()  # runs of another width are distributed differently
             found: list[Run] = []
-            while self._spent() < self._seconds or len(found) < _MIN_RUNS:
+            while self._num_nodes < self._size or len(found) < _MIN_RUNS:
                 found.append(self._run(learn=False))
                 if found[-1].is_exact or not found[-1].is_complete:
                     break
@@ -137,58 +130,34 @@ class _Sample:
         return complete or [pilot]
 
     def _pilots(self) -> Run:
-        """Returns the last pilot; `_width` is set to its width."""
-        enough = _PILOT_SHARE * self._seconds
+        """Returns the last complete pilot, if there is one; `_width` is set to its width."""
+        enough, complete = _PILOT_SHARE * self._size, None
         while True:
             for _ in range(_PILOTS):
-                begin = self._spent()
+                self._beam.counts.clear()
                 run = self._run(learn=True)
-                cost = self._spent() - begin
-                self._costs[self._width] = min(cost, self._costs.get(self._width, math.inf))
-                if run.is_exact or not run.is_complete or self._spent() + cost > enough:
+                if not run.is_complete:
+                    return complete or run
+                if run.is_exact or self._num_nodes + run.num_nodes > enough:
                     return run
-            self._width = min(4 * self._width, self._width_for((enough - self._spent()) / _PILOTS))
+                complete = run
+            self._width = min(4 * self._width, self._width_for((enough - self._num_nodes) / _PILOTS, run))
 
-    def _width_for(self, seconds: float) -> int:
-        """Returns the width of a beam that takes so many seconds, by what those of other widths took.
-
-        Each level costs something whatever its width, so that the seconds are a line in the width. It is not
-        believed to be much flatter than through the origin, as widths to come are far from those measured.
-        """
-        (width, cost), *narrower = sorted(self._costs.items(), reverse=True)
-        slope = cost / width / _MOST_OVERHEAD
-        if narrower:
-            slope = max(slope, (cost - narrower[0][1]) / (width - narrower[0][0]))
-        return min(max(int(width + (seconds - cost) / slope), _FIRST_WIDTH), _MAX_WIDTH)
+    def _width_for(self, num_nodes: float, pilot: Run) -> int:
+        """Returns the width of a beam that visits about so many histories, by what a pilot of `_width` has visited."""
+        return min(max(int(self._width * num_nodes / pilot.num_nodes), _FIRST_WIDTH), _MAX_WIDTH)
 
     def _run(self, *, learn: bool) -> Run:
-        if learn:
-            self._forget_sightings()
-        run = run_beam(
-            self._game,
-            self._width,
-            self._rng,
-            self._foresight,
-            self._sightings,
-            learn=learn,
-            deadline=self._begin + _PATIENCE * self._seconds,
-        )
+        run = self._beam.run(self._width, learn=learn, deadline=self._deadline)
         self._num_nodes += run.num_nodes
-        self._cpu_seconds += run.seconds
-        self._bar.update(min(100.0, 100 * self._spent() / self._seconds) - self._bar.n)
+        self._seconds += run.seconds
+        self._is_cut_off = not run.is_complete
+        self._bar.update(min(self._size, self._num_nodes) - self._bar.n)
         return run
 
-    def _forget_sightings(self) -> None:
-        """Begins to count infosets anew; that players forget is proven by a single pair of runs, and stays so."""
-        self._players_forget |= not self._sightings.perfect_recall
-        self._sightings = Sightings(self._game.num_players())
-
-    def _spent(self) -> float:
-        return time.monotonic() - self._begin
-
     def summary(self, runs: list[Run], confidence: float) -> SizeEstimate:
-        """Returns what the beams say together."""
-        game, is_exact, is_complete = self._game, runs[0].is_exact, runs[0].is_complete
+        """Returns the estimate from the beams."""
+        game, is_exact = self._game, runs[0].is_exact
         players = range(game.num_players())
 
         def interval(numbers: list[float], least: float = -math.inf) -> Interval:
@@ -208,12 +177,13 @@ class _Sample:
             _ratio([run.children[player] for run in runs], [run.kinds[player - TERMINAL] for run in runs])
             for player in players
         )
-        seen = self._sightings.seen
+        seen = self._beam.counts.seen
         return SizeEstimate(
             game=str(game),
             confidence=confidence,
             is_exact=is_exact,
-            is_complete=is_complete,
+            is_complete=runs[0].is_complete,
+            is_cut_off=self._is_cut_off,
             histories=histories,
             decision_nodes=decision_nodes,
             chance_nodes=kind(CHANCE),
@@ -221,7 +191,7 @@ class _Sample:
             infosets=tuple(
                 InfosetBounds(
                     seen(player),
-                    float(seen(player)) if is_exact else self._sightings.at_least(player, confidence),
+                    float(seen(player)) if is_exact else self._beam.counts.at_least(player, confidence),
                     log10_of(seen(player)) if is_exact else decision_nodes[player].high,
                 )
                 for player in players
@@ -230,13 +200,13 @@ class _Sample:
             most_actions=tuple(int(max(run.most_actions[p] for run in runs)) for p in players),
             mean_length=played.value - 1,
             longest_seen=max(run.depth for run in runs),
-            perfect_recall=self._sightings.perfect_recall and not self._players_forget,
+            perfect_recall=self._beam.counts.perfect_recall,
             external=tuple(measure(EXTERNAL + player) for player in players),
             chance_sampled=measure(CHANCE_SAMPLED),
             played=played,
-            slots_per_infoset=self._sightings.mean_actions,
-            text_length=self._sightings.mean_text_length,
-            nodes_per_second=self._num_nodes / max(self._cpu_seconds, 1e-6),
+            slots_per_infoset=self._beam.counts.mean_actions,
+            text_length=self._beam.counts.mean_text_length,
+            nodes_per_second=self._num_nodes / max(self._seconds, 1e-6),
             has_compiled_rules=isinstance(game, PyspielGame),
             num_runs=len(runs),
             width=self._width,

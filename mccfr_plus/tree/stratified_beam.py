@@ -1,24 +1,24 @@
-"""A beam through a game tree: unbiased estimates of sums over all histories from a bounded number per level.
+"""Stratified beams through a game tree: unbiased estimates of sums over all histories from few per level.
 
-1. A level of the tree is kept as at most `width` histories, each with the factor by which it stands for those that were
+1. A level of the tree is kept as at most `width` histories, each with a factor by which it stands for those that were
    left out. The root stands for itself.
 2. All children of the kept histories are candidates. If there are more than `width`, some are drawn: a candidate of
-   weight q is kept with probability pi = min(1, q / c), with the c for which these add up to `width`, by systematic
-   sampling, which keeps its share of each kind of action; what is kept counts 1 / pi times as much.
-3. So the sum over the kept histories of (factor x f) has the expectation "sum of f over the level" for any f, whatever
-   the weights; where a level is no wider than the beam, it is exact.
+   weight q is kept with probability pi = min(1, q / c), with the c for which these sum to `width`, by systematic
+   sampling, which keeps the share of each kind of action. A kept candidate counts 1 / pi times as much.
+3. So the sum over the kept histories of (factor x f) has the expectation "sum of f over the level" for any f and any
+   weights. It is exact where a level is no wider than the beam.
 
-With width 1 this is Knuth's estimate, whose variance is_lazy exponentially with the depth; a beam averages in each level.
+With width 1 this is Knuth's estimate, whose variance grows exponentially with the depth; a beam averages in each level.
 
 One beam serves several sums at once, the *measures*: f is the probability of the history when some kinds of nodes are
 sampled and the others all visited: all histories (nothing sampled), those of a traversal of chance sampling, of outcome
-sampling, of external sampling for each player. A candidate's weight is its mean share of these sums times what the
-`Foresight` of earlier runs expects below it. Everything is kept as logarithms: the numbers of chess do not fit a float.
+sampling, and of external sampling for each player. A candidate's weight is its mean share of these sums times what the
+`PilotEstimate` expects below it. Everything is kept as logarithms: the numbers of chess do not fit a float.
 
 References: Knuth 1975, "Estimating the efficiency of backtrack programs", theorem 1. Chen 1992, "Heterogeneous
-sampling: a method for predicting the size of search trees" (one history stands for its like). Fearnhead, Clifford 2003,
-"On-line inference for hidden Markov models via particle filters", section 3 (step 2). Vaisman, Kroese 2017,
-"Stochastic enumeration method for counting trees" (levels of bounded width; equal weights, no foresight).
+sampling: a method for predicting the size of search trees". Fearnhead, Clifford 2003, "On-line inference for hidden
+Markov models via particle filters", section 3 (step 2). Vaisman, Kroese 2017, "Stochastic enumeration method for
+counting trees" (levels of bounded width, equal weights).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from mccfr_plus.tree.game_error import (
     unknown_mover,
     wrong_number_of_actions,
 )
-from mccfr_plus.tree.infoset_counts import Sightings
-from mccfr_plus.tree.pilot_estimate import Foresight, Level, log_sum
+from mccfr_plus.tree.infoset_counts import InfosetCounts
+from mccfr_plus.tree.pilot_estimate import Level, PilotEstimate, log_sum
 
-# Measures; those of external sampling, one per player, come behind.
+# Measures; those of external sampling, one per player, come last.
 ALL, CHANCE_SAMPLED, PLAYED, EXTERNAL = 0, 1, 2, 3
 
-_SHARE_OF_ALL = 0.5  # of the beam that goes to the number of histories, which most of the others are derived from
-_PLAIN_SHARE = 0.2  # of the beam that is spent without foresight, so that a wrong one costs a bounded factor
+_SHARE_OF_ALL = 0.5  # of a weight that is for the number of histories, from which most of the others are derived
+_PLAIN_SHARE = 0.2  # of a weight that ignores the pilot estimate, so that a wrong one costs a bounded factor
 
 
 @dataclass
@@ -58,10 +58,10 @@ class Run:
         children: ``[num_players]``, the estimated number of children of each player's nodes.
         most_actions: ``[num_players]`` int64, most actions seen at a node of each player.
         is_exact: Whether no level was wider than the beam, so that all numbers are counts.
-        num_nodes: Histories that it looked at.
-        seconds: CPU time spent in pyspiel.
+        num_nodes: Histories visited.
+        seconds: Time spent in pyspiel.
         depth: Longest history seen, in actions of players and chance.
-        is_complete: False if it ran out of time: then the levels below are missing.
+        is_complete: False if time was up: then the levels below are missing.
     """
 
     measures: np.ndarray
@@ -75,160 +75,137 @@ class Run:
     is_complete: bool = True
 
 
-def run_beam(
-    game: pyspiel.Game,
-    width: int,
-    rng: np.random.Generator,
-    foresight: Foresight,
-    sightings: Sightings,
-    *,
-    learn: bool = False,
-    deadline: float = float("inf"),
-) -> Run:
-    """Returns what one beam through a turn-based game finds.
+class StratifiedBeam:
+    """Runs beams through a turn-based game.
 
     Args:
         game: A game that `load_game` has accepted.
-        width: The largest number of histories to keep per level, at least 1.
-        rng: Draws.
-        foresight: What earlier runs expect below a candidate.
-        sightings: Is told the infosets that the beam meets. Modified in place.
-        learn: Whether to add to `foresight`, which is modified in place then.
-        deadline: When to give up, on the clock of `time.monotonic`.
+        rng: Random numbers.
+
+    Attributes:
+        pilot: What earlier runs expect below a candidate.
+        counts: The infosets that the runs met.
     """
-    return _Beam(game, width, rng, foresight, sightings).run(learn, deadline)
 
-
-class _Beam:
-    def __init__(
-        self,
-        game: pyspiel.Game,
-        width: int,
-        rng: np.random.Generator,
-        foresight: Foresight,
-        sightings: Sightings,
-    ):
+    def __init__(self, game: pyspiel.Game, rng: np.random.Generator):
         players = game.num_players()
-        self._game = game
-        self._width, self._rng, self._foresight, self._sightings = width, rng, foresight, sightings
-        self._found = Run(
-            np.full(EXTERNAL + players, -np.inf),
-            np.full(2 + players, -np.inf),
-            np.full(players, -np.inf),
-            np.zeros(players, np.int64),
-        )
+        self._game, self._rng, self._most_actions = game, rng, game.num_distinct_actions()
+        self.pilot = PilotEstimate(EXTERNAL + players)
+        self.counts = InfosetCounts(players)
         # Which measures multiply by the probability of an action, per kind of node.
         self._samples = np.zeros((2 + players, EXTERNAL + players))
         self._samples[CHANCE - TERMINAL, CHANCE_SAMPLED:] = 1.0
         self._samples[-TERMINAL:, PLAYED] = 1.0
         self._samples[-TERMINAL:, EXTERNAL:] = 1.0 - np.eye(players)
-        self._states = [game.new_initial_state()]
-        self._pasts: list[tuple[int, ...]] = [(0,) * players]  # each player's own actions and infosets, as a hash
-        self._logs = np.zeros((1, EXTERNAL + players))
-        self._seconds_in_game = 0.0
 
-    def run(self, learn: bool, deadline: float) -> Run:
-        found = self._found
-        self._sightings.begin_run()
-        # The clock of CPU time is a call of the system, a millisecond on some machines: it is asked only twice.
-        begin_run, cpu_begin = time.perf_counter(), time.process_time()
-        none = np.zeros(0, np.int64)
-        levels = [Level(self._logs, np.zeros(1, np.int64), none, none, np.zeros((0, self._logs.shape[1])))]
+    def run(self, width: int, *, learn: bool = False, deadline: float = float("inf")) -> Run:
+        """Returns what one beam finds.
+
+        Args:
+            width: The largest number of histories to keep per level, at least 1.
+            learn: Whether to update `pilot`.
+            deadline: When to stop, on the clock of `time.monotonic`.
+        """
+        players, none = self._game.num_players(), np.zeros(0, np.int64)
+        found = Run(
+            np.full(EXTERNAL + players, -np.inf),
+            np.full(2 + players, -np.inf),
+            np.full(players, -np.inf),
+            np.zeros(players, np.int64),
+        )
+        self.counts.begin_run()
+        states = [self._root()]
+        pasts: list[tuple[int, ...]] = [(0,) * players]  # per state, a hash of each player's own actions and infosets
+        logs = np.zeros((1, EXTERNAL + players))
+        levels = [Level(logs, np.zeros(1, np.int64), none, none, np.zeros((0, EXTERNAL + players)))]
         while True:
             begin = time.perf_counter()
-            looks = [self._look(state) for state in self._states]
-            self._seconds_in_game += time.perf_counter() - begin
-            found.num_nodes += len(looks)
-            kinds = np.array([look.kind for look in looks]) - TERMINAL
-            counts = np.array([len(look.actions) for look in looks])
-            self._add_up(kinds, counts)
-            for look, past in zip(looks, self._pasts, strict=True):
-                if look.kind >= 0:
-                    self._sightings.add(look.kind, look.key, past[look.kind], len(look.actions))
-            if not counts.any():
+            nodes = [self._node_of(state) for state in states]
+            found.seconds += time.perf_counter() - begin
+            found.num_nodes += len(nodes)
+            kinds = np.array([node.kind for node in nodes]) - TERMINAL
+            num_actions = np.array([len(node.actions) for node in nodes])
+            _add_up(found, logs, kinds, num_actions)
+            for node, past in zip(nodes, pasts, strict=True):
+                if node.kind >= 0:
+                    self.counts.add(node.kind, node.info_state, past[node.kind], len(node.actions))
+            if not num_actions.any():
                 break
             if time.monotonic() > deadline:
                 found.is_complete = found.is_exact = False
                 break
-            levels.append(self._descend(looks, kinds, counts))
-            found.depth += 1
-        cpu_share = (time.process_time() - cpu_begin) / max(time.perf_counter() - begin_run, 1e-9)
-        found.seconds = self._seconds_in_game * cpu_share
+            below = found.depth + 1
+            level, parents, actions, is_drawn = self._next_level(nodes, logs, kinds, num_actions, width, below)
+            found.is_exact = found.is_exact and not is_drawn
+            levels.append(level)
+            logs = level.logs
+            begin = time.perf_counter()
+            states, pasts = self._play(nodes, states, pasts, parents, actions)
+            found.seconds += time.perf_counter() - begin
+            found.depth = below
         if learn:
-            self._foresight.learn(levels)
+            self.pilot.learn(levels)
         return found
 
-    def _add_up(self, kinds: np.ndarray, counts: np.ndarray) -> None:
-        found = self._found
-        found.measures = np.logaddexp(found.measures, log_sum(self._logs))
-        for kind in np.unique(kinds):
-            here = kinds == kind
-            logs, player = self._logs[here, ALL], kind + TERMINAL
-            found.kinds[kind] = np.logaddexp(found.kinds[kind], log_sum(logs))
-            if player >= 0 and counts[here].all():
-                children = log_sum(logs + np.log(counts[here]))
-                found.children[player] = np.logaddexp(found.children[player], children)
-                found.most_actions[player] = max(found.most_actions[player], counts[here].max())
-
-    def _descend(self, looks: list[_Look], kinds: np.ndarray, counts: np.ndarray) -> Level:
-        """Replaces the level by the one below and returns what foresight learns from it."""
-        parents = np.repeat(np.arange(len(looks)), counts)
-        indices = np.arange(len(parents)) - np.repeat(np.cumsum(counts) - counts, counts)
-        probabilities = np.concatenate([look.log_probabilities for look in looks])
+    def _next_level(self, nodes, logs, kinds, num_actions, width, depth):
+        """Returns the level below, each kept history's parent and action index, and whether candidates were drawn."""
+        parents = np.repeat(np.arange(len(nodes)), num_actions)
+        indices = np.arange(len(parents)) - np.repeat(np.cumsum(num_actions) - num_actions, num_actions)
+        probabilities = np.concatenate([node.log_probabilities for node in nodes])
         factors = probabilities[:, None] * self._samples[kinds[parents]]
-        logs = self._logs[parents] + factors
-        features = Foresight.features(kinds[parents], counts[parents], indices)
-        if len(logs) <= self._width:
-            kept = np.arange(len(logs))
-        else:
-            weights = _weights(logs, self._foresight.of(features, self._found.depth + 1))
-            kept, inclusion = draw(weights, features, self._width, self._rng)
+        logs = logs[parents] + factors
+        features = PilotEstimate.features(kinds[parents], num_actions[parents], indices)
+        is_drawn = len(logs) > width
+        kept = np.arange(len(logs))
+        if is_drawn:
+            kept, inclusion = draw(_weights(logs, self.pilot.of(features, depth)), features, width, self._rng)
             logs = logs[kept] - np.log(inclusion)[:, None]
-            self._found.is_exact = False
         level = Level(logs, features[kept], parents, features, factors)
-        parents, indices = parents[kept], indices[kept]
-        states, pasts = [], []
-        begin = time.perf_counter()
-        is_last = np.append(parents[1:] != parents[:-1], True)
-        for parent, index, last in zip(parents.tolist(), indices.tolist(), is_last.tolist(), strict=True):
-            look, past, state = looks[parent], self._pasts[parent], self._states[parent]
-            action = look.actions[index]
-            if look.kind >= 0:
-                own = hash((past[look.kind], look.key, action))
-                past = (*past[: look.kind], own, *past[look.kind + 1 :])
-            pasts.append(past)
+        return level, parents[kept].tolist(), indices[kept].tolist(), is_drawn
+
+    def _play(self, nodes, states, pasts, parents, indices):
+        """Returns the states and pasts of the next level; the last child of a parent takes over its state."""
+        next_states, next_pasts = [], []
+        for child, (parent, index) in enumerate(zip(parents, indices, strict=True)):
+            node, past, state = nodes[parent], pasts[parent], states[parent]
+            action = node.actions[index]
+            if node.kind >= 0:
+                own = hash((past[node.kind], node.info_state, action))
+                past = (*past[: node.kind], own, *past[node.kind + 1 :])
             try:
-                if last:
-                    state.apply_action(action)  # the parent's state has served
-                    states.append(state)
+                if child + 1 < len(parents) and parents[child + 1] == parent:
+                    state = state.child(action)
                 else:
-                    states.append(state.child(action))
+                    state.apply_action(action)
             except Exception as error:
                 self._raise([*state.history(), action], error)
-        self._seconds_in_game += time.perf_counter() - begin
-        self._states, self._pasts, self._logs = states, pasts, logs
-        return level
+            next_states.append(state)
+            next_pasts.append(past)
+        return next_states, next_pasts
 
-    def _look(self, state: pyspiel.State) -> _Look:
-        """Returns what a node is and what may follow."""
+    def _root(self) -> pyspiel.State:
+        try:
+            return self._game.new_initial_state()
+        except Exception as error:
+            self._raise([], error)
+
+    def _node_of(self, state: pyspiel.State) -> _Node:
         try:
             kind = state.current_player()
             if kind >= 0:
                 actions = state.legal_actions()
-                most = self._game.num_distinct_actions()
-                if not 0 < len(actions) <= most:
-                    raise wrong_number_of_actions(len(actions), most)
-                return _Look(
-                    kind, state.information_state_string(), actions, np.full(len(actions), -np.log(len(actions)))
-                )
+                count = len(actions)
+                if not 0 < count <= self._most_actions:
+                    raise wrong_number_of_actions(count, self._most_actions)
+                return _Node(kind, state.information_state_string(), actions, np.full(count, -np.log(count)))
             if kind == pyspiel.PlayerId.CHANCE:
                 outcomes = checked_outcomes(state.chance_outcomes())
                 probabilities = np.log([probability for _, probability in outcomes])
-                return _Look(CHANCE, "", [action for action, _ in outcomes], probabilities)
+                return _Node(CHANCE, "", [action for action, _ in outcomes], probabilities)
             if kind != pyspiel.PlayerId.TERMINAL:
                 raise unknown_mover(kind)
             checked_returns(state.returns(), self._game.num_players())
-            return _Look(TERMINAL, "", [], np.zeros(0))
+            return _Node(TERMINAL, "", [], np.zeros(0))
         except Exception as error:
             self._raise(state.history(), error)
 
@@ -237,23 +214,36 @@ class _Beam:
         raise error from error.__cause__
 
 
-class _Look(NamedTuple):
+class _Node(NamedTuple):
     kind: int
-    key: str  # the information state of the player to move
+    info_state: str  # of the player to move
     actions: list[int]
     log_probabilities: np.ndarray  # of the actions, in random play
 
 
+def _add_up(found: Run, logs: np.ndarray, kinds: np.ndarray, num_actions: np.ndarray) -> None:
+    """Adds a level to a run. Modified in place."""
+    found.measures = np.logaddexp(found.measures, log_sum(logs))
+    for kind in np.unique(kinds):
+        here = kinds == kind
+        masses, player = logs[here, ALL], kind + TERMINAL
+        found.kinds[kind] = np.logaddexp(found.kinds[kind], log_sum(masses))
+        if player >= 0:
+            children = log_sum(masses + np.log(num_actions[here]))
+            found.children[player] = np.logaddexp(found.children[player], children)
+            found.most_actions[player] = max(found.most_actions[player], num_actions[here].max())
+
+
 def _weights(logs: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Returns how much of the beam each candidate deserves; adds up to 1.
+    """Returns the weight of each candidate; they sum to 1.
 
     Args:
         logs: ``[n, measures]``, logarithm of each candidate's mass.
         expected: ``[n, measures]``, what is expected below it, relative to the others.
     """
     plain = np.exp(logs - log_sum(logs))
-    foreseen = plain * expected
-    shares = _PLAIN_SHARE * plain + (1 - _PLAIN_SHARE) * foreseen / foreseen.sum(axis=0)
+    weighted = plain * expected
+    shares = _PLAIN_SHARE * plain + (1 - _PLAIN_SHARE) * weighted / weighted.sum(axis=0)
     return _SHARE_OF_ALL * shares[:, ALL] + (1 - _SHARE_OF_ALL) * shares[:, CHANCE_SAMPLED:].mean(axis=1)
 
 

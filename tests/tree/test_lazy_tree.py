@@ -154,7 +154,7 @@ def tiny(max_nodes, max_transient):
 @pytest.mark.parametrize(("max_nodes", "max_transient"), [(1, 130), (40, 130), (400, 131), (3000, 400)])
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
 def test_forgotten_nodes_change_no_bit(game, estimator, options, max_nodes, max_transient):
-    """Some traversals do not fit into what is left, and are begun anew; some gradients are cut between two traversals."""
+    """Some traversals do not fit into what is left and are rolled back; some gradients are cut between two of them."""
     if estimator == "opponent":  # with all outcomes of chance
         max_transient *= 60
     lazy = compare(game, estimator, plan=tiny(max_nodes, max_transient), **options)

@@ -15,13 +15,12 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import estimator_of, minimizer_of
 from mccfr_plus.solver.solver import bytes_on_top
 from mccfr_plus.solver.tree_choice import costs_of
-from mccfr_plus.tree import costs, size_estimate
+from mccfr_plus.tree import size
+from mccfr_plus.tree.confidence_interval import as_text, interval_of, student_t
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.infoset_counts import Sightings
-from mccfr_plus.tree.interval import as_text, interval_of, student_t
+from mccfr_plus.tree.infoset_counts import InfosetCounts
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.pilot_estimate import Foresight
-from mccfr_plus.tree.stratified_beam import draw, run_beam
+from mccfr_plus.tree.stratified_beam import StratifiedBeam, draw
 
 SMALL = (
     "kuhn_poker",
@@ -60,7 +59,7 @@ def exact_masses(game):
 
 @pytest.mark.parametrize("game", SMALL)
 def test_small_games_are_counted(game):
-    statistics, found = naive.tree_of(game).statistics(), estimate_size(game, seconds=20, seed=1)
+    statistics, found = naive.tree_of(game).statistics(), estimate_size(game, seed=1)
     assert found.is_exact
     assert found.is_complete
     assert found.num_runs == 1
@@ -81,7 +80,7 @@ def test_small_games_are_counted(game):
 
 @pytest.mark.parametrize("game", SMALL)
 def test_sums_of_sampled_walks_are_those_of_the_definition(game):
-    found, exact = estimate_size(game, seconds=20, seed=1), exact_masses(game)
+    found, exact = estimate_size(game, seed=1), exact_masses(game)
     assert found.chance_sampled.value == pytest.approx(exact[1])
     assert found.played.value == pytest.approx(exact[2])
     assert found.mean_length == pytest.approx(exact[2] - 1)
@@ -94,7 +93,7 @@ def test_sums_of_sampled_walks_are_those_of_the_definition(game):
 def test_kuhn_poker_by_hand():
     # Both cards dealt: 2 histories and player 0's node. For player 0: both actions, of player 1's replies one; a pass
     # that is bet upon, every second time, comes back to player 0, who has two actions. For player 1 likewise.
-    found = estimate_size("kuhn_poker", seconds=20)
+    found = estimate_size("kuhn_poker")
     assert [x.value for x in found.external] == pytest.approx([3 + 2 + 1 + 0.5 * 1 + 0.5 * 3, 3 + 1 + 2 + 0.5 * 1])
     assert found.mean_actions == pytest.approx((2.0, 2.0))
     # Of 5 bets and passes' sequences 2 have two moves, which are 3 with a pass and a bet.
@@ -116,21 +115,26 @@ def test_nodes_per_iteration_are_what_a_fresh_solver_touches(game, estimator):
             for seed in range(count)
         ]
     )  # fmt: skip
-    expected = estimate_size(game, seconds=20).nodes_per_iteration(estimator).value
+    expected = estimate_size(game).nodes_per_iteration(estimator).value
     assert abs(touched.mean() - expected) <= 5 * touched.std() / math.sqrt(count) + 1e-9
 
 
 def test_imperfect_recall_is_noticed():
     game = "dark_hex(num_rows=2,num_cols=3)"
     assert not mccfr_plus.compile_game(game).perfect_recall
-    assert not estimate_size(game, seconds=1, seed=1).perfect_recall
+    assert not estimate_size(game, sample_size=5_000, seed=1).perfect_recall
 
 
 def test_imperfect_recall_that_was_seen_once_stays_seen():
-    sample = size_estimate._Sample(load_game("kuhn_poker"), np.random.default_rng(1), 0.1, False)
-    assert sample.summary(sample.runs(), 0.95).perfect_recall
-    sample._sightings.perfect_recall = False
-    assert not sample.summary(sample.runs(), 0.95).perfect_recall  # further runs saw nothing
+    counts = InfosetCounts(2)
+    for past in (1, 2):
+        counts.begin_run()
+        counts.add(0, "text", past, 2)
+    counts.clear()
+    counts.begin_run()
+    counts.add(0, "text", 1, 2)
+    assert not counts.perfect_recall
+    assert counts.seen(0) == 1
 
 
 # --- beams ---
@@ -139,12 +143,10 @@ def test_imperfect_recall_that_was_seen_once_stays_seen():
 @pytest.mark.parametrize(("game", "width", "count"), [("kuhn_poker", 3, 600), ("leduc_poker", 12, 250)])
 @pytest.mark.parametrize("pilots", [0, 4])
 def test_beams_are_unbiased(game, width, count, pilots):
-    rng, loaded = np.random.default_rng(5), load_game(game)
-    num_players = loaded.num_players()
-    foresight = Foresight(3 + num_players)
+    beam = StratifiedBeam(load_game(game), np.random.default_rng(5))
     for _ in range(pilots):
-        run_beam(loaded, width, rng, foresight, Sightings(num_players), learn=True)
-    runs = [run_beam(loaded, width, rng, foresight, Sightings(num_players)) for _ in range(count)]
+        beam.run(width, learn=True)
+    runs = [beam.run(width) for _ in range(count)]
     assert not any(run.is_exact for run in runs)
     statistics = naive.tree_of(game).statistics()
     counts = [statistics.terminal_nodes, statistics.chance_nodes, *statistics.decision_nodes]
@@ -156,15 +158,15 @@ def test_beams_are_unbiased(game, width, count, pilots):
         assert (abs(found.mean(axis=0) - exact) <= 5 * error + 1e-9 * exact).all()
 
 
-def test_foresight_reduces_the_spread():
-    # In Liar's dice the bid tells how much lies below it. Without foresight, the spread of logarithms is about 0.3.
+def test_the_pilot_estimate_reduces_the_spread():
+    # In Liar's dice the bid tells how much lies below it. Without pilots, the spread of logarithms is about 0.3.
     rng, loaded = np.random.default_rng(1), load_game("liars_dice")
     spread = []
     for pilots in (0, 12):
-        foresight = Foresight(5)
+        beam = StratifiedBeam(loaded, rng)
         for _ in range(pilots):
-            run_beam(loaded, 128, rng, foresight, Sightings(2), learn=True)
-        runs = [run_beam(loaded, 128, rng, foresight, Sightings(2)) for _ in range(12)]
+            beam.run(128, learn=True)
+        runs = [beam.run(128) for _ in range(12)]
         spread.append(np.std([run.measures[0] for run in runs]))
     assert spread[1] < spread[0] / 2
 
@@ -244,10 +246,10 @@ def test_intervals_cover_the_number_of_histories(game):
     truth = math.log10(mccfr_plus.compile_game(game).num_nodes)
     covers = 0
     for seed in range(repeats):
-        rng, foresight = np.random.default_rng(seed), Foresight(5)
+        beam = StratifiedBeam(loaded, np.random.default_rng(seed))
         for _ in range(4):
-            run_beam(loaded, 64, rng, foresight, Sightings(2), learn=True)
-        logs = [float(run_beam(loaded, 64, rng, foresight, Sightings(2)).measures[0]) for _ in range(20)]
+            beam.run(64, learn=True)
+        logs = [float(beam.run(64).measures[0]) for _ in range(20)]
         found = interval_of(logs, 0.95)
         covers += found.low <= truth <= found.high
     assert covers / repeats >= 0.95 - 5 * math.sqrt(0.95 * 0.05 / repeats)
@@ -257,25 +259,25 @@ def test_intervals_cover_the_number_of_histories(game):
 
 
 def sight(runs):
-    sightings = Sightings(2)
+    counts = InfosetCounts(2)
     for run in runs:
-        sightings.begin_run()
+        counts.begin_run()
         for text in run:
-            sightings.add(0, text, 0, 2)
-    return sightings
+            counts.add(0, text, 0, 2)
+    return counts
 
 
 def test_chaos_bound_by_hand():
     # Four runs; once: d, e, f, twice: b, c; thrice: a. D = 6, Q1 = 3, Q2 = 2: 6 + 3/4 x 9/4 = 7.6875.
-    sightings = sight(["ab", "abcd", "ace", "f"])
+    counts = sight(["ab", "abcd", "ace", "f"])
     unseen, ratio = 0.75 * 9 / 4, 1.5
     variance = 2 * (0.375 * ratio**2 + 0.75**2 * ratio**3 + 0.75**2 / 4 * ratio**4)
     factor = math.exp(1.959964 * math.sqrt(math.log(1 + variance / unseen**2)))
-    assert sightings.seen(0) == 6
-    assert sightings.seen(1) == 0
-    assert sightings.at_least(0, 0.95) == pytest.approx(6 + unseen / factor)
-    assert sightings.at_least(0, 1e-9) == pytest.approx(7.6875)
-    assert sightings.at_least(1, 0.95) == 0
+    assert counts.seen(0) == 6
+    assert counts.seen(1) == 0
+    assert counts.at_least(0, 0.95) == pytest.approx(6 + unseen / factor)
+    assert counts.at_least(0, 1e-9) == pytest.approx(7.6875)
+    assert counts.at_least(1, 0.95) == 0
 
 
 def test_a_run_counts_an_infoset_once():
@@ -300,7 +302,7 @@ def test_chaos_bound_is_below_the_truth(power):
 
 def test_infosets_lie_between_their_limits():
     statistics = mccfr_plus.compile_game("liars_dice").statistics()
-    found = estimate_size("liars_dice", seconds=0.5, confidence=0.9999, seed=1)
+    found = estimate_size("liars_dice", sample_size=20_000, confidence=0.9999, seed=1)
     assert not found.is_exact
     for bounds, truth in zip(found.infosets, statistics.infosets, strict=True):
         assert bounds.seen <= bounds.at_least <= truth <= 10**bounds.at_most
@@ -312,14 +314,15 @@ def test_infosets_lie_between_their_limits():
 def test_a_large_game_whose_size_is_known():
     # Four dice, then any subset of 24 bids in ascending order, after which somebody may call.
     truth = math.log10(6**4 * (2**25 - 1) + 1 + 6 + 36 + 216)
-    rng, loaded, foresight = np.random.default_rng(1), load_game("liars_dice(numdice=2)"), Foresight(5)
+    loaded = load_game("liars_dice(numdice=2)")
+    beam = StratifiedBeam(loaded, np.random.default_rng(1))
     for _ in range(8):
-        run_beam(loaded, 96, rng, foresight, Sightings(2), learn=True)
-    logs = [float(run_beam(loaded, 96, rng, foresight, Sightings(2)).measures[0]) for _ in range(20)]
+        beam.run(96, learn=True)
+    logs = [float(beam.run(96).measures[0]) for _ in range(20)]
     interval = interval_of(logs, 0.9999)
     assert interval.low <= truth <= interval.high
     assert interval.high - interval.low < 2
-    found = estimate_size(loaded, seconds=0.5, seed=1)
+    found = estimate_size(loaded, sample_size=20_000, seed=1)
     assert abs(found.histories.log10 - truth) < 3
     assert not found.fits(50_000_000, 8 << 30)
 
@@ -327,7 +330,7 @@ def test_a_large_game_whose_size_is_known():
 @pytest.mark.parametrize("game", ["chess", "battleship", "phantom_ttt", "dark_hex(num_rows=4,num_cols=3)"])
 def test_large_games_are_quick_and_finite(game):
     begin = time.process_time()
-    found = estimate_size(game, seconds=0.3, seed=1)
+    found = estimate_size(game, sample_size=5_000, seed=1)
     assert time.process_time() - begin < 20
     assert 8 < found.histories.low <= found.histories.log10 < 2000
     assert not found.fits(10**9, 1 << 40)
@@ -337,8 +340,43 @@ def test_large_games_are_quick_and_finite(game):
     assert not math.isnan(found.solver_bytes().high)
 
 
+@pytest.mark.parametrize("game", ["phantom_ttt", "liars_dice", "dark_hex(num_rows=2,num_cols=3)", "kuhn_poker"])
+def test_the_seed_decides_whatever_the_speed_of_the_machine(game, monkeypatch):
+    first = estimate_size(game, sample_size=3_000, seed=7)
+    monkeypatch.setattr(StratifiedBeam, "_root", slow(StratifiedBeam._root))
+    second = estimate_size(game, sample_size=3_000, seed=7)
+    assert first == second
+    assert not first.is_cut_off
+    if not first.is_exact:
+        assert first != estimate_size(game, sample_size=3_000, seed=8)
+
+
+def slow(function):
+    """Returns a function that sleeps before it does its work, in the first second."""
+    end = time.monotonic() + 1
+
+    def sleeping(*arguments):
+        if time.monotonic() < end:
+            time.sleep(0.03)
+        return function(*arguments)
+
+    return sleeping
+
+
+def test_a_sample_has_the_size_that_was_asked_for():
+    for size_asked in (2_000, 20_000):
+        found = estimate_size("phantom_ttt", sample_size=size_asked, seed=1)
+        assert size_asked <= found.num_nodes_seen < 1.2 * size_asked
+        assert found.num_runs >= 15
+
+
 def test_time_that_is_up_is_told():
+    found = estimate_size("phantom_ttt", sample_size=10**9, seconds=0.5, seed=1)
+    assert found.is_cut_off
+    assert found.is_complete
+    assert found.num_nodes_seen < 10**7
     found = estimate_size("chess", seconds=1e-6, seed=1)
+    assert found.is_cut_off
     assert not found.is_complete
     assert not found.is_exact
     assert found.histories.high == math.inf
@@ -346,7 +384,7 @@ def test_time_that_is_up_is_told():
 
 
 def test_fits_is_exact_for_a_counted_game():
-    found = estimate_size("kuhn_poker", seconds=20)
+    found = estimate_size("kuhn_poker")
     nbytes = 10 ** found.compiled_bytes().log10 + 10 ** found.solver_bytes().log10
     assert found.fits(58, nbytes)
     assert not found.fits(57, nbytes)
@@ -356,16 +394,16 @@ def test_fits_is_exact_for_a_counted_game():
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "liars_dice"])
 def test_costs_per_slot_are_the_solvers(game):
     tree = naive.tree_of(game) if game != "liars_dice" else mccfr_plus.compile_game(game)
-    counted = tree.num_slots * costs.SOLVER_BYTES_PER_SLOT + tree.num_infosets * costs.SOLVER_BYTES_PER_INFOSET
+    counted = tree.num_slots * size.SOLVER_BYTES_PER_SLOT + tree.num_infosets * size.SOLVER_BYTES_PER_INFOSET
     # What is left does not expand with the tree: a few numbers per player, and the stack of a traversal.
     left = bytes_on_top(tree) - counted
     assert 0 <= left <= 16 * tree.shape.max_stack + 64 * tree.num_players + 100
 
 
-def test_costs_of_trees_that_grow_are_those_that_limits_are_planned_with():
+def test_costs_of_lazy_trees_are_those_that_limits_are_planned_with():
     config = SolverConfig(estimator_of("external"), minimizer_of("rm"), uniform(), None, 1, True)
     found = costs_of(config, 2, True, Keys("hash"))
-    assert found == (costs.GROWN_BYTES_PER_CHILD, costs.GROWN_BYTES_PER_INFOSET, costs.GROWN_BYTES_PER_SLOT)
+    assert found == (size.LAZY_BYTES_PER_CHILD, size.LAZY_BYTES_PER_INFOSET, size.LAZY_BYTES_PER_SLOT)
 
 
 def test_costs_of_threads_by_hand():
@@ -379,20 +417,20 @@ def test_costs_of_threads_by_hand():
 
 
 def test_memory_by_hand():
-    found = estimate_size("kuhn_poker", seconds=20)
+    found = estimate_size("kuhn_poker")
     # 12 infosets with two slots; texts "0", "0pb", "0p", "0b": 3 x (1 + 3 + 2 + 2) characters.
     assert 10 ** found.compiled_bytes().log10 == pytest.approx(58 * 21 + 12 * 250 + 24)
     assert 10 ** found.solver_bytes().log10 == pytest.approx(12 * (2 * 56 + 12))
-    assert 10 ** found.grown_bytes().log10 == pytest.approx(58 * 20 + 12 * (116 + 2 * 104))
+    assert 10 ** found.lazy_bytes().log10 == pytest.approx(58 * 20 + 12 * (116 + 2 * 104))
     assert 10 ** found.seconds_per_iteration("full").log10 == pytest.approx(58e-8)
     assert found.compile_seconds().value == pytest.approx(58 / found.nodes_per_second)
 
 
 def test_games_with_compiled_rules():
-    found = estimate_size("bid_goofspiel(num_cards=3)", seconds=1, seed=1)
+    found = estimate_size("bid_goofspiel(num_cards=3)", seed=1)
     assert found.has_compiled_rules
     assert found.histories.is_exact
-    assert found.compile_seconds().value == pytest.approx(found.histories.value * costs.RULES_SECONDS_PER_NODE)
+    assert found.compile_seconds().value == pytest.approx(found.histories.value * size.RULES_SECONDS_PER_NODE)
 
 
 def test_a_generator_is_a_seed():
@@ -402,6 +440,9 @@ def test_a_generator_is_a_seed():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        ({"sample_size": 0}, "sample_size=0: must be a whole number above 0"),
+        ({"sample_size": 1.5}, "sample_size=1.5"),
+        ({"sample_size": math.inf}, "sample_size=inf"),
         ({"seconds": 0}, "seconds=0: must be a positive number"),
         ({"seconds": math.nan}, "seconds=nan"),
         ({"seconds": "5"}, "seconds='5'"),
