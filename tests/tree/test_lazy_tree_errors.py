@@ -184,7 +184,7 @@ def test_an_answer_that_never_came_is_an_error():
     """As when something asynchronous ends the callback at its first line."""
     solver = lazy_solver("leduc_poker", "external", seed=1)
     engine = solver._engine
-    engine.run(5, *engine._arguments[0])
+    engine.run(*engine._arguments[0], 5)
     iterations = solver.iterations
     expansion = solver.tree._places.expansion
     address, silent = expansion[g.CALLBACK], callback(lambda *_: None)
