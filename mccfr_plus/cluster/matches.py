@@ -54,7 +54,7 @@ def head_to_head(
     """
     if isinstance(num_batches, bool) or not isinstance(num_batches, int) or num_batches < 1:
         raise ConfigError(f"num_batches={num_batches!r}: must be a whole number, at least 1.")
-    Stop(num_games, None, None, confidence, False)
+    Stop(num_games, None, confidence, False)
     begin, ray = time.perf_counter(), cluster.ray
     game = load_game(game)
     cluster.check_game(str(game))
@@ -86,5 +86,5 @@ def _play(
         importlib.import_module(name)
     rng = random.Random(int(stream_of(seed, batch)[0]))
     plays = seats_of(load_game(game), *policies, rng)
-    plain, controlled, _ = play_until(plays, Stop(num_games, None, None, 0.95, False))
+    plain, controlled, _ = play_until(plays, Stop(num_games, None, 0.95, False))
     return plain, controlled

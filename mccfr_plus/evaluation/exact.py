@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import GameError, PolicyError
+from mccfr_plus.errors import PolicyError
 from mccfr_plus.evaluation import kernels
 from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
@@ -121,27 +121,16 @@ def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_ope
     return evaluate_strategy(tree, strategy).nash_conv
 
 
-def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_openspiel: bool = False) -> float:
+def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> float:
     """Returns NashConv divided by the number of players, which is OpenSpiel's exploitability.
 
-    OpenSpiel defines it for two-player constant-sum games only; `use_openspiel` is refused elsewhere. See `nash_conv`
-    for arguments and errors.
+    OpenSpiel defines it for two-player constant-sum games only. See `nash_conv` for arguments and errors.
     """
     tree = compile_game(game)
-    if use_openspiel:
-        if tree.num_players != 2 or not tree.is_constant_sum:
-            raise GameError(
-                f"OpenSpiel computes exploitability for two-player constant-sum games, which {tree.game} is not: use "
-                "nash_conv instead."
-            )
-        tree.require_perfect_recall("a best response")
-        return float(pyspiel.exploitability(tree.game, TreePolicy(tree, strategy_of(tree, policy)).to_pyspiel()))
     return nash_conv(tree, policy) / tree.num_players
 
 
-def best_response(
-    game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], player: int, *, use_openspiel: bool = False
-) -> BestResponse:
+def best_response(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], player: int) -> BestResponse:
     """Returns a best response of one player to a policy of the others.
 
     Args:
@@ -160,11 +149,6 @@ def best_response(
     value, _ = kernels.best_response_value(arrays, reach, player, gradient, best)
     infosets = range(arrays.infoset_range[player], arrays.infoset_range[player + 1])
     actions = {tree.info_states[i]: int(tree.slot_action[best[i]]) for i in infosets}
-    if use_openspiel:
-        table = TreePolicy(tree, strategy).to_pyspiel()
-        response = pyspiel.TabularBestResponse(tree.game, int(player), table)
-        value = response.value_from_state(tree.game.new_initial_state())
-        actions.update(response.get_best_response_actions())
     for infoset in infosets:
         slots = tree.slots(infoset)
         strategy[slots] = tree.slot_action[slots] == actions[tree.info_states[infoset]]

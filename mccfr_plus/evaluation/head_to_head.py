@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,9 +11,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Row
-from mccfr_plus.evaluation.control_variates import ControlledPlay
 from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, sum_estimate
-from mccfr_plus.evaluation.play import Stop, play_until, variance_ratio
+from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 
@@ -36,7 +36,6 @@ def head_to_head(
     *,
     num_games: int | None = 10_000,
     seconds: float | None = None,
-    half_width: float | None = None,
     confidence: float = 0.95,
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
@@ -44,9 +43,8 @@ def head_to_head(
     """Returns the payoff of one policy per game against another, on average over all seats.
 
     With n players, `first` sits in each seat in turn and `second` in the n - 1 others. Control variates, learned from
-    earlier games, reduce the variance (`mccfr_plus.evaluation.control_variates`). The estimate is unbiased for a fixed
-    number of games. With `half_width`, the number of games depends on the payoffs: the interval then holds in the limit
-    of small widths.
+    earlier games, reduce the variance (`mccfr_plus.evaluation.play`). The estimate is unbiased for a fixed number of
+    games.
 
     Args:
         game: A game or a game string of any size; simultaneous moves are made turn-based.
@@ -56,7 +54,6 @@ def head_to_head(
         second: Likewise.
         num_games: Games in all, over all seats, rounded up to the same number in each (at least 4); None for no limit.
         seconds: Of wall-clock time, or None for no limit.
-        half_width: Stop when half the interval of `estimate` is at most this; None for never.
         confidence: Of the intervals, from 0.5 to below 1.
         seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
         progress: Whether to show a progress bar.
@@ -76,7 +73,7 @@ def head_to_head(
     Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
     evaluation in imperfect information games".
     """
-    stop = Stop(num_games, seconds, half_width, confidence, progress)
+    stop = Stop(num_games, seconds, confidence, progress)
     game = load_game(game)
     plays = seats_of(game, first, second, random.Random(int(new_state(seed)[0])))
     plain, controlled, spent = play_until(plays, stop)
@@ -96,11 +93,13 @@ def seats_of(game: pyspiel.Game, first: JointPolicy, second: JointPolicy, rng: r
 def result_of(plain: list[Running], controlled: list[Running], confidence: float, spent: float) -> HeadToHead:
     """Returns the result of games, from payoffs and payoffs minus control variates by seat."""
     weights = [1 / len(plain)] * len(plain)
+    before, after = (sum(seat.variance_of_mean for seat in seats) for seats in (plain, controlled))
+    ratio = before / after if after > 0.0 else math.inf
     return HeadToHead(
         estimate=sum_estimate(controlled, weights, 0.0, "estimate", confidence, spent),
         plain=sum_estimate(plain, weights, 0.0, "estimate", confidence, spent),
         by_seat=tuple(mean_estimate(seat, "estimate", confidence, spent) for seat in controlled),
-        variance_reduction=variance_ratio(plain, controlled),
+        variance_reduction=1.0 if before == 0.0 else ratio,
     )
 
 

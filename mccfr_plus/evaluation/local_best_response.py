@@ -8,18 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, Row, new_row
-from mccfr_plus.evaluation.beliefs import Beliefs, sample_states
-from mccfr_plus.evaluation.control_variates import ControlledPlay
+from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response
 from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, require_integer, sum_estimate
-from mccfr_plus.evaluation.lookahead import Lookahead
-from mccfr_plus.evaluation.play import Stop, play_until, require_player, sum_of_payoffs
-from mccfr_plus.evaluation.rollouts import Rollouts
+from mccfr_plus.evaluation.lookahead import LocalResponder, Lookahead
+from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until, require_player, sum_of_payoffs
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
-
-_MAX_DECISIONS = 300_000
-_TIE = 1e-9  # differences below are rounding: the first action is taken, whatever the order of summation
 
 
 class LocalBestResponse(NamedTuple):
@@ -34,63 +28,6 @@ class ExploitabilityBound(NamedTuple):
 
     estimate: Estimate  # a lower bound of NashConv / number of players
     responses: tuple[Estimate, ...]  # per player, a lower bound of the best response's value
-
-
-class LocalResponder:
-    """Decides at a player's information states by one step of lookahead.
-
-    Args:
-        game: A turn-based game of perfect recall.
-        behavior: How the opponents play.
-        player: The responding player.
-        rollout: How the player plays after the decision; None for as in `behavior`.
-        lookahead: Limits of a decision.
-        seed: Any integer.
-    """
-
-    def __init__(
-        self,
-        game: pyspiel.Game,
-        behavior: Behavior,
-        player: int,
-        rollout: Behavior | None,
-        lookahead: Lookahead,
-        seed: int,
-    ):
-        own = rollout or behavior
-        self._behavior = behavior
-        self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed)
-        self._rollouts = Rollouts(lambda s: (own if s.current_player() == player else behavior).row(s), player)
-        self._lookahead = lookahead
-        self._seed = seed
-        self._decisions: dict[str, Row] = {}
-
-    def row(self, state: pyspiel.State) -> Row:
-        """Returns the decision at a node of the player, a function of the information state alone."""
-        info_state = state.information_state_string()
-        row = self._decisions.get(info_state)
-        if row is None:
-            if len(self._decisions) >= _MAX_DECISIONS:
-                self._decisions.clear()
-            row = self._decisions[info_state] = new_row(info_state, [self._decide(state, info_state)], [1.0])
-        return row
-
-    def _decide(self, state: pyspiel.State, info_state: str) -> int:
-        belief = self._beliefs.at(state)
-        if not belief:  # no consistent history was found: take the evaluated policy's most likely action
-            row = self._behavior.row(state)
-            return row.actions[row.probabilities.index(max(row.probabilities))]
-        actions = state.legal_actions()
-        if len(actions) == 1:
-            return actions[0]
-        total = sum(weight for _, weight in belief)
-        belief = [(history, weight / total) for history, weight in belief]
-        values = self._rollouts.exact(belief, actions, self._lookahead.max_nodes)
-        if values is None:
-            rng = random.Random(f"{self._seed} rollouts {info_state}")
-            values = self._rollouts.sampled(sample_states(belief, self._lookahead.num_rollouts, rng), actions, rng)
-        best = max(values)
-        return next(a for a, v in zip(actions, values, strict=True) if v >= best - _TIE * max(1.0, abs(best)))
 
 
 class _Responders:
@@ -130,7 +67,6 @@ def local_best_response(
     *,
     num_games: int | None = 1000,
     seconds: float | None = None,
-    half_width: float | None = None,
     rollout: JointPolicy | None = None,
     max_histories: int = 2000,
     num_rollouts: int = 200,
@@ -155,7 +91,6 @@ def local_best_response(
         player: The responding player, 0 .. num_players - 1.
         num_games: Games to play, at least 4; None for no limit.
         seconds: Of wall-clock time, or None for no limit.
-        half_width: Stop when half the interval is at most this; None for never.
         rollout: How the player plays after the decision: None for as in `policy`, ``{}`` for uniform play, or any
             other policy.
         max_histories: The most histories of an exact belief; larger beliefs are samples of this size.
@@ -180,7 +115,7 @@ def local_best_response(
     best response". Differs from it in that it takes any game, all legal actions and any rollout policy, and in the
     control variates.
     """
-    stop = Stop(num_games, seconds, half_width, confidence, progress)
+    stop = Stop(num_games, seconds, confidence, progress)
     responders = _Responders(game, policy, rollout, Lookahead(max_histories, num_rollouts, max_nodes), seed)
     require_player(responders.game, player)
     response = responders.response(player)
@@ -221,7 +156,7 @@ def exploitability_lower_bound(
 
     Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots".
     """
-    stop = Stop(num_games, seconds, None, confidence, progress)
+    stop = Stop(num_games, seconds, confidence, progress)
     responders = _Responders(game, policy, rollout, Lookahead(max_histories, num_rollouts, max_nodes), seed)
     players = range(responders.game.num_players())
     played = [responders.play(responders.response(player), player, stop) for player in players]

@@ -1,21 +1,24 @@
-"""How far a local best response can look ahead in a given time, from the measured pace of games."""
+"""One decision of lookahead: beliefs about the history, payoffs after each action, and the decision."""
 
 from __future__ import annotations
 
 import random
-import statistics
-import time
-from typing import NamedTuple
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
 
 import pyspiel
 
-from mccfr_plus.evaluation.behavior import Behavior, random_move
-from mccfr_plus.evaluation.control_variates import ControlledPlay
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES
+from mccfr_plus.evaluation.behavior import Behavior, Row, new_row, random_move, row_at
 
-_GAMES = 40  # that an interval should come from
-_BELIEF_PASSES = 3  # sampling consistent histories takes up to 8, mostly 1
-_COARSE_SHARE = 0.5  # of the time, for the coarsest lookahead: the model may be off by a factor of 2
+Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified; weights do not sum to 1
+
+_MAX_PASSES = 8  # of sampling, in search of consistent histories
+_MAX_STATES = 100_000  # of beliefs, of some kilobytes each
+_MAX_VALUES = 300_000  # of histories, and decisions
+_MAX_DEPTH = 400  # of an exact expectation, far below Python's limit of recursion
+_TIE = 1e-9  # differences below are rounding: the first action is taken, whatever the order of summation
 
 
 class Lookahead(NamedTuple):
@@ -30,74 +33,240 @@ class Lookahead(NamedTuple):
         return Lookahead(*(max(1, min(most, int(factor * own))) for own, most in zip(self, Lookahead(), strict=True)))
 
 
-class Pace(NamedTuple):
-    """The length of games and the time to play them."""
+class Beliefs:
+    """The histories of a player's information states, weighted by chance's and the opponents' probabilities.
 
-    move_seconds: float  # of a move, chance's too, policy included
-    game_seconds: float  # of a game with control variates
-    moves: float  # of a game, chance's too
-    decisions: float  # of one player in a game
-    actions: float  # of a decision
-
-    def response_seconds(self, lookahead: Lookahead) -> float:
-        """Returns an estimate of the seconds of a local best response's game, if no decision repeats."""
-        between = self.moves / max(self.decisions, 1.0)
-        replay = self.decisions * self.moves / 4  # of all own decisions before this one
-        belief = _BELIEF_PASSES * between * lookahead.max_histories
-        rollouts = self.actions * lookahead.num_rollouts * self.moves / 2
-        decision = (replay + belief + rollouts + lookahead.max_nodes) * self.move_seconds
-        return self.game_seconds + self.decisions * decision
-
-
-def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.Random) -> Pace:
-    """Measures the pace of games.
+    They follow from those of the player's last decision. If there are more than `max_histories`, as many are sampled.
+    Random numbers depend on the seed and the information state alone: with perfect recall, a belief is a function of
+    what the player knows.
 
     Args:
         game: A turn-based game.
-        behavior: How all players play.
-        seconds: For how long to measure; one game at least.
-        rng: Source of all random choices.
+        behavior: How the opponents play.
+        player: The player.
+        max_histories: The largest number of histories of an information state.
+        seed: Any integer.
     """
-    moves = decisions = actions = 0
-    paces: list[float] = []
-    end = time.perf_counter() + seconds / 2
-    while not paces or time.perf_counter() < end:
-        begin = time.perf_counter()
-        state = game.new_initial_state()
-        while not state.is_terminal():
-            if not state.is_chance_node():
-                decisions += 1
-                actions += len(state.legal_actions())
-            random_move(state, behavior.row, rng)
-        moves += len(state.history())
-        paces.append((time.perf_counter() - begin) / max(len(state.history()), 1))
-    play = ControlledPlay(game, behavior.row, 0, rng)
-    plays: list[float] = []
-    end = time.perf_counter() + seconds / 2
-    while not plays or time.perf_counter() < end:
-        begin = time.perf_counter()
-        play.play()
-        plays.append(time.perf_counter() - begin)
-    return Pace(
-        # Medians: first-time work and other programs slow single games down.
-        move_seconds=statistics.median(paces),
-        game_seconds=statistics.median(plays),
-        moves=moves / len(paces),
-        decisions=decisions / len(paces) / game.num_players(),
-        actions=actions / max(decisions, 1),
-    )
+
+    def __init__(self, game: pyspiel.Game, behavior: Behavior, player: int, max_histories: int, seed: int):
+        self._game = game
+        self._behavior = behavior
+        self._player = player
+        self._max_histories = max_histories
+        self._seed = seed
+        self._groups: dict[tuple[str, int] | None, dict[str, Belief]] = {}
+        self._sampled: set[tuple[str, int] | None] = set()  # keys of groups that are samples
+        self._num_kept = 0
+
+    def at(self, state: pyspiel.State) -> Belief:
+        """Returns the histories that share a decision node's information state.
+
+        There are none where the opponents never let it happen, or where sampling did not find any.
+        """
+        previous = self._previous_decision(state)
+        if previous is None:
+            return self._after(None, [(self._game.new_initial_state(), 1.0)], state)
+        before, action = previous
+        key = before.information_state_string(self._player), action
+        return self._after(key, [(history.child(action), w) for history, w in self.at(before)], state)
+
+    def _previous_decision(self, state: pyspiel.State) -> tuple[pyspiel.State, int] | None:
+        last = None
+        replay = self._game.new_initial_state()
+        for action in state.history():
+            if replay.current_player() == self._player:
+                last = replay.clone(), action
+            replay.apply_action(action)
+        return last
+
+    def _after(self, key: tuple[str, int] | None, start: Belief, state: pyspiel.State) -> Belief:
+        info_state = state.information_state_string(self._player)
+        groups = self._groups.get(key)
+        if groups is None:
+            if self._num_kept > _MAX_STATES:
+                self._groups.clear()
+                self._sampled.clear()
+                self._num_kept = 0
+            found = self._all_next_decisions(start)
+            if found is None:
+                found = self._sample_next_decisions(start, random.Random(f"{self._seed} {key}"), None)
+                self._sampled.add(key)
+            groups = self._groups[key] = found
+            self._num_kept += sum(map(len, groups.values()))
+        if key in self._sampled and info_state not in groups:
+            rng = random.Random(f"{self._seed} {key} {info_state}")
+            belief: Belief = []
+            for _ in range(_MAX_PASSES):
+                belief = self._sample_next_decisions(start, rng, info_state).get(info_state, [])
+                if belief:
+                    break
+            groups[info_state] = belief
+            self._num_kept += len(belief)
+        return groups.get(info_state, [])
+
+    def _all_next_decisions(self, start: Belief) -> dict[str, Belief] | None:
+        """Returns all histories at the player's next decisions, by information state; None if they are too many."""
+        groups: dict[str, Belief] = {}
+        pending = list(start)
+        found = 0
+        while pending:
+            state, weight = pending.pop()
+            if state.is_terminal():
+                continue
+            if state.current_player() == self._player:
+                groups.setdefault(state.information_state_string(), []).append((state, weight))
+                found += 1
+                continue
+            row = row_at(state, self._behavior.row)
+            if found + len(pending) + len(row.actions) > self._max_histories:
+                return None
+            pending.extend((state.child(a), weight * p) for a, p in zip(row.actions, row.probabilities, strict=True))
+        return groups
+
+    def _sample_next_decisions(self, start: Belief, rng: random.Random, wanted: str | None) -> dict[str, Belief]:
+        """Returns sampled histories at the player's next decisions, or only at the information state `wanted`."""
+        groups: dict[str, Belief] = {}
+        for begin in sample_states(start, self._max_histories, rng):
+            state = begin.clone()
+            while not state.is_terminal() and state.current_player() != self._player:
+                random_move(state, self._behavior.row, rng)
+            if not state.is_terminal():
+                info_state = state.information_state_string()
+                if wanted is None or info_state == wanted:
+                    groups.setdefault(info_state, []).append((state, 1.0))
+        return groups
 
 
-def lookahead_within(pace: Pace, seconds: float) -> Lookahead | None:
-    """Returns the largest lookahead with which enough games end in time; None if even the coarsest is too slow.
+def sample_states(belief: Belief, count: int, rng: random.Random) -> list[pyspiel.State]:
+    """Returns states drawn by weight with evenly spaced quantiles; none if the belief is empty."""
+    if not belief:
+        return []
+    sums = list(accumulate(w for _, w in belief))
+    offset = rng.random()
+    quantiles = (sums[-1] * (i + offset) / count for i in range(count))
+    return [belief[min(bisect_right(sums, q), len(belief) - 1)][0] for q in quantiles]
+
+
+class _TooLarge(Exception):
+    """An exact expectation would take more histories than allowed."""
+
+
+class Rollouts:
+    """Payoffs of one player under known strategies of all.
 
     Args:
-        pace: Of the game.
-        seconds: For the games of one player.
+        row_of: The distribution at a decision node.
+        player: Whose payoffs.
     """
-    lookahead = Lookahead()
-    while _GAMES * pace.response_seconds(lookahead) > seconds:
-        if lookahead.num_rollouts == 1:
-            return lookahead if MIN_SAMPLES * pace.response_seconds(lookahead) <= _COARSE_SHARE * seconds else None
-        lookahead = lookahead.scaled(0.5)
-    return lookahead
+
+    def __init__(self, row_of: Callable[[pyspiel.State], Row], player: int):
+        self._row_of = row_of
+        self._player = player
+        self._values: dict[tuple[int, ...], tuple[float, int]] = {}  # with the number of histories below
+        self._left = 0
+
+    def exact(
+        self, belief: list[tuple[pyspiel.State, float]], actions: list[int], max_nodes: int
+    ) -> list[float] | None:
+        """Returns the expected payoff after each action; None if that takes more than `max_nodes` histories.
+
+        Histories count also if their values are kept: the result does not depend on earlier calls.
+        """
+        if len(self._values) > _MAX_VALUES:
+            self._values.clear()
+        self._left = max_nodes
+        try:
+            return [sum(w * self._expected(state.child(a), 0) for state, w in belief) for a in actions]
+        except _TooLarge:
+            return None
+
+    def sampled(self, states: list[pyspiel.State], actions: list[int], rng: random.Random) -> list[float]:
+        """Returns the average payoff after each action, playing once from each state."""
+        return [sum(self._play(state.child(a), rng) for state in states) / len(states) for a in actions]
+
+    def _expected(self, state: pyspiel.State, depth: int) -> float:
+        if state.is_terminal():
+            return state.player_return(self._player)
+        key = tuple(state.history())
+        known = self._values.get(key)
+        if known is not None:
+            self._spend(known[1])
+            return known[0]
+        if depth > _MAX_DEPTH:
+            raise _TooLarge
+        left = self._left
+        self._spend(1)
+        row = row_at(state, self._row_of)
+        value = 0.0
+        for action, probability in zip(row.actions, row.probabilities, strict=True):
+            value += probability * self._expected(state.child(action), depth + 1)
+        self._values[key] = value, left - self._left
+        return value
+
+    def _spend(self, nodes: int) -> None:
+        self._left -= nodes
+        if self._left < 0:
+            raise _TooLarge
+
+    def _play(self, state: pyspiel.State, rng: random.Random) -> float:
+        """Returns the payoff of one play. `state` is modified in place."""
+        while not state.is_terminal():
+            random_move(state, self._row_of, rng)
+        return state.player_return(self._player)
+
+
+class LocalResponder:
+    """Decides at a player's information states by one step of lookahead.
+
+    Args:
+        game: A turn-based game of perfect recall.
+        behavior: How the opponents play.
+        player: The responding player.
+        rollout: How the player plays after the decision; None for as in `behavior`.
+        lookahead: Limits of a decision.
+        seed: Any integer.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        behavior: Behavior,
+        player: int,
+        rollout: Behavior | None,
+        lookahead: Lookahead,
+        seed: int,
+    ):
+        own = rollout or behavior
+        self._behavior = behavior
+        self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed)
+        self._rollouts = Rollouts(lambda s: (own if s.current_player() == player else behavior).row(s), player)
+        self._lookahead = lookahead
+        self._seed = seed
+        self._decisions: dict[str, Row] = {}
+
+    def row(self, state: pyspiel.State) -> Row:
+        """Returns the decision at a node of the player, a function of the information state alone."""
+        info_state = state.information_state_string()
+        row = self._decisions.get(info_state)
+        if row is None:
+            if len(self._decisions) >= _MAX_VALUES:
+                self._decisions.clear()
+            row = self._decisions[info_state] = new_row(info_state, [self._decide(state, info_state)], [1.0])
+        return row
+
+    def _decide(self, state: pyspiel.State, info_state: str) -> int:
+        belief = self._beliefs.at(state)
+        if not belief:  # no consistent history was found: take the evaluated policy's most likely action
+            row = self._behavior.row(state)
+            return row.actions[row.probabilities.index(max(row.probabilities))]
+        actions = state.legal_actions()
+        if len(actions) == 1:
+            return actions[0]
+        total = sum(weight for _, weight in belief)
+        belief = [(history, weight / total) for history, weight in belief]
+        values = self._rollouts.exact(belief, actions, self._lookahead.max_nodes)
+        if values is None:
+            rng = random.Random(f"{self._seed} rollouts {info_state}")
+            values = self._rollouts.sampled(sample_states(belief, self._lookahead.num_rollouts, rng), actions, rng)
+        best = max(values)
+        return next(a for a, v in zip(actions, values, strict=True) if v >= best - _TIE * max(1.0, abs(best)))

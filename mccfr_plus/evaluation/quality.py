@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 import time
 from typing import Any, NamedTuple
 
@@ -11,12 +12,12 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
+from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, random_move
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, require_confidence, sum_of
 from mccfr_plus.evaluation.head_to_head import head_to_head
 from mccfr_plus.evaluation.local_best_response import ExploitabilityBound, exploitability_lower_bound
-from mccfr_plus.evaluation.lookahead import Lookahead, Pace, lookahead_within, pace_of
-from mccfr_plus.evaluation.play import sum_of_payoffs
+from mccfr_plus.evaluation.lookahead import Lookahead
+from mccfr_plus.evaluation.play import ControlledPlay, sum_of_payoffs
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
@@ -42,6 +43,9 @@ _MAX_NODES = 1_000_000_000  # no limit: time is
 
 _PILOT_SHARE = 0.15  # of the time for local best responses
 _ENOUGH_GAMES = 400  # of a player; with more, a larger lookahead is worth more than a narrow interval
+_FEW_GAMES = 40  # of a player, for an interval
+_BELIEF_PASSES = 3  # sampling consistent histories takes up to 8, mostly 1
+_COARSE_SHARE = 0.5  # of the time, for the coarsest lookahead: the model may be off by a factor of 2
 
 
 class Finding(NamedTuple):
@@ -242,3 +246,76 @@ def _gain(game: pyspiel.Game, responses: list[Estimate], values: tuple[Estimate,
         return sum_of(responses, [share] * len(responses), -constant * share, kind)
     weights = [share] * len(responses) + [-share] * len(values)
     return sum_of([*responses, *values], weights, 0.0, kind)
+
+
+class Pace(NamedTuple):
+    """The length of games and the time to play them."""
+
+    move_seconds: float  # of a move, chance's too, policy included
+    game_seconds: float  # of a game with control variates
+    moves: float  # of a game, chance's too
+    decisions: float  # of one player in a game
+    actions: float  # of a decision
+
+    def response_seconds(self, lookahead: Lookahead) -> float:
+        """Returns an estimate of the seconds of a local best response's game, if no decision repeats."""
+        between = self.moves / max(self.decisions, 1.0)
+        replay = self.decisions * self.moves / 4  # of all own decisions before this one
+        belief = _BELIEF_PASSES * between * lookahead.max_histories
+        rollouts = self.actions * lookahead.num_rollouts * self.moves / 2
+        decision = (replay + belief + rollouts + lookahead.max_nodes) * self.move_seconds
+        return self.game_seconds + self.decisions * decision
+
+
+def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.Random) -> Pace:
+    """Measures the pace of games.
+
+    Args:
+        game: A turn-based game.
+        behavior: How all players play.
+        seconds: For how long to measure; one game at least.
+        rng: Source of all random choices.
+    """
+    moves = decisions = actions = 0
+    paces: list[float] = []
+    end = time.perf_counter() + seconds / 2
+    while not paces or time.perf_counter() < end:
+        begin = time.perf_counter()
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            if not state.is_chance_node():
+                decisions += 1
+                actions += len(state.legal_actions())
+            random_move(state, behavior.row, rng)
+        moves += len(state.history())
+        paces.append((time.perf_counter() - begin) / max(len(state.history()), 1))
+    play = ControlledPlay(game, behavior.row, 0, rng)
+    plays: list[float] = []
+    end = time.perf_counter() + seconds / 2
+    while not plays or time.perf_counter() < end:
+        begin = time.perf_counter()
+        play.play()
+        plays.append(time.perf_counter() - begin)
+    return Pace(
+        # Medians: first-time work and other programs slow single games down.
+        move_seconds=statistics.median(paces),
+        game_seconds=statistics.median(plays),
+        moves=moves / len(paces),
+        decisions=decisions / len(paces) / game.num_players(),
+        actions=actions / max(decisions, 1),
+    )
+
+
+def lookahead_within(pace: Pace, seconds: float) -> Lookahead | None:
+    """Returns the largest lookahead with which enough games end in time; None if even the coarsest is too slow.
+
+    Args:
+        pace: Of the game.
+        seconds: For the games of one player.
+    """
+    lookahead = Lookahead()
+    while _FEW_GAMES * pace.response_seconds(lookahead) > seconds:
+        if lookahead.num_rollouts == 1:
+            return lookahead if MIN_SAMPLES * pace.response_seconds(lookahead) <= _COARSE_SHARE * seconds else None
+        lookahead = lookahead.scaled(0.5)
+    return lookahead

@@ -19,9 +19,8 @@ from tqdm import tqdm
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, Row, chance_row, new_row
-from mccfr_plus.evaluation.control_variates import ControlledPlay
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean_estimate, require_integer
-from mccfr_plus.evaluation.play import Stop, play_until, require_player
+from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until, require_player
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 
@@ -96,7 +95,7 @@ def sampled_best_response(
         >>> result.lower.low < 0.5 < result.upper.high
         True
     """
-    stop = Stop(num_games, None, None, confidence, progress)
+    stop = Stop(num_games, None, confidence, progress)
     require_integer("num_samples", num_samples, 1)
     require_integer("repetitions", repetitions, MIN_SAMPLES)
     require_integer("max_nodes", max_nodes, 1)

@@ -8,8 +8,8 @@ import mccfr_plus
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.evaluation import Estimate, estimate_quality
 from mccfr_plus.evaluation.estimates import sum_of
-from mccfr_plus.evaluation.lookahead import Lookahead, Pace, lookahead_within
-from mccfr_plus.evaluation.quality import local_bound
+from mccfr_plus.evaluation.lookahead import Lookahead
+from mccfr_plus.evaluation.quality import Pace, local_bound, lookahead_within
 
 
 def standard_error(estimate):
