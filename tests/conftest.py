@@ -11,6 +11,8 @@ import tempfile
 import pytest
 from numba.core import config
 
+pytest_plugins = ["ray_cluster"]
+
 # Processes that tests start are to import the package that is being tested, and not what lies in the current folder,
 # which has other paths and so other kernels.
 os.environ["PYTHONSAFEPATH"] = "1"

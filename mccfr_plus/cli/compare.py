@@ -20,7 +20,7 @@ from mccfr_plus.experiments.evaluation_points import limit_of
 from mccfr_plus.experiments.page import bokeh
 from mccfr_plus.experiments.plot import AXES, matplotlib, plot_curves
 from mccfr_plus.experiments.report import write_report
-from mccfr_plus.experiments.workers import DONE, STOPPED, run_all
+from mccfr_plus.experiments.run_all import run_all
 
 _DEFAULT_ALGORITHMS = ("external", "outcome", "cfr+")
 
@@ -90,10 +90,10 @@ count histories: theirs are those that our solver with the same scheme has touch
                 directory,
                 View([directory], quiet=values.quiet) as view,
             ):
-                for news in run_all([directory], about, values.processes, cluster):
-                    view.show(news)
-                    if news.outcome not in (None, DONE, STOPPED):
-                        failures[news.number] = f"{view.name_of(news.number)}: {news.outcome}"
+                for event in run_all([directory], about, values.processes, cluster):
+                    view.show(event)
+                    if event.failure is not None:
+                        failures[event.number] = f"{view.name_of(event.number)}: {event.failure}"
         except KeyboardInterrupt:
             if not values.quiet:
                 print("stopped: what was recorded is kept, and the same command goes on from there", file=sys.stderr)
@@ -107,7 +107,7 @@ count histories: theirs are those that our solver with the same scheme has touch
             output.print_json({"out": values.out, "rows": rows, "failed": failed, "pictures": pictures})
         if failed:
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            raise RecordError(f"{len(failed)} of {len(comparison.runs())} runs failed: {failed[0]}{more}")
+            raise RecordError(f"{len(failed)} of {len(directory.runs())} runs failed: {failed[0]}{more}")
 
 
 def _draw(comparison: Comparison, curves: list[Curve], path: Path, quiet: bool) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tqdm import tqdm
 
 from mccfr_plus.experiments.comparison import Directory
-from mccfr_plus.experiments.workers import DONE, STOPPED, News, in_order
+from mccfr_plus.experiments.run_all import STOPPED, RunEvent, in_order
 
 _OVERALL = "{desc} {percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} gone, {remaining} left"
 _ONE = "{desc} {percentage:3.0f}%|{bar:20}|"
@@ -23,8 +23,7 @@ class View:
     """
 
     def __init__(self, directories: Sequence[Directory], *, quiet: bool):
-        runs = [key for _, key in in_order(directories)]
-        self._names = [f"{game}  {algorithm}  seed {seed}" for game, algorithm, seed in runs]
+        self._names = [f"{run.game}  {run.algorithm}  seed {run.seed}" for run in in_order(directories)]
         self._quiet = quiet
         self._is_terminal = not quiet and sys.stderr.isatty()
         self._progress = [0.0] * len(self._names)
@@ -38,22 +37,22 @@ class View:
         """Returns what a run is called."""
         return self._names[number]
 
-    def show(self, news: News) -> None:
+    def show(self, event: RunEvent) -> None:
         """Shows what has happened."""
-        name = self._names[news.number]
-        self._progress[news.number] = 0.0 if news.outcome == STOPPED else news.progress
-        if news.outcome is None:
+        name = self._names[event.number]
+        self._progress[event.number] = 0.0 if event.outcome == STOPPED else event.progress
+        if event.outcome is None:
             if self._is_terminal:
-                bar = self._bars.get(news.number) or self._new_bar(news.number)
-                bar.n = news.progress
+                bar = self._bars.get(event.number) or self._new_bar(event.number)
+                bar.n = event.progress
                 bar.refresh()
         else:
             self._num_ended += 1
-            bar = self._bars.pop(news.number, None)
+            bar = self._bars.pop(event.number, None)
             if bar is not None:
                 bar.close()
             if not self._quiet:
-                what = news.outcome if news.outcome in (DONE, STOPPED) else f"failed: {news.outcome}"
+                what = f"failed: {event.failure}" if event.failure else event.outcome
                 tqdm.write(f"{self._num_ended}/{len(self._names)}  {name}  {what}", file=sys.stderr)
         self._overall.n = sum(self._progress)
         self._overall.refresh()

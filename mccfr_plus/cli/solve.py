@@ -236,7 +236,7 @@ def _print_table(solver: Solver, result: dict[str, Any]) -> None:
     order = "alternating updates" if solver.config.alternating else "simultaneous updates"
     threads = f", {solver.config.threads} threads ({solver.config.thread_mode})" if solver.config.threads > 1 else ""
     if result["num_batches"]:
-        batch = f", {result['num_batches']} batches of {solver.traversals} traversals"
+        batch = f", {result['num_batches']} batches of {result['batch'] // result['num_batches']} traversals"
     cut = " (interrupted)" if result["interrupted"] else " (memory full)" if result["stopped"] else ""
     rows = [
         ["game", result["game"]],

@@ -13,7 +13,7 @@ import numpy as np
 
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import begin_gradients, estimate
+from mccfr_plus.kernels.loops.components import begin_gradients, estimate, weight_of
 from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
@@ -22,6 +22,7 @@ from mccfr_plus.kernels.scratch import (
     STAMP,
     Scratch,
     at,
+    begin_gradient,
     begin_traversal,
     enter,
 )
@@ -120,12 +121,20 @@ def copy_touched(touched, gradient, first_slots, values):
 
 
 @kernel
+def begin_sums(tree, scratch, first_player, last_player):
+    """Begins the gradients of the players from `first_player` to `last_player`. `scratch` is modified in place."""
+    tree, scratch = no_refcount(tree), no_refcount(scratch)
+    for player in range(first_player, last_player + 1):
+        begin_gradient(tree, scratch, player)
+
+
+@kernel
 def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
     """Adds a batch's sums to a player's gradient. `scratch` is modified in place.
 
     Args:
         tree: `TreeArrays`; of it, only what belongs to infosets is read.
-        scratch: `Scratch`, after `begin_gradient`.
+        scratch: `Scratch`, after `begin_sums`.
         infoset_of_slot: ``[num_slots]`` int32.
         player: The player.
         first_slots: See `SparseSums`.
@@ -145,7 +154,7 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
 
 
 @kernel
-def add_visits(infosets, infoset_of_slot, strategy, average, visited, weights, scale, is_drawn):
+def add_visits(infosets, infoset_of_slot, strategy, average, visited, weights, iteration, gamma, traversals, is_drawn):
     """Adds the visits of a batch to the sums of the average, modified in place.
 
     Args:
@@ -155,9 +164,12 @@ def add_visits(infosets, infoset_of_slot, strategy, average, visited, weights, s
         average: See `AverageMethod`.
         visited: First slots of infosets, or with `is_drawn` slots of the actions that were drawn.
         weights: Theirs.
-        scale: What all weights are multiplied by.
+        iteration: Its number, from 1.
+        gamma: Exponent of the weights of iterations.
+        traversals: Of all batches together.
         is_drawn: Whether drawn actions count, and not the strategy.
     """
+    scale = weight_of(iteration, gamma) / traversals
     for visit in range(len(visited)):
         first, weight = visited[visit], scale * weights[visit]
         if is_drawn:

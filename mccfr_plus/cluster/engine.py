@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from mccfr_plus.averages.visits import DRAWN_ACTIONS
-from mccfr_plus.cluster.batch import add_sums, add_visits, read_only, stream_of
+from mccfr_plus.cluster.batch import add_sums, add_visits, begin_sums, read_only, stream_of
 from mccfr_plus.cluster.sampler import Batch, Sampler, SamplingPlan
 from mccfr_plus.cluster.update import update
 from mccfr_plus.cluster.worker_pool import WorkerPool
-from mccfr_plus.kernels.loops.components import State, weight_of
+from mccfr_plus.kernels.loops.components import State
 from mccfr_plus.kernels.loops.composed import composed
-from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, begin_gradient
+from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.interrupts import deferred_signals
@@ -64,27 +64,28 @@ class DistributedEngine(Engine):
         self._worker_pool.start(Sampler, (arrays, plan), num_bytes, "the tree with two strategies")
 
     def advance(self, iterations: int) -> None:
-        """Runs iterations. An interrupted one, by Ctrl-C or a lost cluster, continues with the same player."""
+        """Runs iterations. One interrupted by a limit, Ctrl-C or a lost cluster continues with its player."""
         self.prepare()
         num_players = self.tree.num_players
         counts, alternating = self.scratches[0].counts, self.config.alternating
-        for _ in range(iterations):
-            if alternating:
-                for player in range(int(counts[STEP]) // 2, num_players):
-                    self._round((player,))
-            else:
-                self._round(tuple(range(num_players)))
+        target = self.iterations + iterations
+        while self.iterations < target and not self.is_ended:
+            self._round((int(counts[STEP]) // 2,) if alternating else tuple(range(num_players)))
+
+    def interrupt(self) -> None:
+        """Does nothing: rounds end when `is_ended` is set."""
 
     def _round(self, players: tuple[int, ...]) -> None:
-        """Estimates the gradients of players under one strategy, and updates them."""
+        """Estimates the gradients of players under one strategy, and updates them; returns before if it is ended."""
         scratch, config = self.scratches[0], self.config
         arrays, infoset_of_slot = self.tree.arrays, read_only(self.tree.infoset_of_slot)
         iteration, seed = int(scratch.counts[ITERATION]) + 1, int(self._seed[0])
         nodes, visits = 0, []
-        for player in players:
-            begin_gradient(arrays, scratch, player)
+        begin_sums(arrays, scratch, players[0], players[-1])
         batches = [Batch(seed, iteration, players, number) for number in range(self._num_batches)]
         for result in self._worker_pool.work((self.strategy, self.sampling_weights()), batches):
+            if self.is_ended:
+                return
             nodes += result.nodes
             self.bytes_received += result.nbytes
             self.sampling_seconds += result.seconds
@@ -94,11 +95,15 @@ class DistributedEngine(Engine):
                     visits.append((sums.visited, sums.visit_weights))
         # Until here only scratch memory was written, which a repeated round resets.
         with deferred_signals(lambda: None):
-            scale = weight_of(iteration, float(config.averaging.gamma)) / config.batch
-            is_drawn = self.average_method is DRAWN_ACTIONS
-            for visited, weights in visits:
+            gamma, is_drawn = float(config.averaging.gamma), self.average_method is DRAWN_ACTIONS
+            for found in visits:
                 add_visits(
-                    arrays.infosets, infoset_of_slot, self.strategy, self.average, visited, weights, scale, is_drawn
+                    arrays.infosets,
+                    infoset_of_slot,
+                    self.strategy,
+                    self.average,
+                    *found,
+                    *(iteration, gamma, int(config.batch), is_drawn),
                 )
             # For averages with traversals of their own: a stream that no batch has.
             scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)

@@ -1,77 +1,189 @@
-"""Runs the runs of comparisons on a Ray cluster: each is a task, which Ray begins again if its worker is lost.
+"""Runs of comparisons on a Ray cluster: each is a task, which Ray restarts if its worker is lost.
 
-Files are written by this program alone, in its own directory, from what it fetches at the `Desk`; so no directory need
-be shared between machines, and this one need not be a node (``ray://``).
+A worker writes a run's files into a temporary folder, and sends them to the `ResultCollector` when they change. This
+program fetches them there and writes them into its own directory. So machines need not share a directory, and this one
+need not be a node (``ray://``).
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import logging
+import tempfile
 import time
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.errors import ClusterError, MccfrPlusError
-from mccfr_plus.experiments.collected_records import DeskLedger
-from mccfr_plus.experiments.comparison import Directory, about_here
-from mccfr_plus.experiments.progress_events import STOPPED, News
-from mccfr_plus.experiments.record import recorded_points
-from mccfr_plus.experiments.result_collector import CHECKPOINT, END, HEADER, LOST, POINT, POLICY, Desk, Entry, Shelf
-from mccfr_plus.experiments.run_records import FileLedger
-from mccfr_plus.experiments.work import Key, outcome_of, warm_up
+from mccfr_plus.cluster.connection import ray_module
+from mccfr_plus.errors import ClusterError, MccfrPlusError, RecordError
+from mccfr_plus.experiments.comparison import about_here
+from mccfr_plus.experiments.record import record_errors
+from mccfr_plus.experiments.run_loop import STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
 from mccfr_plus.solver.interrupts import deferred_signals
 
 logger = logging.getLogger("mccfr_plus")
 
 _POLL_SECONDS = 0.2
-_PATIENCE_SECONDS = 60.0  # with runs that were told to stop, and of which nothing more is heard
+_TELL_SECONDS = 0.5
+_PATIENCE_SECONDS = 60.0  # with runs that were stopped and send nothing more
+_MOST_LOSSES = 10  # of workers, without a change of the record: the run itself ends them
 
-Runs = dict[int, tuple[Directory, Key]]  # by number
+
+# --- on the node of the program ---
 
 
-def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Iterator[News]:
+class Start(NamedTuple):
+    """What a worker gets when it starts a run."""
+
+    attempt: int  # of the run, from 1
+    files: dict[str, Any]  # references to the bytes of each file so far, by name
+    goes_on: bool  # False: end without doing anything
+    problem: str | None  # why the run is given up
+
+
+@dataclasses.dataclass
+class RunState:
+    """What the collector keeps of a run."""
+
+    files: dict[str, Any] = dataclasses.field(default_factory=dict)  # references to bytes, or None, by name
+    versions: dict[str, int] = dataclasses.field(default_factory=dict)  # of these, in the order of their arrival
+    record: bytes = b""
+    attempt: int = 0
+    losses: int = 0  # of workers, since the record has last changed
+    is_dropped: bool = False
+
+
+class ResultCollector:
+    """Keeps the files of runs between the workers that send them and the program that fetches them.
+
+    It is an actor on the program's node. A restarted run gets its files here. From then on, the previous worker of
+    the run, which may only have been cut off, is told to stop, and its files are not taken.
+
+    Args:
+        files: References to the bytes of the files of each run so far, by name, by number of the run.
+    """
+
+    def __init__(self, files: dict[int, dict[str, Any]]):
+        self._ray = ray_module()
+        self._states = {run: RunState(known) for run, known in files.items()}
+        self._version = 0
+        self._progress: dict[int, float] = {}
+        self._is_stopped = False
+
+    def start(self, run: int) -> Start:
+        """Starts a run, for the first time or because its worker was lost."""
+        state = self._states[run]
+        state.attempt += 1
+        problem = None
+        if state.attempt > 1:
+            state.losses += 1
+            if state.losses > _MOST_LOSSES:
+                problem = (
+                    f"its workers were lost {state.losses} times without anything new: perhaps each was killed because "
+                    "memory was short there. What was recorded is kept."
+                )
+        files = {name: reference for name, reference in state.files.items() if reference is not None}
+        return Start(state.attempt, files, self._goes_on(state), problem)
+
+    def send(self, run: int, attempt: int, name: str, content: bytes | None) -> bool:
+        """Replaces a file, or removes it if `content` is None; returns whether the worker shall go on."""
+        state = self._states[run]
+        if attempt != state.attempt:
+            return False
+        # The reference belongs to this actor: one of the worker would be lost with it.
+        state.files[name] = None if content is None else self._ray.put(content)
+        self._version += 1
+        state.versions[name] = self._version
+        if content is not None and name.endswith(".jsonl") and content != state.record:
+            state.record, state.losses = content, 0
+        return self._goes_on(state)
+
+    def tell(self, run: int, attempt: int, progress: float) -> bool:
+        """Takes the progress of a run, from 0 to 1; returns whether the worker shall go on."""
+        state = self._states[run]
+        if attempt != state.attempt:
+            return False
+        self._progress[run] = progress
+        return self._goes_on(state)
+
+    def _goes_on(self, state: RunState) -> bool:
+        return not state.is_dropped and not self._is_stopped
+
+    def fetch(self, known: int) -> tuple[int, list[tuple[int, str, Any]], dict[int, int], dict[int, float]]:
+        """Returns what has changed since a version.
+
+        Args:
+            known: The version of the last answer that has arrived; 0: none. A lost answer is repeated so.
+
+        Returns:
+            The version; run, name and reference of each file that was changed, in the order of the last changes; the
+            number of attempts of each run; and the progress of runs since the last call.
+        """
+        changes = [
+            (version, run, name, state.files[name])
+            for run, state in self._states.items()
+            for name, version in state.versions.items()
+            if version > known
+        ]
+        changes.sort(key=lambda change: change[0])
+        progress, self._progress = self._progress, {}
+        attempts = {run: state.attempt for run, state in self._states.items()}
+        return self._version, [change[1:] for change in changes], attempts, progress
+
+    def stop(self) -> set[int]:
+        """Makes all workers save a checkpoint and end; returns the runs that were ever started."""
+        self._is_stopped = True
+        return {run for run, state in self._states.items() if state.attempt}
+
+    def drop(self, run: int) -> None:
+        """Makes a run's worker end."""
+        self._states[run].is_dropped = True
+
+
+# --- in the program ---
+
+
+def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Iterator[RunEvent]:
     """Runs all, and yields what happens; see `run_all`.
 
     Args:
         runs: What to run, none of which has ended.
-        about: See `about_here`; versions and machine are those of the worker that began the run.
+        about: See `about_here`; versions and machine are those of the worker that started the run.
         cluster: Entered.
     """
     ray = cluster.ray
-    clerk = _Clerk(ray, runs)
     numbers: dict[Any, int] = {}  # of the runs, by their tasks
-    waiting: list[Any] = []
+    writer: ResultWriter | None = None
     try:
-        yield from (News(number, 1.0, problem) for number, problem in clerk.failed.items())
         _warm_up(cluster)
-        clerk.open()
-        # A task costs a core; the memory of a run is not known before its tree is there.
+        writer = ResultWriter(ray, runs)
         task = ray.remote(_work)
-        for number, (directory, key) in runs.items():
-            if number not in clerk.failed:
-                named = task.options(num_cpus=1, max_retries=-1, name="{} {} seed {}".format(*key))
-                reference = named.remote(number, directory, key, about, cluster.imports, clerk.desk)
-                numbers[reference] = number
+        for number, run in runs.items():
+            named = task.options(num_cpus=1, max_retries=-1, name=f"{run.game} {run.algorithm} seed {run.seed}")
+            numbers[named.remote(number, run, about, cluster.imports, writer.collector)] = number
         waiting = list(numbers)
         while waiting:
             ended, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_POLL_SECONDS)
-            # What the ended ones have handed in is fetched now: it was there before they ended.
-            progress = clerk.write()
-            yield from (News(number, value, None) for number, value in progress.items())
+            # Files of the ended runs are fetched now: they were sent before the ends.
+            progress = writer.write()
+            yield from (RunEvent(number, value, None) for number, value in progress.items())
             for reference in ended:
-                outcome = ray.get(reference)
-                yield News(numbers[reference], 1.0, clerk.failed.get(numbers[reference], outcome))
+                number = numbers[reference]
+                yield RunEvent(number, 1.0, writer.failed.get(number) or ray.get(reference))
     except BaseException as error:
         if _is_loss(ray, error):
             raise ClusterError(
                 f"the cluster was lost ({type(error).__name__}): what was recorded is kept. Give the same command "
                 "again to go on."
             ) from None
-        with contextlib.suppress(ray.exceptions.RayError, ConnectionError):
-            _end(ray, clerk, numbers)
+        if writer is not None:
+            with contextlib.suppress(ray.exceptions.RayError, ConnectionError):
+                _end(ray, writer, numbers)
         raise
 
 
@@ -79,131 +191,143 @@ def _warm_up(cluster: Cluster) -> None:
     """Compiles the kernels on each node that will run something."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    task = cluster.ray.remote(_compile_kernels)
+    task = cluster.ray.remote(warm_up)
     nodes = [node["NodeID"] for node in cluster.nodes if node["Resources"].get("CPU", 0)]
     places = [NodeAffinitySchedulingStrategy(node_id=node, soft=True) for node in nodes]
     cluster.ray.get([task.options(num_cpus=0, scheduling_strategy=place).remote() for place in places])
 
 
-def _end(ray: Any, clerk: _Clerk, numbers: dict[Any, int]) -> None:
-    """Waits until runs under way have saved a checkpoint and ended; others do not begin."""
-    if clerk.desk is None:
-        return
-    begun = ray.get(clerk.desk.stop.remote())
+def _end(ray: Any, writer: ResultWriter, numbers: dict[Any, int]) -> None:
+    """Waits until started runs have saved a checkpoint and ended; others do not start."""
+    started = ray.get(writer.collector.stop.remote())
+    waiting = []
     for reference, number in numbers.items():
-        if number not in begun:
+        if number in started:
+            waiting.append(reference)
+        else:
             ray.cancel(reference)
-    waiting = [reference for reference, number in numbers.items() if number in begun]
     heard = time.monotonic()
     while waiting and time.monotonic() - heard < _PATIENCE_SECONDS:
         ended, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_POLL_SECONDS)
-        if clerk.write() or ended:
+        if writer.write() or ended:
             heard = time.monotonic()
-    clerk.write()
+    writer.write()
 
 
 def _is_loss(ray: Any, error: BaseException) -> bool:
-    """Returns whether an error says that the cluster, or the node of the desk, is gone."""
+    """Returns whether an error says that the cluster, or the node of the collector, is gone."""
     if isinstance(error, ray.exceptions.RayTaskError):
-        error = error.cause  # of a worker: it may be that it has lost the desk
+        error = error.cause  # of a worker, which may have lost the collector
     return isinstance(error, ray.exceptions.RayError | ConnectionError)
 
 
-class _Clerk:
-    """Writes into files what it fetches at the desk.
+class ResultWriter:
+    """Writes the files that it fetches from the collector, and starts the collector with those that are there.
 
     Attributes:
-        desk: The handle of the desk.
-        failed: Of runs whose files cannot be read or written: why.
+        collector: The handle of the `ResultCollector`, on this program's node or, if it is on none, on the node that
+            it is connected to.
+        failed: Of runs whose files cannot be written: why.
     """
 
     def __init__(self, ray: Any, runs: Runs):
-        self.desk: Any = None
-        self.failed: dict[int, str] = {}
-        self._ray, self._runs = ray, runs
-        self._ledgers: dict[int, FileLedger] = {}
-        self._known = 0  # entries written
-        self._shelves: dict[int, Shelf] = {}
-        for number, (directory, key) in runs.items():
-            run = directory.run_of(*key)
-            try:
-                self._shelves[number] = Shelf(recorded_points(run.record))
-            except MccfrPlusError as error:
-                self.failed[number] = " ".join(str(error).split())
-
-    def open(self) -> None:
-        """Opens the desk, on this program's node or, if it is on none, on the one that it is connected to."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        for number, shelf in self._shelves.items():
-            directory, key = self._runs[number]
-            checkpoint = directory.run_of(*key).checkpoint
-            if checkpoint.exists():
-                shelf.checkpoint = self._ray.put(checkpoint.read_bytes())
-        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
-        self.desk = self._ray.remote(Desk).options(num_cpus=0, scheduling_strategy=here).remote(self._shelves)
+        self.failed: dict[int, str] = {}
+        self._ray, self._runs = ray, runs
+        self._known, self._attempts = 0, dict.fromkeys(runs, 1)
+        files = {}
+        for number, run in runs.items():
+            with record_errors(run.record, "read"):
+                files[number] = {
+                    path.name: ray.put(path.read_bytes()) for path in (run.record, run.checkpoint) if path.exists()
+                }
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        self.collector = ray.remote(ResultCollector).options(num_cpus=0, scheduling_strategy=here).remote(files)
 
     def write(self) -> dict[int, float]:
-        """Writes everything that has come, and returns how far runs are of which something was heard."""
-        entries, progress = self._ray.get(self.desk.fetch.remote(self._known))
-        for entry in entries:
-            value = self._ray.get(entry.value) if entry.kind in (CHECKPOINT, POLICY) else entry.value
-            with deferred_signals(lambda: None):  # an entry is written, and then known, or neither
-                self._write_one(entry, value)
-                self._known += 1
+        """Writes everything that has arrived, and returns the progress of runs that have told it."""
+        version, changes, attempts, progress = self._ray.get(self.collector.fetch.remote(self._known))
+        for number, attempt in attempts.items():
+            if attempt > self._attempts[number]:
+                self._attempts[number], run = attempt, self._runs[number]
+                logger.warning(
+                    "%s  %s  seed %s: worker %s was lost, and another one goes on with it",
+                    *(run.game, run.algorithm, run.seed, attempt - 1),
+                )
+        for number, name, reference in changes:
+            content = None if reference is None else self._ray.get(reference)
+            if number not in self.failed:
+                try:
+                    self._write_file(self._runs[number].folder / name, content)
+                except MccfrPlusError as error:
+                    self.failed[number] = " ".join(str(error).split())
+                    self.collector.drop.remote(number)
+        self._known = version
         return progress
 
-    def _write_one(self, entry: Entry, value: Any) -> None:
-        if entry.run in self.failed:
-            return
-        directory, key = self._runs[entry.run]
-        if entry.kind == LOST:
-            logger.warning("%s  %s  seed %s: worker %s was lost, and another one goes on with it", *key, value)
-            return
-        try:
-            if entry.kind == HEADER:
-                if entry.run not in self._ledgers:
-                    self._ledgers[entry.run] = FileLedger(directory.run_of(*key, value["points"]), value)
-                return
-            ledger = self._ledgers[entry.run]
-            if entry.kind == POINT:
-                ledger.add(value)
-            elif entry.kind == CHECKPOINT:
-                ledger.save_bytes(value)
-            elif entry.kind == POLICY:
-                ledger.publish_bytes(value)
-            elif entry.kind == END:
-                ledger.end(**value)
-        except MccfrPlusError as error:
-            self.failed[entry.run] = " ".join(str(error).split())
-            self.desk.drop.remote(entry.run)
+    def _write_file(self, path: Path, content: bytes | None) -> None:
+        with deferred_signals(lambda: None):
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                with atomic_write(path, RecordError) as file:
+                    file.write(content)
 
 
-# --- on the cluster ---
+# --- in a worker ---
 
 
-def _compile_kernels() -> None:
-    warm_up()
+class _Sender:
+    """Sends files and progress to the collector, and receives whether to go on.
+
+    Args:
+        collector: The handle of the collector.
+        run: The number of the run.
+        start: The collector's answer to `start`.
+    """
+
+    def __init__(self, collector: Any, run: int, start: Start):
+        self._ray, self._collector, self._run, self._attempt = ray_module(), collector, run, start.attempt
+        self._goes_on = start.goes_on
+        self._answer: Any = None
+        self._told = 0.0
+
+    def changed(self, path: Path) -> None:
+        """Sends a file, and waits until it has arrived: it is kept if this process is lost then."""
+        content = path.read_bytes() if path.exists() else None
+        answer = self._collector.send.remote(self._run, self._attempt, path.name, content)
+        self._goes_on = self._ray.get(answer) and self._goes_on
+
+    def tell(self, progress: float) -> None:
+        """Tells the progress from time to time, without waiting."""
+        if self._answer is not None and self._ray.wait([self._answer], timeout=0)[0]:
+            self._goes_on = self._ray.get(self._answer) and self._goes_on
+            self._answer = None
+        if self._answer is None and time.monotonic() - self._told > _TELL_SECONDS:
+            self._told = time.monotonic()
+            self._answer = self._collector.tell.remote(self._run, self._attempt, min(progress, 1.0))
+
+    def stop(self) -> bool:
+        """Returns whether the run shall end."""
+        return not self._goes_on
 
 
-def _work(
-    number: int, directory: Directory, key: Key, about: dict[str, Any], imports: tuple[str, ...], desk: Any
-) -> str:
-    from mccfr_plus.cluster.connection import ray_module
-
+def _work(number: int, run: Run, about: dict[str, Any], imports: tuple[str, ...], collector: Any) -> str:
     for name in imports:
         importlib.import_module(name)
-    begun = ray_module().get(desk.begin.remote(number))
-    if begun.problem is not None:
-        return begun.problem
-    if not begun.is_wanted:
+    ray = ray_module()
+    start = ray.get(collector.start.remote(number))
+    if start.problem is not None:
+        return start.problem
+    if not start.goes_on:
         return STOPPED
-    ledger = DeskLedger(desk, number, begun)
+    sender = _Sender(collector, number, start)
     here = about_here(about["command"])
-
-    def open_ledger(_: Any, header: dict[str, Any]) -> DeskLedger:
-        ledger.open(header)
-        return ledger
-
-    where = {name: here[name] for name in ("versions", "machine")}
-    return outcome_of(directory, key, about | where, ledger.tell, ledger.stop, open_ledger)
+    about = about | {name: here[name] for name in ("versions", "machine")}
+    with tempfile.TemporaryDirectory(prefix="mccfr_plus_") as folder:
+        for name, reference in start.files.items():
+            (Path(folder) / name).write_bytes(ray.get(reference))
+        moved = dataclasses.replace(run, folder=Path(folder))
+        outcome = outcome_of(moved, about, sender.tell, sender.stop, sender.changed)
+        return outcome.replace(folder, str(run.folder))

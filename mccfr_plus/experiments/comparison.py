@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import hashlib
 import importlib.metadata
 import itertools
 import json
 import os
 import platform
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +17,10 @@ from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
 from mccfr_plus.experiments.algorithm import algorithm_of
-from mccfr_plus.experiments.evaluation_points import Limit, affordable_points, measuring_points
+from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import record_errors
-from mccfr_plus.experiments.run import Run
+from mccfr_plus.experiments.run_loop import Run
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree
 
 SPEC_FILE = "comparison.json"
 FORMAT, VERSION = "mccfr_plus.comparison", 1
@@ -41,7 +37,7 @@ class Comparison:
         algorithms: See `algorithm_of`.
         seeds: The same for each game and algorithm.
         limit: How long each run is.
-        points: How many measuring points a run has; None: as many as cost little.
+        num_evaluations: At how many points a run is evaluated; None: as many as cost little.
 
     Raises:
         ConfigError: If there is nothing to compare, something twice, or an algorithm is not known.
@@ -52,7 +48,7 @@ class Comparison:
     algorithms: tuple[str, ...]
     seeds: tuple[int, ...]
     limit: Limit
-    points: int | None = None
+    num_evaluations: int | None = None
 
     def __post_init__(self) -> None:
         for what, items in (("games", self.games), ("algorithms", self.algorithms), ("seeds", self.seeds)):
@@ -65,8 +61,8 @@ class Comparison:
             algorithm_of(algorithm)
         for game in self.games:
             load_game(game)
-        if self.points is not None:
-            measuring_points(self.limit, self.points)
+        if self.num_evaluations is not None:
+            evaluation_points(self.limit, self.num_evaluations)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns plain values, as in the directory's file."""
@@ -76,28 +72,8 @@ class Comparison:
             "seeds": list(self.seeds),
             "unit": self.limit.unit,
             "total": self.limit.total,
-            "points": self.points,
+            "num_evaluations": self.num_evaluations,
         }
-
-    def points_of(self, tree: GameTree) -> tuple[float, ...]:
-        """Returns where runs on a game are measured."""
-        count = self.points
-        if count is None:
-            cost = max(algorithm_of(algorithm).evaluation_cost for algorithm in self.algorithms)
-            count = affordable_points(tree, self.limit, cost)
-        return measuring_points(self.limit, count)
-
-    def runs(self) -> list[tuple[str, str, int]]:
-        """Returns game, algorithm and seed of each run; the first seed of all comes before the second of any.
-
-        What does not depend on the seed is run once.
-        """
-        return [
-            (game, algorithm, seed)
-            for game in self.games
-            for seed, algorithm in itertools.product(self.seeds, self.algorithms)
-            if seed == self.seeds[0] or algorithm_of(algorithm).is_random
-        ]
 
 
 class Directory:
@@ -153,21 +129,32 @@ class Directory:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_lock": None}  # the lock is this process's
 
-    def run_of(self, game: str, algorithm: str, seed: int, points: Sequence[float] = ()) -> Run:
+    def run_of(self, game: str, algorithm: str, seed: int) -> Run:
         """Returns one run, with its files' names."""
-        name = run_name(game, algorithm, seed)
-        folder = self.path / "runs"
-        is_first = seed == self.comparison.seeds[0]
+        comparison = self.comparison
         return Run(
             game,
             algorithm,
             seed,
-            self.comparison.limit,
-            tuple(points),
-            folder / f"{name}.jsonl",
-            folder / f"{name}.checkpoint",
-            folder / f"{name}.policy.npz" if is_first else None,
+            comparison.limit,
+            self.path / "runs",
+            keeps_policy=seed == comparison.seeds[0],
+            num_evaluations=comparison.num_evaluations,
+            evaluation_cost=max(algorithm_of(name).evaluation_cost for name in comparison.algorithms),
         )
+
+    def runs(self) -> list[Run]:
+        """Returns all runs; the first seed of all algorithms comes before the second of any.
+
+        What does not depend on the seed is run once.
+        """
+        comparison = self.comparison
+        return [
+            self.run_of(game, algorithm, seed)
+            for game in comparison.games
+            for seed, algorithm in itertools.product(comparison.seeds, comparison.algorithms)
+            if seed == comparison.seeds[0] or algorithm_of(algorithm).is_random
+        ]
 
 
 def read_comparison(path: str | os.PathLike) -> Comparison:
@@ -183,7 +170,7 @@ def read_comparison(path: str | os.PathLike) -> Comparison:
         if found["format"] != FORMAT or found["version"] != VERSION:
             raise KeyError
         lists = {name: tuple(found[name]) for name in ("games", "algorithms", "seeds")}
-        return Comparison(**lists, limit=Limit(found["unit"], found["total"]), points=found["points"])
+        return Comparison(**lists, limit=Limit(found["unit"], found["total"]), num_evaluations=found["num_evaluations"])
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, RecordError | ConfigError):
             raise
@@ -198,16 +185,6 @@ def about_here(command: str) -> dict[str, Any]:
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
-
-
-def run_name(game: str, algorithm: str, seed: int) -> str:
-    """Returns the name of a run's files, which nothing else has."""
-    digest = hashlib.blake2b(f"{game}\n{algorithm}".encode(), digest_size=4).hexdigest()
-    return "-".join([_slug(game), _slug(algorithm), digest, f"seed{seed}"])
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9+]+", "_", text.lower()).strip("_")[:40]
 
 
 def _version(name: str) -> str:

@@ -13,9 +13,9 @@ UNITS = ("nodes", "iterations", "seconds")
 LEAST, MOST = 8, 60  # points of a run
 _DECADES = 4.0  # that the points go over, at the most
 _SHARE = 0.04  # of a run's work that evaluations may take
-# What an evaluation costs per history and player, in visits of the run: an exact one reads about what an iteration of
-# vanilla CFR reads, and traversals, with or without sampling, take much longer per visit (benchmarks/evaluation_cost.py).
-EXACT_COST, WALK_COST = 2.0, 0.3
+# The cost of an evaluation per history and player, in visits of the run (benchmarks/speed.py --part=evaluation). It
+# reads about as much as an iteration of vanilla CFR; traversals take much longer per visit.
+FULL_COST, TRAVERSAL_COST = 2.0, 0.3
 
 
 class Limit(NamedTuple):
@@ -62,14 +62,14 @@ def limit_of(**given: float | None) -> Limit:
     return Limit(unit, float(total))
 
 
-def measuring_points(limit: Limit, count: int) -> tuple[float, ...]:
+def evaluation_points(limit: Limit, count: int) -> tuple[float, ...]:
     """Returns at most `count` numbers up to the limit, evenly spaced on a logarithmic axis, whole but for seconds.
 
     Raises:
         ConfigError: If `count` is less than 1.
     """
     if count < 1:
-        raise ConfigError(f"{count} measuring points: give at least one.")
+        raise ConfigError(f"num_evaluations={count}: give at least one.")
     is_time = limit.unit == "seconds"
     decades = _DECADES if is_time else min(_DECADES, math.log10(limit.total))
     if count == 1 or decades == 0.0:

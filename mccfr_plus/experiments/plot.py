@@ -1,11 +1,13 @@
-"""Curves as pictures, for paper and screen: PNG and SVG, both axes logarithmic."""
+"""Pictures of curves and of final values against a parameter, for paper and screen: PNG, SVG, PDF."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import ConfigError, RecordError
@@ -77,14 +79,11 @@ def plot_curves(
     """
     if not curves:
         raise ConfigError("no run has a measuring point yet: there is nothing to draw.")
-    matplotlib()
-    from matplotlib.figure import Figure
-
     games = list(dict.fromkeys(curve.game for curve in curves))
     algorithms = list(algorithms or dict.fromkeys(curve.algorithm for curve in curves))
     columns = min(len(games), 2)
     rows = -(-len(games) // columns)
-    figure = Figure(figsize=(6.4 * columns, 4.4 * rows + 0.5), layout="constrained")
+    figure = _figure(6.4 * columns, 4.4 * rows + 0.5)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel in panels[len(games) :]:
         panel.set_visible(False)
@@ -96,18 +95,13 @@ def plot_curves(
                 style = styles[curve.algorithm] if styles else (number, number // len(COLOURS))
                 _draw(panel, curve, number, style, unit, measure, label)
         panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=MEASURE_LABELS[measure])
-        title = (titles or {}).get(game, game)
-        panel.set_title(title if len(title) <= 60 else f"{title[:57]}...", fontsize=10)
-        panel.grid(True, which="major", alpha=0.35)
-        panel.grid(True, which="minor", alpha=0.12)
+        _finish(panel, (titles or {}).get(game, game))
         panel.legend(fontsize=8)
     seeds = sorted({curve.num_seeds for curve in curves})
     note = f"line: mean of {' to '.join(map(str, seeds[:: max(len(seeds) - 1, 1)]))} seeds"
     if seeds[-1] > 1:
         note += f"; band: {LOW:.0%} to {HIGH:.0%} of them"
-    figure.supxlabel(f"{note}. {source}".strip(), fontsize=7, color="#444444")
-    for path in map(Path, paths):
-        write_figure(figure, path)
+    _write(figure, f"{note}. {source}", paths)
 
 
 def _draw(panel: Any, curve: Curve, number: int, style: tuple[int, int], unit: str, measure: str, label: str) -> None:
@@ -133,7 +127,81 @@ def _draw(panel: Any, curve: Curve, number: int, style: tuple[int, int], unit: s
         )
 
 
-def write_figure(figure: Any, path: Path) -> None:
-    """Writes a figure whole or not at all; the ending says as what."""
-    with atomic_write(path, RecordError) as file:
-        figure.savefig(file, format=path.suffix.removeprefix("."), dpi=150)
+class Line(NamedTuple):
+    """Final values of one algorithm."""
+
+    label: str
+    x: tuple[float, ...]
+    y: Sequence[np.ndarray]  # per x, ``[seeds]``
+
+
+def plot_parameter(
+    lines: Sequence[Line],
+    paths: Sequence[str | os.PathLike],
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    xscale: str = "log",
+    source: str = "",
+) -> None:
+    """Draws lines of means with bands over seeds, and writes the picture to files.
+
+    Args:
+        lines: At least one.
+        paths: Files to write; the ending says what: .png, .svg, .pdf.
+        title: Above the picture.
+        xlabel: The parameter.
+        ylabel: What is measured, with its unit.
+        xscale: Of the parameter's axis: log or linear.
+        source: A line below the picture: where the numbers are from.
+
+    Raises:
+        ConfigError: If there is nothing to draw, or matplotlib is missing.
+        RecordError: If a file cannot be written.
+    """
+    if not lines:
+        raise ConfigError("there is nothing to draw.")
+    figure = _figure(6.4, 4.9)
+    panel = figure.subplots()
+    for number, line in enumerate(lines):
+        low, high = np.quantile(np.array(line.y), [LOW, HIGH], axis=1)
+        colour, mark = colour_of(number), MARKERS[number % len(MARKERS)]
+        panel.plot(
+            line.x,
+            [ends.mean() for ends in line.y],
+            color=colour,
+            marker=mark,
+            markersize=4,
+            linewidth=1.5,
+            label=line.label,
+        )
+        panel.fill_between(line.x, low, high, color=colour, alpha=0.18, linewidth=0)
+    panel.set(xscale=xscale, yscale="log", xlabel=xlabel, ylabel=ylabel)
+    _finish(panel, title)
+    if len(lines) > 1:
+        panel.legend(fontsize=8)
+    seeds = len(lines[0].y[0])
+    note = f"line: mean of {seeds} seeds; band: {LOW:.0%} to {HIGH:.0%} of them"
+    _write(figure, f"{note}. {source}", paths)
+
+
+def _figure(width: float, height: float) -> Any:
+    matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _finish(panel: Any, title: str) -> None:
+    panel.set_title(title if len(title) <= 60 else f"{title[:57]}...", fontsize=10)
+    panel.grid(True, which="major", alpha=0.35)
+    panel.grid(True, which="minor", alpha=0.12)
+
+
+def _write(figure: Any, note: str, paths: Sequence[str | os.PathLike]) -> None:
+    """Writes a figure whole or not at all; the endings of the paths say as what."""
+    figure.supxlabel(note.strip(), fontsize=7, color="#444444")
+    for path in map(Path, paths):
+        with atomic_write(path, RecordError) as file:
+            figure.savefig(file, dpi=150, format=path.suffix[1:])

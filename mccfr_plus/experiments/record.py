@@ -128,18 +128,6 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
     return header, points, ended
 
 
-def recorded_points(path: str | os.PathLike) -> list[Point]:
-    """Returns the points in a record: none if there is no file, or no complete line in it.
-
-    Raises:
-        RecordError: If the file cannot be read, or is no record.
-    """
-    path = Path(path)
-    with record_errors(path, "read"):
-        is_begun = path.exists() and b"\n" in path.read_bytes()
-    return read_record(path)[1] if is_begun else []
-
-
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
     with record_errors(path, "read"):
         content = path.read_bytes()

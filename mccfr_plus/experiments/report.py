@@ -58,10 +58,9 @@ def _layout(path: Path, comparison: Comparison, curves: list[Curve]) -> Any:
 def _about(path: Path, comparison: Comparison) -> str:
     """Returns command, versions and machine of the records; of each only what is the same in all, or all of them."""
     directory, headers = Directory(path, comparison), []
-    for run in comparison.runs():
-        file = directory.run_of(*run).record
-        if file.exists():
-            headers.append(read_record(file)[0])
+    for run in directory.runs():
+        if run.record.exists():
+            headers.append(read_record(run.record)[0])
     rows = []
     for name in ("command", "versions", "machine", "started"):
         found = list(dict.fromkeys(_flat(header.get(name, "")) for header in headers))
@@ -158,7 +157,7 @@ def _strategy(path: Path, comparison: Comparison, curves: list[Curve], most_slot
     directory = Directory(path, comparison)
     for curve in sorted(curves, key=lambda curve: float(curve.mean()[-1])):
         file = directory.run_of(curve.game, curve.algorithm, comparison.seeds[0]).policy
-        if file is not None and file.exists():
+        if file.exists():
             tree = compile_game(curve.game)
             heading = (
                 f"<h2>{page.text(curve.game)}: the average strategy of {page.text(curve.algorithm)}, seed "

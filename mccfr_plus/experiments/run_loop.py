@@ -1,57 +1,184 @@
-"""One run from its start, or from where it was killed, to its end: runs up to each measuring point, and records it."""
+"""One run of a comparison: its files, and the loop from its start, or its last checkpoint, to its end."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import re
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from mccfr_plus.errors import CheckpointError, MccfrPlusError
 from mccfr_plus.experiments.algorithm import algorithm_of
-from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.record import Point
-from mccfr_plus.experiments.run import Run
-from mccfr_plus.experiments.run_records import FileLedger, Ledger
+from mccfr_plus.experiments.evaluation_points import Limit, affordable_points, evaluation_points
+from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.runner import Runner, Stop, runner_of
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.policies.files import save_policy
+from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.game_tree import GameTree, compile_game
 
-CHECKPOINT_SECONDS = 30.0  # a killed run loses at most about this, and what is left to the next point,
-SAVING_SHARE = 0.02  # but where checkpoints of this share of the time would be fewer
+CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at measuring points;
+SAVING_SHARE = 0.02  # less often where they would take more than this share of the time
 
-Tell = Callable[[float], None]  # how far a run is, from 0 to 1
+Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1
+Changed = Callable[[Path], None]  # gets a file that was written or removed
 
 
-def race(
-    run: Run,
-    tree: GameTree,
-    about: dict[str, Any],
-    tell: Tell,
-    stop: Stop,
-    open_ledger: Callable[[Run, dict[str, Any]], Ledger] = FileLedger,
+DONE, STOPPED = "done", "stopped"  # other outcomes are errors, as text
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is run, and its files."""
+
+    game: str
+    algorithm: str
+    seed: int
+    limit: Limit
+    folder: Path  # of the files
+    keeps_policy: bool  # whether the final policy is written
+    num_evaluations: int | None = None  # None: as many as cost little
+    evaluation_cost: float = 1.0  # see `affordable_points`
+    points: tuple[float, ...] = ()  # where to measure, in the limit's unit; empty until the tree is known
+
+    def on(self, tree: GameTree) -> Run:
+        """Returns the run with its points on a game's tree."""
+        count = self.num_evaluations or affordable_points(tree, self.limit, self.evaluation_cost)
+        return replace(self, points=evaluation_points(self.limit, count))
+
+    @property
+    def record(self) -> Path:
+        """The record's file."""
+        return self._file("jsonl")
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint's file."""
+        return self._file("checkpoint")
+
+    @property
+    def policy(self) -> Path:
+        """The file of the final policy."""
+        return self._file("policy.npz")
+
+    def _file(self, ending: str) -> Path:
+        digest = hashlib.blake2b(f"{self.game}\n{self.algorithm}".encode(), digest_size=4).hexdigest()
+        return self.folder / f"{_slug(self.game)}-{_slug(self.algorithm)}-{digest}-seed{self.seed}.{ending}"
+
+    def header(self, about: dict[str, Any]) -> dict[str, Any]:
+        """Returns the first line of the record: what was run, and `about` where and when."""
+        return {
+            "game": self.game,
+            "algorithm": self.algorithm,
+            "seed": self.seed,
+            "unit": self.limit.unit,
+            "total": self.limit.total,
+            "points": list(self.points),
+            **about,
+        }
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9+]+", "_", text.lower()).strip("_")[:40]
+
+
+Runs = dict[int, Run]  # by number, in the order in which they are started
+
+
+class RunEvent(NamedTuple):
+    """A progress event of a comparison."""
+
+    number: int  # of the run
+    progress: float  # 0 .. 1
+    outcome: str | None  # `DONE`, `STOPPED`, an error, or None: the run goes on
+
+    @property
+    def failure(self) -> str | None:
+        """The error, if the run has failed."""
+        return None if self.outcome in (None, DONE, STOPPED) else self.outcome
+
+
+class RunFiles:
+    """The files of a run: record, checkpoint and policy.
+
+    Args:
+        run: The run.
+        header: Its record's first line; see `Run.header`.
+        changed: Called after each change.
+
+    Raises:
+        RecordError: If the record cannot be written, or is of something else.
+    """
+
+    def __init__(self, run: Run, header: dict[str, Any], changed: Changed):
+        self._run, self._changed = run, changed
+        self.record = Record(run.record, header)
+        changed(run.record)
+
+    def restore(self, runner: Runner) -> None:
+        """Takes a runner to the last checkpoint, if there is one of this version that can be read."""
+        checkpoint = self._run.checkpoint
+        if checkpoint.exists():
+            try:
+                runner.restore(checkpoint)
+            except CheckpointError:  # damaged, or of another version: the run starts from the beginning
+                self._remove_checkpoint()
+
+    def save(self, runner: Runner) -> None:
+        """Replaces the checkpoint, if the runner has any."""
+        runner.save(self._run.checkpoint)
+        if self._run.checkpoint.exists():
+            self._changed(self._run.checkpoint)
+
+    def add(self, point: Point) -> None:
+        """Appends a point to the record."""
+        self.record.add(point)
+        self._changed(self._run.record)
+
+    def end(self, runner: Runner, **what: Any) -> None:
+        """Writes the final policy and that the run has ended, and removes the checkpoint."""
+        if self._run.keeps_policy:
+            save_policy(runner.policy(), self._run.policy)
+            self._changed(self._run.policy)
+        self.record.end(**what)
+        self._changed(self._run.record)
+        self._remove_checkpoint()
+
+    def _remove_checkpoint(self) -> None:
+        self._run.checkpoint.unlink(missing_ok=True)
+        self._changed(self._run.checkpoint)
+
+
+def run_to_end(
+    run: Run, tree: GameTree, about: dict[str, Any], tell: Tell, stop: Stop, changed: Changed = lambda path: None
 ) -> bool:
-    """Runs to the end; returns False if `stop` has ended it before. What was recorded earlier is not done again.
+    """Runs to the end; returns False if `stop` has ended it before. Recorded points are not measured again.
 
-    A solver of ours goes on from its checkpoint. One of OpenSpiel's has none: it begins anew, with the same seed, and
-    only what comes after the last point recorded is recorded.
+    A solver of ours continues from its checkpoint. One of OpenSpiel's has none: it starts from the beginning, with the
+    same seed.
 
     Args:
         run: What to run.
         tree: The game's tree.
         about: Where and when, for the record.
-        tell: Told how far the run is.
-        stop: Asked whether to stop.
-        open_ledger: Given the run and its header, returns where it is recorded.
+        tell: Called with the progress.
+        stop: Returns whether to stop.
+        changed: Called with each file that was changed.
 
     Raises:
-        RecordError: If the record is of another run, or cannot be written; what was recorded before is kept.
+        RecordError: If the record is of another run, or cannot be written; recorded points are kept.
         GameError: If the algorithm cannot play the game.
     """
-    ledger = open_ledger(run, run.header(about))
-    if ledger.ended is not None:
+    files = RunFiles(run, run.header(about), changed)
+    if files.record.ended is not None:
         return True
     runner = runner_of(tree, algorithm_of(run.algorithm), run.seed)
-    ledger.restore(runner)
+    files.restore(runner)
     runner.evaluate()  # compiles what evaluations need
-    last = ledger.points[-1] if ledger.points else None
+    last = files.record.points[-1] if files.record.points else None
     saved, pause, measuring, saving = time.monotonic(), CHECKPOINT_SECONDS, 0.0, 0.0
     for target in run.points:
         is_recorded = last is not None and last.target >= target
@@ -59,31 +186,29 @@ def race(
             continue
         # To the last point also if it is recorded: the policy is that of the run's end, and a checkpoint is older.
         if not _advance(runner, run.limit, target, tell, stop):
-            ledger.save(runner)
+            files.save(runner)
             return False
         if is_recorded:
             continue
         begin = time.perf_counter()
         last = _measure(runner, run)
-        ledger.add(last)
+        files.add(last)
         measuring += time.perf_counter() - begin
         begin = time.monotonic()
         if begin - saved > pause and target != run.points[-1]:
-            ledger.save(runner)
+            files.save(runner)
             saved = time.monotonic()
             saving += saved - begin
             pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
-    if run.policy is not None:
-        ledger.publish(runner.policy())
-    ledger.end(seconds=runner.seconds, measuring_seconds=measuring, saving_seconds=saving)
+    files.end(runner, seconds=runner.seconds, measuring_seconds=measuring, saving_seconds=saving)
     return True
 
 
 def _advance(runner: Runner, limit: Limit, target: float, tell: Tell, stop: Stop) -> bool:
     """Runs until a target is reached; returns False if it was stopped.
 
-    How many iterations are run at a time follows from what the runner has done so far alone, so that a run that was
-    restored measures where an uninterrupted one does; but for a limit in seconds.
+    The number of iterations at a time depends on the runner's history alone, so that a restored run measures where an
+    uninterrupted one does, except with a limit in seconds.
     """
     is_stopped = False
 
@@ -110,3 +235,29 @@ def _measure(runner: Runner, run: Run) -> Point:
         found.nash_conv,
         tuple(found.values.tolist()),
     )
+
+
+# --- in a process that does nothing else ---
+
+
+def warm_up() -> None:
+    """Compiles the kernels once, rather than in every process of a machine at the same time."""
+    solver = Solver("kuhn_poker", "external", seed=1).run(1)
+    solver.evaluate()
+    Solver("kuhn_poker", "full").run(1)
+
+
+def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop, changed: Changed = lambda path: None) -> str:
+    """Runs a run, and returns `DONE`, `STOPPED`, or what went wrong; see `run_to_end`."""
+    try:
+        tree = _tree(run.game)
+        return DONE if run_to_end(run.on(tree), tree, about, tell, stop, changed) else STOPPED
+    except MccfrPlusError as error:
+        return " ".join(str(error).split())
+
+
+@functools.lru_cache(maxsize=1)  # trees may take gigabytes, and runs on one game follow each other
+def _tree(game: str) -> GameTree:
+    tree = compile_game(game)
+    tree.require_perfect_recall("an exploitability")
+    return tree

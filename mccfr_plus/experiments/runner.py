@@ -69,9 +69,7 @@ class OurRunner(Runner):
 
     def __init__(self, tree: GameTree, algorithm: Algorithm, seed: int):
         super().__init__(tree)
-        self.solver = Solver(
-            tree, algorithm.estimator, algorithm.minimizer, algorithm.averaging, seed=seed, **algorithm.options
-        )
+        self.solver = Solver.from_config(tree, algorithm.config, seed=seed)
 
     @property
     def iterations(self) -> int:
@@ -113,10 +111,10 @@ class OpenSpielRunner(Runner):
         super().__init__(tree)
         factory = _cpp if algorithm.library == CPP else _python
         self._solver, self._step = factory(algorithm.name, tree.game, seed)
-        self._counter = Solver(tree, algorithm.estimator, algorithm.minimizer, algorithm.averaging, seed=seed)
+        self._counter = Solver.from_config(tree, algorithm.config, seed=seed)
         self._iterations, self._chunk = 0, 1
         self._nodes_each: int | None = None
-        if algorithm.estimator == "full":  # all iterations cost the same
+        if not algorithm.config.estimator.samples:  # all iterations cost the same
             self._nodes_each = self._counter.run(1).nodes_touched
 
     @property

@@ -3,14 +3,13 @@
 import pytest
 
 from mccfr_plus.cli.main import INTERRUPTED
-from mccfr_plus.experiments.papers import PAPERS, figure
-from mccfr_plus.experiments.papers.lanctot2009 import figure1, table1
-from mccfr_plus.experiments.workers import DONE
+from mccfr_plus.experiments.papers import PAPERS, item, lanctot2009
+from mccfr_plus.experiments.run_all import DONE
 
 
 def test_table_1(command, tmp_path, monkeypatch):
-    monkeypatch.setattr(table1, "PRINTED_SECONDS", {"one_card_poker": (28.0, 99e-6, 46e-6)})
-    monkeypatch.setattr(table1, "_SECONDS", {"small": 0.01})
+    monkeypatch.setattr(lanctot2009, "PRINTED_SECONDS", {"one_card_poker": (28.0, 99e-6, 46e-6)})
+    monkeypatch.setattr(lanctot2009, "_SECONDS", {"small": 0.01})
     out = tmp_path / "lanctot"
     found = command("reproduce", "lanctot2009", "--item=table1", f"--out={out}", "--json", "--quiet")
     assert found.code == 0, found.err
@@ -26,9 +25,9 @@ def test_table_1(command, tmp_path, monkeypatch):
 
 def test_figure_1(command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    lengths = {name: figure1.Length(1e5 if name.startswith("full") else 2e4) for name in figure1.ALGORITHMS}
-    size = figure1.Size(("bid_goofspiel(num_cards=3)",), lengths, 2)
-    monkeypatch.setattr(figure1, "FIGURE", {"small": size})
+    lengths = {name: lanctot2009.Length(1e5 if name.startswith("full") else 2e4) for name in lanctot2009.ALGORITHMS}
+    size = lanctot2009.Size(("bid_goofspiel(num_cards=3)",), lengths, 2)
+    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": size})
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--json", "--processes=1"]
     found = command(*arguments)
     assert found.code == 0, found.err
@@ -45,21 +44,21 @@ def test_figure_1(command, tmp_path, monkeypatch):
 
 def test_a_figure_that_is_interrupted_goes_on(command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    lengths = dict.fromkeys(figure1.ALGORITHMS, figure1.Length(2e4, 3))
-    size = figure1.Size(("bid_goofspiel(num_cards=3)",), lengths, 1)
-    monkeypatch.setattr(figure1, "FIGURE", {"small": size})
+    lengths = dict.fromkeys(lanctot2009.ALGORITHMS, lanctot2009.Length(2e4, 3))
+    size = lanctot2009.Size(("bid_goofspiel(num_cards=3)",), lengths, 1)
+    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": size})
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--processes=1"]
-    run_all, ended = figure.run_all, []
+    run_all, ended = item.run_all, []
 
     def interrupted(*given):
-        for news in run_all(*given):
-            yield news
-            ended.append(news.outcome)
+        for event in run_all(*given):
+            yield event
+            ended.append(event.outcome)
             if ended.count(DONE) == 2:
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(figure, "run_all", interrupted)
+        patch.setattr(item, "run_all", interrupted)
         found = command(*arguments)
     assert found.code == INTERRUPTED
     assert "what was recorded is kept" in found.err
@@ -76,8 +75,8 @@ def test_help_lists_all_papers_and_items(command):
     found = command("reproduce", "--help")
     for paper in PAPERS.values():
         assert paper.name in found.out
-        for item in paper.items:
-            assert f"    {item.name} " in found.out
+        for listed in paper.items:
+            assert f"    {listed.name} " in found.out
 
 
 def test_what_is_refused(command, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import nullcontext
 
+import psutil
 import pytest
 
 from mccfr_plus import compile_game
@@ -16,6 +17,8 @@ from mccfr_plus.cluster import Cluster, DistributedSolver
 from mccfr_plus.cluster.cluster import check_address
 from mccfr_plus.cluster.connection import on_localhost
 from mccfr_plus.errors import ClusterError, ConfigError
+
+pytestmark = pytest.mark.xdist_group("ray")
 
 
 def test_nothing_imports_ray_before_it_is_asked_for():
@@ -91,6 +94,7 @@ print(client_mode_should_convert())
 """
 
 
+@pytest.mark.slow
 def test_no_client_is_left_behind():
     """In a process of its own: it could not start a cluster any more."""
     command = [sys.executable, "-c", NOT_RAY, "ray://127.0.0.1:9"]
@@ -134,8 +138,22 @@ def test_a_client_server_that_fails_now_and_then(monkeypatch, caplog, failures, 
 
 def test_a_connection_that_was_there_stays(cluster):
     with Cluster() as again:
-        assert again.cpus == cluster.cpus == 4
+        assert again.cpus == cluster.cpus == 2
     assert cluster.ray.is_initialized()
+
+
+def test_all_ports_are_on_localhost(cluster):
+    started = psutil.Process().children(recursive=True)
+    found = {c.laddr.ip for process in started for c in connections(process) if c.status == psutil.CONN_LISTEN}
+    assert sum("ray" in process.name() for process in started if process.is_running()) >= 2
+    assert {ip.removeprefix("::ffff:") for ip in found} == {"127.0.0.1"}
+
+
+def connections(process):
+    try:
+        return process.net_connections()
+    except psutil.Error:  # it has just ended
+        return []
 
 
 def test_too_little_shared_memory(cluster):
@@ -155,10 +173,10 @@ def test_a_tree_that_does_not_fit_is_refused_before_work(cluster, monkeypatch):
 
 
 def test_more_workers_than_processors(cluster, caplog):
-    cluster.check_workers(4)
+    cluster.check_workers(2)
     assert not caplog.records
-    cluster.check_workers(5)
-    assert "5 workers share the 4 CPUs that the cluster has" in caplog.text
+    cluster.check_workers(3)
+    assert "3 workers share the 2 CPUs that the cluster has" in caplog.text
 
 
 def test_other_versions(cluster, monkeypatch):

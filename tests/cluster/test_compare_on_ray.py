@@ -10,17 +10,22 @@ import threading
 import time
 from pathlib import Path
 
+import lazy_games  # noqa: F401  (registers a game, here and not in workers)
 import pytest
 from records import num_ended, policies, without_times
 
 from mccfr_plus.cli.compare_view import View
 from mccfr_plus.cli.main import main
-from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
+from mccfr_plus.cluster import Cluster, head_to_head
+from mccfr_plus.errors import ClusterError
+from mccfr_plus.experiments.comparison import Comparison, Directory, about_here, read_comparison
 from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.papers.figure import run_figure
-from mccfr_plus.experiments.papers.item import Setting
-from mccfr_plus.experiments.record import read_record, recorded_points
-from mccfr_plus.experiments.workers import DONE, run_all
+from mccfr_plus.experiments.papers.item import Setting, run_figure
+from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.run_all import DONE, in_order, run_all
+from mccfr_plus.experiments.run_loop import outcome_of
+
+pytestmark = pytest.mark.xdist_group("ray")
 
 GAMES = ["leduc_poker", "kuhn_poker"]
 
@@ -33,11 +38,6 @@ def command(capsys):
         return code, captured.out, captured.err
 
     return call
-
-
-@pytest.fixture
-def address(cluster):
-    return cluster.ray.get_runtime_context().gcs_address
 
 
 def status(pid):
@@ -89,15 +89,15 @@ class Killer(threading.Thread):
         self.join()
 
 
-def compare_with_kills(command, tmp_path, arguments, num_runs):
-    """Runs a comparison with a quarter of its workers killed, and one without Ray; returns how many were lost."""
+def compare_twice(command, tmp_path, arguments, num_runs, num_kills):
+    """Runs a comparison while workers are killed, and one without Ray; returns how many workers were lost."""
     whole, path = tmp_path / "whole", tmp_path / "out"
-    with Killer(path, num_runs, num_runs // 4, num_runs - 4) as killer:
+    with Killer(path, num_runs, num_kills, num_runs - 4) as killer:
         code, out, err = command(*arguments, "--cluster=ray", f"--out={path}", "--json")
     assert code == 0, err
     assert "raylet" not in out
     assert json.loads(out.splitlines()[-1])["failed"] == []
-    assert len(killer.killed) == num_runs // 4
+    assert len(killer.killed) == num_kills
     assert err.count("  done\n") == num_runs == num_ended(path)
     code, _, err_whole = command(*arguments, "--processes=2", f"--out={whole}", "--quiet")
     assert code == 0, err_whole
@@ -108,23 +108,31 @@ def compare_with_kills(command, tmp_path, arguments, num_runs):
     return err.count("was lost, and another one goes on with it\n")
 
 
+SMALL = ["compare", *GAMES, "--algorithms=external,outcome/rm+", "--seeds=2", "--num_evaluations=8"]
+
+
+def test_a_cluster_gives_the_records_of_one_process(cluster, command, tmp_path):
+    path = tmp_path / "out"
+    code, out, err = command(*SMALL, "--nodes=2e5", "--cluster=ray", f"--out={path}", "--json")
+    assert (code, json.loads(out.splitlines()[-1])["failed"]) == (0, []), err
+    assert err.count("  done\n") == 8 == num_ended(path)
+    with Directory(tmp_path / "whole", read_comparison(path)) as directory:
+        for run in in_order([directory]):
+            assert outcome_of(run, about_here("test"), lambda progress: None, lambda: False) == DONE
+    assert without_times(path) == without_times(directory.path)
+    assert policies(path) == policies(directory.path)
+
+
+@pytest.mark.slow
 def test_lost_workers_lose_no_record(cluster, command, tmp_path):
-    arguments = [
-        "compare",
-        *GAMES,
-        "--algorithms=external,outcome/rm+",
-        "--seeds=2",
-        "--nodes=8e6",
-        "--num_evaluations=8",
-    ]
-    assert compare_with_kills(command, tmp_path, arguments, 8) >= 1
+    assert compare_twice(command, tmp_path, [*SMALL, "--nodes=8e6"], 8, 2) >= 1
 
 
 @pytest.mark.slow
 def test_a_hundred_runs_lose_no_record(cluster, command, tmp_path):
     algorithms = "external[batch=4],outcome,opponent/rm+,external/rm+/linear,openspiel:external"
     arguments = ["compare", *GAMES, f"--algorithms={algorithms}", "--seeds=10", "--nodes=3e6", "--num_evaluations=8"]
-    assert compare_with_kills(command, tmp_path, arguments, 100) >= 15
+    assert compare_twice(command, tmp_path, arguments, 100, 25) >= 15
 
 
 def test_what_is_told_while_runs_go_on(cluster, tmp_path):
@@ -132,14 +140,14 @@ def test_what_is_told_while_runs_go_on(cluster, tmp_path):
     comparison = Comparison(("leduc_poker",), ("external",), (1,), Limit("nodes", 6e7), 20)
     shown, recorded = [], []
     with Directory(tmp_path / "out", comparison) as directory:
-        run = directory.run_of("leduc_poker", "external", 1)
-        for news in run_all([directory], about_here("test"), cluster=cluster):
-            shown.append(news)
-            if news.outcome is None:
-                recorded.append(len(recorded_points(run.record)))
+        (run,) = directory.runs()
+        for event in run_all([directory], about_here("test"), cluster=cluster):
+            shown.append(event)
+            if event.outcome is None and run.record.exists():
+                recorded.append(len(read_record(run.record)[1]))
     assert shown[-1] == (0, 1.0, DONE)
-    assert len(recorded_points(run.record)) == 20
-    assert any(0.0 < news.progress < 1.0 for news in shown[:-1])
+    assert len(read_record(run.record)[1]) == 20
+    assert any(0.0 < event.progress < 1.0 for event in shown[:-1])
     assert any(0 < count < 20 for count in recorded)
 
 
@@ -187,12 +195,13 @@ def start(cluster):
         process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["ctrl-c", "sigterm", "sigkill"])
-def test_a_program_that_is_ended_goes_on(start, command, address, undisturbed, tmp_path, how):
+def test_a_program_that_is_ended_goes_on(start, command, cluster, undisturbed, tmp_path, how):
     path = tmp_path / "out"
     # Ctrl-C reaches all processes of a terminal: also those of a cluster that was started for the comparison.
-    cluster = "ray" if how == "ctrl-c" else address
-    process = start("-m", "mccfr_plus", *ENDED, f"--cluster={cluster}", "--quiet", f"--out={path}", RAY_ADDRESS="local")
+    where = "ray" if how == "ctrl-c" else cluster.ray.get_runtime_context().gcs_address
+    process = start("-m", "mccfr_plus", *ENDED, f"--cluster={where}", "--quiet", f"--out={path}", RAY_ADDRESS="local")
     deadline = time.monotonic() + 200
     # The longer one of the two runs is under way, whatever has become of the other one.
     while time.monotonic() < deadline and process.poll() is None and not any((path / "runs").glob("*outcome*.jsonl")):
@@ -291,23 +300,23 @@ def test_other_versions(cluster, command, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("form", ["{}", "ray://{}"])
-def test_a_cluster_that_cannot_be_reached(start, tmp_path, form):
+def test_a_cluster_that_cannot_be_reached(command, tmp_path, monkeypatch, form):
+    monkeypatch.setattr("ray.is_initialized", lambda: False)  # as if this process were not connected
     where = form.format("127.0.0.1:1")
-    begin = time.monotonic()
-    process = start("-m", "mccfr_plus", *SHORT, f"--cluster={where}", f"--out={tmp_path / 'out'}")
-    out, err = process.communicate(timeout=60)
-    assert_refused((process.returncode, out, err), tmp_path, f"no cluster at {where}", "ray start --head")
-    assert time.monotonic() - begin < 30
+    found = command(*SHORT, f"--cluster={where}", f"--out={tmp_path / 'out'}")
+    assert_refused(found, tmp_path, f"no cluster at {where}", "ray start --head")
 
 
-def test_a_game_that_workers_do_not_know(start, address, tmp_path):
-    path = tmp_path / "out"
-    arguments = ["compare", "python_hidden_kuhn", *SHORT[2:], f"--cluster={address}", f"--out={path}", "--quiet"]
-    code = "import sys, hidden_game; from mccfr_plus.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    process = start("-c", code, *arguments)
-    out, err = process.communicate(timeout=120)
-    assert_refused((process.returncode, out, err), tmp_path, "cannot load 'python_hidden_kuhn'", "--worker_import=")
-    process = start("-m", "mccfr_plus", *arguments, "--worker_import=hidden_game")
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (0, "")
+def test_a_game_that_workers_do_not_know(cluster, command, tmp_path):
+    game, path = "python_faulty(length=3)", tmp_path / "out"
+    arguments = ["compare", game, *SHORT[2:], "--cluster=ray", f"--out={path}", "--quiet"]
+    assert_refused(command(*arguments), tmp_path, "cannot load 'python_faulty", "--worker_import=")
+    with pytest.raises(ClusterError, match=r"python_faulty.* --worker_import=MODULE"):
+        head_to_head(game, {}, {}, cluster=cluster, num_games=16, num_batches=1)
+    with Cluster(imports=("no_such_module",)) as wrong, pytest.raises(ClusterError, match="no_such_module"):
+        wrong.check_game(game)
+    code, _, err = command(*arguments, "--worker_import=lazy_games")
+    assert (code, err) == (0, "")
     assert num_ended(path) == 1
+    with Cluster(imports=("lazy_games",)) as importing:
+        assert head_to_head(game, {}, {}, cluster=importing, num_games=16, num_batches=1).estimate.samples == 16

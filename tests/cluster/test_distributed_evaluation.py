@@ -2,21 +2,22 @@
 
 import statistics
 
-import lazy_games  # noqa: F401  (registers a game, here and not in workers)
 import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, GameError, Solver, compile_game, evaluate
-from mccfr_plus.cluster import Cluster, DistributedEvaluator, head_to_head
+from mccfr_plus.cluster import DistributedEvaluator, head_to_head
 from mccfr_plus.cluster.evaluation import cut
-from mccfr_plus.errors import ClusterError, PolicyError
+from mccfr_plus.errors import PolicyError
 from mccfr_plus.evaluation import head_to_head as head_to_head_here
 from mccfr_plus.evaluation.estimates import Running
+
+pytestmark = pytest.mark.xdist_group("ray")
 
 
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "liars_dice(dice_sides=4)"])
 @pytest.mark.parametrize("pieces", [1, 7])
-def test_the_same_bits_however_it_is_cut(cluster, game, pieces):
+def test_results_are_identical_however_tables_are_cut(cluster, game, pieces):
     tree = compile_game(game)
     policy = Solver(tree, "external", seed=1).run(50).average_policy()
     expected = evaluate(tree, policy)
@@ -55,7 +56,7 @@ def policies():
     return Solver("kuhn_poker", "full", "rm+").run(100).average_policy(), folds | bets
 
 
-def test_a_match_in_chunks(cluster):
+def test_a_match_in_batches(cluster):
     first, second = policies()
     found = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=4000, num_batches=4, seed=1)
     again = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=4000, num_batches=4, seed=1)
@@ -71,7 +72,7 @@ def test_a_match_in_chunks(cluster):
     assert found.plain.half_width == pytest.approx(here.plain.half_width, rel=0.1)
 
 
-def test_chunks_have_different_games(cluster):
+def test_batches_have_different_games(cluster):
     """If all batches were the same games, means would be those of one batch, and the interval too narrow."""
     first, second = policies()
     one = head_to_head("kuhn_poker", first, second, cluster=cluster, num_games=400, num_batches=1, seed=1)
@@ -101,13 +102,3 @@ def test_matches_that_make_no_sense(cluster):
         head_to_head("kuhn_poker", 7, {}, cluster=cluster)
     with pytest.raises(GameError):
         head_to_head("no_game", {}, {}, cluster=cluster)
-
-
-def test_a_game_that_only_the_driver_knows(cluster):
-    game = "python_faulty(length=2)"
-    with pytest.raises(ClusterError, match=r"python_faulty.* --worker_import=MODULE"):
-        head_to_head(game, {}, {}, cluster=cluster, num_games=16, num_batches=1)
-    with Cluster(imports=("lazy_games",)) as importing:
-        assert head_to_head(game, {}, {}, cluster=importing, num_games=16, num_batches=1).estimate.samples == 16
-    with Cluster(imports=("no_such_module",)) as wrong, pytest.raises(ClusterError, match="no_such_module"):
-        wrong.check_game(game)

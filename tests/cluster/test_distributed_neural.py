@@ -1,18 +1,12 @@
-"""Neural solvers whose samples come from workers: bits depend on seed and batches, and on nothing else."""
+"""Neural solvers whose samples come from workers: results depend on seed and batches, and on nothing else."""
 
 import dataclasses
 import json
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import threading
-import time
 
-import batch_workers
 import numpy as np
 import pytest
+from pool_workers import pickled
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -46,6 +40,8 @@ from mccfr_plus.neural import (  # noqa: E402
     TrainingConfig,
 )
 from mccfr_plus.neural.episodes import Tables  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("ray")
 
 NETWORK = {"hidden_layers": (8,), "train_steps": 3, "batch_size": 16}
 VALUES = TrainingConfig(**NETWORK)
@@ -84,18 +80,24 @@ def assert_same(solver, state):
         np.testing.assert_array_equal(array, state[name], err_msg=name)
 
 
-# --- the same bits, whoever samples ---
+# --- identical bits, whichever process samples ---
 
 
-@pytest.mark.usefixtures("cluster")
+@every_solver
+def test_workers_of_a_cluster_give_identical_bits(kind, config, cluster):
+    alone = local(kind, config).run(2)
+    with kind("kuhn_poker", config, seed=1, num_batches=5, workers=2, cluster=cluster) as solver:
+        assert_same(solver.run(2), alone.state())
+        assert solver.nodes_touched == alone.nodes_touched
+
+
 @every_case
-def test_workers_give_the_bits_of_one_process(kind, config):
+def test_arrays_of_other_processes_give_identical_bits(kind, config):
     alone = local(kind, config).run(3)
-    for workers in (1, 2, 4) if config is DEEP else (2,):
-        with kind("kuhn_poker", config, seed=1, num_batches=5, workers=workers) as solver:
-            solver.run(2).run(1)
-            assert_same(solver, alone.state())
-            assert solver.nodes_touched == alone.nodes_touched
+    with pickled(local(kind, config)) as solver:
+        solver.run(2).run(1)
+        assert_same(solver, alone.state())
+        assert solver.nodes_touched == alone.nodes_touched
 
 
 def test_the_command(cluster, capsys):
@@ -116,57 +118,6 @@ def test_the_command(cluster, capsys):
         found.append(json.loads(capsys.readouterr().out.splitlines()[-1]))
     assert found[0]["exploitability"] == found[1]["exploitability"]
     assert cluster.ray.is_initialized()
-
-
-def test_a_connected_cluster_is_taken_as_it_is_and_left_open(cluster):
-    before = local(DistributedDeepCFR, DEEP).run(1)
-    with DistributedDeepCFR("kuhn_poker", DEEP, seed=1, num_batches=5, workers=1, cluster=cluster) as solver:
-        assert_same(solver.run(1), before.state())
-    assert cluster.ray.is_initialized()
-    assert_same(solver.run(1), before.run(1).state())  # begins anew after its end
-    solver.close()
-
-
-def test_a_killed_worker_changes_nothing(cluster, tmp_path):
-    mortal = stream_of(1, 2, 1, 3)[0]  # of iteration 2, player 1, batch 3
-
-    class Mortal(DistributedDeepCFR):
-        worker = batch_workers.MortalBatches
-
-        def _worker_arguments(self):
-            return str(tmp_path), int(mortal)
-
-    killed = []
-
-    def kill():
-        file, end = tmp_path / "pid", time.monotonic() + 60
-        while not file.exists() and time.monotonic() < end:
-            time.sleep(0.01)
-        killed.append(int(file.read_text()))
-        os.kill(killed[0], signal.SIGKILL)
-
-    hunter = threading.Thread(target=kill)
-    hunter.start()
-    # A game whose tree goes to shared memory: small things go along with calls.
-    with Mortal("leduc_poker", DEEP, seed=1, num_batches=5, workers=2, cluster=cluster) as solver:
-        begin = time.monotonic()
-        solver.run(3)
-        hunter.join()
-        assert time.monotonic() - begin < 50  # nobody has waited out the sleep
-    assert len(killed) == 1
-    alone = DistributedDeepCFR(solver.tree, DEEP, seed=1, num_batches=5, cluster="local")
-    assert_same(solver, alone.run(3).state())
-
-
-def test_chunks_are_taken_in_their_order(cluster):
-    class Slow(DistributedDeepCFR):
-        worker = batch_workers.SlowBatches
-
-        def _worker_arguments(self):
-            return (int(stream_of(1, 1, 0, 0)[0]),)
-
-    with Slow("kuhn_poker", DEEP, seed=1, num_batches=5, workers=2, cluster=cluster) as solver:
-        assert_same(solver.run(1), local(DistributedDeepCFR, DEEP).run(1).state())
 
 
 def test_workers_get_no_game_and_no_torch(cluster):
@@ -235,24 +186,24 @@ class StreamsOfEpisodes:
         super()._play_and_learn(iteration)
 
 
-TWINS = {DistributedDeepCFR: DeepCFR, DistributedESCHER: ESCHER, DistributedDREAM: DREAM, DistributedNFSP: NFSP}
+IN_PROCESS = {DistributedDeepCFR: DeepCFR, DistributedESCHER: ESCHER, DistributedDREAM: DREAM, DistributedNFSP: NFSP}
 
 
 @every_case
-def test_one_chunk_is_the_solver_of_one_process(kind, config):
+def test_one_batch_is_the_solver_of_one_process(kind, config):
     if kind is DistributedNFSP:  # whose tables are not renewed within an iteration, but at its end
         config = dataclasses.replace(config, epsilon_end=config.epsilon_start)
     mixin, own = (StreamsOfEpisodes, "episodes/rng") if kind is DistributedNFSP else (Streams, "sampler/rng")
-    twin = type("Twin", (mixin, TWINS[kind]), {})("kuhn_poker", config, seed=1)
+    reference = type("Reference", (mixin, IN_PROCESS[kind]), {})("kuhn_poker", config, seed=1)
     solver = local(kind, config, num_batches=1)
     if kind is DistributedNFSP:
-        twin._play = lambda episodes, play=twin._play: all_episodes(twin, episodes)
-    twin.run(3)
+        reference._play = lambda episodes, play=reference._play: all_episodes(reference, episodes)
+    reference.run(3)
     solver.run(3)
-    expected = copy_of(twin)
+    expected = copy_of(reference)
     expected[own] = solver.state()[own]  # which a distributed one does not use
     assert_same(solver, expected)
-    assert solver.nodes_touched == twin.nodes_touched > 0
+    assert solver.nodes_touched == reference.nodes_touched > 0
 
 
 def all_episodes(solver, episodes):
@@ -266,7 +217,7 @@ def all_episodes(solver, episodes):
 
 
 @every_solver
-def test_seed_and_chunks_decide(kind, config):
+def test_seed_and_batches_decide(kind, config):
     first = copy_of(local(kind, config).run(2))
     assert_same(local(kind, config).run(2), first)
     for other in (local(kind, config, seed=2), local(kind, config, num_batches=4)):
@@ -281,7 +232,7 @@ def test_streams():
     assert len({int(stream_of(seed, *key)[0]) for seed in (1, 2) for key in keys}) == 2 * len(keys)
 
 
-def test_chunks_have_streams_of_their_own_and_all_walks_are_made():
+def test_batches_have_their_own_streams_and_all_traversals_are_made():
     seen = []
 
     class Watched(DistributedDeepCFR):
@@ -325,52 +276,16 @@ def test_it_comes_near_an_equilibrium(kind, config, limit):
 # --- checkpoints and interruptions ---
 
 
-@pytest.mark.usefixtures("cluster")
 @every_solver
-def test_goes_on_bit_for_bit_with_other_workers(kind, config, tmp_path):
+def test_it_goes_on_from_a_checkpoint(kind, config, tmp_path):
     whole = local(kind, config).run(4)
     local(kind, config).run(2, checkpoint=tmp_path / "run")
-    workers = 2 if kind is DistributedDeepCFR else 0
-    with kind.load(tmp_path / "run", workers=workers) as solver:
+    with pickled(kind.load(tmp_path / "run", cluster="local")) as solver:
         assert (solver.num_batches, solver.seed, solver.iterations) == (5, 1, 2)
         assert_same(solver.run(2, checkpoint=tmp_path / "run"), whole.state())
     restored = local(kind, config, seed=9).run(1).restore(tmp_path / "run")
     assert restored.seed == 1
     assert_same(restored.run(1), whole.run(1).state())
-
-
-DRIVER = """
-import sys
-from mccfr_plus.cluster import Cluster
-from mccfr_plus.cluster.neural import DistributedDeepCFR
-from test_distributed_neural import DEEP
-with Cluster(sys.argv[1]) as cluster:
-    solver = DistributedDeepCFR("kuhn_poker", DEEP, seed=1, num_batches=5, workers=2, cluster=cluster)
-    solver.run(10_000, checkpoint=sys.argv[2], checkpoint_interval=0.01)
-"""
-
-
-def test_a_killed_driver_goes_on_from_its_checkpoint(cluster, tmp_path):
-    path = tmp_path / "run"
-    address = cluster.ray.get_runtime_context().gcs_address
-    driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, address, str(path)],
-        env=os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},  # the cluster listens on localhost only
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        end = time.monotonic() + 60
-        while not path.exists() and driver.poll() is None and time.monotonic() < end:
-            time.sleep(0.02)
-        time.sleep(0.2)
-    finally:
-        driver.kill()
-        _, errors = driver.communicate()
-    assert path.exists(), errors
-    solver = DistributedDeepCFR.load(path, cluster="local")
-    assert 0 < solver.iterations < 10_000
-    assert_same(local(DistributedDeepCFR, DEEP).run(solver.iterations + 2), solver.run(2).state())
 
 
 def test_another_plan_is_refused(tmp_path):
@@ -394,9 +309,8 @@ def test_another_plan_is_refused(tmp_path):
         DistributedDeepCFR.load(path, cluster="local")
 
 
-@pytest.mark.parametrize("workers", [0, 2])
 @every_solver
-def test_an_iteration_that_is_cut_short_is_undone(kind, config, workers, cluster):
+def test_an_interrupted_iteration_is_undone(kind, config):
     expected = local(kind, config).run(3)
 
     class Cut(kind):
@@ -408,7 +322,7 @@ def test_an_iteration_that_is_cut_short_is_undone(kind, config, workers, cluster
                 type(self).is_cut = True
                 raise KeyboardInterrupt
 
-    with Cut("kuhn_poker", config, seed=1, num_batches=5, workers=workers, cluster=cluster) as solver:
+    with pickled(local(Cut, config)) as solver:
         solver.run(1)
         before = copy_of(solver)
         with pytest.raises(KeyboardInterrupt):
@@ -423,13 +337,8 @@ def test_an_iteration_that_is_cut_short_is_undone(kind, config, workers, cluster
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"workers": -1}, "workers=-1: give a number of processes"),
-        ({"workers": 1.5}, "workers=1.5: give"),
-        ({"workers": True}, "workers=True: give"),
         ({"num_batches": 0}, "num_batches=0: must be a whole number, at least 1"),
         ({"num_batches": 42}, "num_batches=42 is more than traversals=41: some batches would be empty"),
-        ({"cluster": "nowhere"}, "cluster='nowhere': give 'ray'"),
-        ({"cluster": 5}, "cluster=5: give 'ray'"),
         ({"seed": -1}, "seed=-1"),
         ({"seed": "a"}, "seed='a'"),
         ({"config": PLAY}, "give a DeepCFRConfig"),
@@ -447,18 +356,8 @@ def test_bad_arguments(arguments, message):
         (DistributedNFSP, dataclasses.replace(PLAY, episodes=29), "num_batches=30 is more than episodes=29"),
     ],
 )
-def test_empty_chunks_of_others(kind, config, message):
+def test_empty_batches_of_others(kind, config, message):
     with pytest.raises(ConfigError, match=message):
         local(kind, config, num_batches=30)
     if kind is DistributedESCHER:
         local(kind, dataclasses.replace(config, values="exact"), num_batches=30)
-
-
-def test_a_tree_that_no_node_has_room_for(cluster, monkeypatch):
-    from mccfr_plus.cluster.neural import solver as module
-
-    monkeypatch.setattr(module, "num_bytes_of", lambda tree: 1 << 40)
-    solver = DistributedDeepCFR("kuhn_poker", DEEP, workers=1, num_batches=5, cluster=cluster)
-    with pytest.raises(Exception, match=r"the compiled tree of kuhn_poker\(\) takes 1,048,576 MiB"):
-        solver.run(1)
-    assert not solver._worker_pool.has_started

@@ -5,10 +5,11 @@ import pytest
 from mccfr_plus import ConfigError, compile_game
 from mccfr_plus.experiments.algorithm import CPP, NAMED, OPENSPIEL, OURS, PYTHON, algorithm_of, known_names
 from mccfr_plus.experiments.runner import runner_of
+from mccfr_plus.solver.config import SolverConfig
 
 
 @pytest.mark.parametrize(
-    ("text", "parts", "options"),
+    ("text", "components", "options"),
     [
         ("external", ("external", "rm", None), {}),
         ("outcome(epsilon=0.3)/rm+/linear", ("outcome(epsilon=0.3)", "rm+", "linear"), {}),
@@ -17,11 +18,10 @@ from mccfr_plus.experiments.runner import runner_of
         (" cfr+ ", ("full", "rm+", None), {}),
     ],
 )
-def test_ours(text, parts, options):
+def test_ours(text, components, options):
     algorithm = algorithm_of(text)
     assert (algorithm.library, algorithm.name) == (OURS, "")
-    assert (algorithm.estimator, algorithm.minimizer, algorithm.averaging) == parts
-    assert algorithm.options == options
+    assert algorithm.config == SolverConfig.from_specs(*components, **options)
     assert algorithm.text == text.strip()
 
 

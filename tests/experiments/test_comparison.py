@@ -1,16 +1,19 @@
 """The directory of a comparison: one comparison, one process at a time, and curves of what is recorded."""
 
+import dataclasses
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mccfr_plus.errors import ConfigError, GameError, RecordError
-from mccfr_plus.experiments.comparison import Comparison, Directory, about_here, read_comparison, run_name
+from mccfr_plus.experiments.comparison import Comparison, Directory, about_here, read_comparison
 from mccfr_plus.experiments.curves import curves_of, final_rows
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import Point, Record
+from mccfr_plus.experiments.run_loop import Run
 
 COMPARISON = Comparison(("kuhn_poker", "leduc_poker"), ("external", "cfr+"), (1, 2, 3), Limit("nodes", 1e4))
 
@@ -18,13 +21,18 @@ COMPARISON = Comparison(("kuhn_poker", "leduc_poker"), ("external", "cfr+"), (1,
 def filled(path, comparison=COMPARISON, lengths=(3, 3, 3)):
     """Makes a directory whose records hold numbers that tests know."""
     with Directory(path, comparison) as directory:
-        for game, algorithm, seed in comparison.runs():
-            run = directory.run_of(game, algorithm, seed, (1.0, 2.0, 3.0))
+        for run in directory.runs():
+            run = dataclasses.replace(run, points=(1.0, 2.0, 3.0))
             record = Record(run.record, run.header(about_here("test")))
-            for index in range(lengths[comparison.seeds.index(seed)]):
+            for index in range(lengths[comparison.seeds.index(run.seed)]):
                 record.add(
                     Point(
-                        index + 1.0, index + 1, 10 * (index + seed), float(index), 8.0 * seed / (index + 1), (0.0, 0.0)
+                        index + 1.0,
+                        index + 1,
+                        10 * (index + run.seed),
+                        float(index),
+                        8.0 * run.seed / (index + 1),
+                        (0.0, 0.0),
                     )
                 )
     return directory
@@ -39,7 +47,7 @@ def filled(path, comparison=COMPARISON, lengths=(3, 3, 3)):
         ({"games": ("kuhn_poker", "kuhn_poker")}, ConfigError, "games: 'kuhn_poker' is given twice"),
         ({"algorithms": ("externl",)}, ConfigError, "Did you mean 'external'"),
         ({"games": ("kuhn_pokr",)}, GameError, "kuhn_pokr"),
-        ({"points": 0}, ConfigError, "at least one"),
+        ({"num_evaluations": 0}, ConfigError, "at least one"),
     ],
 )
 def test_what_is_no_comparison(change, error, message):
@@ -47,9 +55,14 @@ def test_what_is_no_comparison(change, error, message):
         Comparison(**{**COMPARISON.__dict__, **change})
 
 
-def test_runs_in_an_order_that_shows_all_algorithms_soon():
-    runs = [run for run in COMPARISON.runs() if run[0] == "kuhn_poker"]
-    assert [run[1:] for run in runs] == [("external", 1), ("cfr+", 1), ("external", 2), ("external", 3)]
+def test_runs_in_an_order_that_shows_all_algorithms_soon(tmp_path):
+    runs = [run for run in Directory(tmp_path, COMPARISON).runs() if run.game == "kuhn_poker"]
+    assert [(run.algorithm, run.seed) for run in runs] == [
+        ("external", 1),
+        ("cfr+", 1),
+        ("external", 2),
+        ("external", 3),
+    ]
 
 
 def test_a_directory_is_opened_again_by_the_same_comparison_only(tmp_path):
@@ -59,7 +72,12 @@ def test_a_directory_is_opened_again_by_the_same_comparison_only(tmp_path):
         pass
     assert read_comparison(path) == COMPARISON
     before = sorted(file.read_bytes() for file in path.rglob("*") if file.is_file())
-    for change in ({"seeds": (1, 2)}, {"limit": Limit("nodes", 2e4)}, {"algorithms": ("external",)}, {"points": 7}):
+    for change in (
+        {"seeds": (1, 2)},
+        {"limit": Limit("nodes", 2e4)},
+        {"algorithms": ("external",)},
+        {"num_evaluations": 7},
+    ):
         with pytest.raises(RecordError, match="holds another comparison: its"):
             Directory(path, Comparison(**{**COMPARISON.__dict__, **change}))
     assert sorted(file.read_bytes() for file in path.rglob("*") if file.is_file()) == before
@@ -95,7 +113,8 @@ def test_a_directory_is_in_use_by_one_process(tmp_path):
 def test_names_of_runs_are_different():
     games = ["kuhn_poker", "kuhn_poker()", "Kuhn_Poker", "kuhn-poker", "a" * 300, "a" * 301]
     algorithms = ["external", "external/rm", "external[batch=2]", "external(batch=2)", "rm+", "rm"]
-    names = {run_name(game, algorithm, seed) for game, algorithm, seed in itertools.product(games, algorithms, (1, 2))}
+    runs = [Run(*run, COMPARISON.limit, Path("."), False) for run in itertools.product(games, algorithms, (1, 2))]
+    names = {run.record.stem for run in runs}
     assert len(names) == len(games) * len(algorithms) * 2
     assert all(len(name) < 120 and "/" not in name and name == name.strip() for name in names)
 
@@ -126,7 +145,7 @@ def test_curves_of_runs_that_have_passed_different_points(tmp_path):
     comparison = Comparison(("kuhn_poker",), ("external",), (1, 2), Limit("nodes", 1e4))
     with Directory(tmp_path / "out", comparison) as directory:
         for seed, targets in ((1, (2.0, 3.0, 4.0)), (2, (3.0, 4.0))):
-            run = directory.run_of("kuhn_poker", "external", seed, (1.0, 2.0, 3.0, 4.0))
+            run = directory.run_of("kuhn_poker", "external", seed)
             record = Record(run.record, run.header({}))
             for target in targets:
                 record.add(Point(target, int(target), int(target), 1.0, target, (0.0, 0.0)))

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, compile_game
-from mccfr_plus.experiments.comparison import Comparison
+from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.evaluation_points import (
-    EXACT_COST,
+    FULL_COST,
     LEAST,
     MOST,
-    WALK_COST,
+    TRAVERSAL_COST,
     Limit,
     affordable_points,
+    evaluation_points,
     limit_of,
-    measuring_points,
 )
 
 
 def test_points_are_evenly_spaced_on_a_logarithmic_axis():
-    points = measuring_points(Limit("nodes", 1e8), 41)
+    points = evaluation_points(Limit("nodes", 1e8), 41)
     assert points[0] == 1e4
     assert points[-1] == 1e8
     steps = [b / a for a, b in itertools.pairwise(points)]
@@ -31,10 +31,10 @@ def test_points_are_evenly_spaced_on_a_logarithmic_axis():
 
 
 def test_points_of_short_runs():
-    assert measuring_points(Limit("iterations", 10.0), 25) == tuple(map(float, range(1, 11)))
-    assert measuring_points(Limit("iterations", 1.0), 25) == (1.0,)
-    assert measuring_points(Limit("nodes", 500.0), 1) == (500.0,)
-    seconds = measuring_points(Limit("seconds", 0.5), 5)
+    assert evaluation_points(Limit("iterations", 10.0), 25) == tuple(map(float, range(1, 11)))
+    assert evaluation_points(Limit("iterations", 1.0), 25) == (1.0,)
+    assert evaluation_points(Limit("nodes", 500.0), 1) == (500.0,)
+    seconds = evaluation_points(Limit("seconds", 0.5), 5)
     assert seconds[-1] == 0.5
     assert len(seconds) == 5
     assert math.isclose(seconds[0], 5e-5)
@@ -57,7 +57,7 @@ def test_what_is_no_limit(given, message):
 
 def test_no_points():
     with pytest.raises(ConfigError, match="at least one"):
-        measuring_points(Limit("nodes", 100.0), 0)
+        evaluation_points(Limit("nodes", 100.0), 0)
 
 
 def test_how_many_points_are_affordable():
@@ -79,11 +79,12 @@ def test_how_many_points_are_affordable():
         (("openspiel:cfr",), False),  # which traversals the tree
     ],
 )
-def test_a_comparison_has_the_points_that_its_cheapest_iterations_afford(algorithms, is_exact):
+def test_a_comparison_has_the_points_that_its_cheapest_iterations_afford(tmp_path, algorithms, is_exact):
     tree, limit = compile_game("leduc_poker"), Limit("nodes", 1e7)
-    points = Comparison(("leduc_poker",), algorithms, (1,), limit).points_of(tree)
-    assert len(points) == affordable_points(tree, limit, EXACT_COST if is_exact else WALK_COST)
-    assert affordable_points(tree, limit, EXACT_COST) < affordable_points(tree, limit, WALK_COST)
+    (run, *_) = Directory(tmp_path, Comparison(("leduc_poker",), algorithms, (1,), limit)).runs()
+    points = run.on(tree).points
+    assert len(points) == affordable_points(tree, limit, FULL_COST if is_exact else TRAVERSAL_COST)
+    assert affordable_points(tree, limit, FULL_COST) < affordable_points(tree, limit, TRAVERSAL_COST)
 
 
 @pytest.mark.parametrize("per_iteration", [lambda rng: 1, lambda rng: 3000, lambda rng: rng.integers(2, 30)])

@@ -1,5 +1,6 @@
 """The report and the viewer's page, opened in a browser without a network: what is drawn, and what its switches do."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -28,16 +29,16 @@ def directory(tmp_path_factory):
     comparison = Comparison(("kuhn_poker", "leduc_poker"), ALGORITHMS, (1, 2, 3), Limit("nodes", 1e5))
     policies = {game: Solver(game, "external", seed=1).run(50).average_policy() for game in comparison.games}
     with Directory(path, comparison) as opened:
-        for game, algorithm, seed in comparison.runs():
-            run = opened.run_of(game, algorithm, seed, tuple(10.0**k for k in range(1, 6)))
+        for run in opened.runs():
+            run = dataclasses.replace(run, points=tuple(10.0**k for k in range(1, 6)))
             about = {"command": "mccfr-plus compare <x> & y", "versions": {"python": "3"}, "machine": {"cores": 2}}
             record = Record(run.record, run.header({**about, "started": "now"}))
             for k in range(1, 6):
-                level = (1 + 3 * ALGORITHMS.index(algorithm)) * (1 + 0.2 * seed) / 2**k
+                level = (1 + 3 * ALGORITHMS.index(run.algorithm)) * (1 + 0.2 * run.seed) / 2**k
                 record.add(Point(10.0**k, 3 * 10**k, 10**k, 0.01 * 10**k, level, (0.1, -0.1)))
             record.end()
-            if run.policy is not None and algorithm == "external":
-                save_policy(policies[game], run.policy)
+            if run.keeps_policy and run.algorithm == "external":
+                save_policy(policies[run.game], run.policy)
     write_report(path)
     return path
 

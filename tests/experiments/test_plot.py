@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mccfr_plus.errors import ConfigError, RecordError
-from mccfr_plus.experiments import parameter_plot, plot
+from mccfr_plus.experiments import plot
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.parameter_plot import Line
+from mccfr_plus.experiments.plot import Line
 from mccfr_plus.experiments.record import Point
 
 pytest.importorskip("matplotlib")
@@ -30,8 +30,8 @@ CURVES = [curve(game, algorithm, value=1.0 + i) for game in GAMES for i, algorit
 
 def drawn(monkeypatch, tmp_path, *arguments, **options):
     """Returns the figure that is written."""
-    figures, real = [], plot.write_figure
-    monkeypatch.setattr(plot, "write_figure", lambda figure, path: (figures.append(figure), real(figure, path)))
+    figures, real = [], plot._write
+    monkeypatch.setattr(plot, "_write", lambda figure, *rest: (figures.append(figure), real(figure, *rest)))
     plot.plot_curves(*arguments, [tmp_path / "a.png", tmp_path / "a.svg"], **options)
     return figures[0]
 
@@ -107,16 +107,14 @@ def test_labels_titles_and_styles(monkeypatch, tmp_path):
 
 
 def test_a_parameter_against_final_values(monkeypatch, tmp_path):
-    figures, real = [], plot.write_figure
-    monkeypatch.setattr(
-        parameter_plot, "write_figure", lambda figure, path: (figures.append(figure), real(figure, path))
-    )
+    figures, real = [], plot._write
+    monkeypatch.setattr(plot, "_write", lambda figure, *rest: (figures.append(figure), real(figure, *rest)))
     lines = [
         Line("one", (1.0, 10.0), [np.array([1.0, 3.0]), np.array([2.0, 2.0])]),
         Line("two", (1.0, 10.0), [np.array([5.0, 5.0]), np.array([6.0, 8.0])]),
     ]
     words = {"title": "Title", "xlabel": "tau", "ylabel": "chips"}
-    parameter_plot.plot_parameter(lines, [tmp_path / "a.png"], **words, xscale="linear")
+    plot.plot_parameter(lines, [tmp_path / "a.png"], **words, xscale="linear")
     (panel,) = figures[0].axes
     assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
     assert (panel.get_title(), panel.get_xlabel(), panel.get_ylabel()) == ("Title", "tau", "chips")
@@ -125,4 +123,4 @@ def test_a_parameter_against_final_values(monkeypatch, tmp_path):
     assert len(panel.collections) == 2
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ConfigError, match="nothing to draw"):
-        parameter_plot.plot_parameter([], [tmp_path / "b.png"], **words)
+        plot.plot_parameter([], [tmp_path / "b.png"], **words)

@@ -11,11 +11,10 @@ import pytest
 
 from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import RecordError
-from mccfr_plus.experiments import run_loop as races
-from mccfr_plus.experiments.evaluation_points import Limit, measuring_points
+from mccfr_plus.experiments import run_loop
+from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import read_record
-from mccfr_plus.experiments.run_loop import Run, race
-from mccfr_plus.experiments.run_records import FileLedger
+from mccfr_plus.experiments.run_loop import Run, RunFiles, run_to_end
 
 TREE = compile_game("kuhn_poker")
 
@@ -27,15 +26,14 @@ def run_in(folder, algorithm="external", seed=3, limit=None, count=12):
         algorithm,
         seed,
         limit,
-        measuring_points(limit, count),
-        folder / "run.jsonl",
-        folder / "run.checkpoint",
-        folder / "run.policy.npz",
+        folder,
+        True,
+        points=evaluation_points(limit, count),
     )
 
 
 def whole(run, tree=TREE, stop=lambda: False):
-    return race(run, tree, {"command": "test"}, lambda progress: None, stop)
+    return run_to_end(run, tree, {"command": "test"}, lambda progress: None, stop)
 
 
 def numbers(path):
@@ -45,24 +43,21 @@ def numbers(path):
     ]
 
 
-class SlowLedger(FileLedger):
-    """One whose checkpoints take a while."""
-
-    seconds, count = 0.1, 0
+def test_slow_checkpoints_are_few(tmp_path, monkeypatch):
+    saves, seconds = [], 0.1
 
     def save(self, runner):
-        type(self).count += 1
-        time.sleep(self.seconds)
+        saves.append(runner)
+        time.sleep(seconds)
 
-
-def test_slow_checkpoints_are_few(tmp_path, monkeypatch):
-    monkeypatch.setattr(races, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(RunFiles, "save", save)
+    monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)
     run, begin = run_in(tmp_path, count=60), time.monotonic()
-    assert race(run, TREE, {"command": "test"}, lambda progress: None, lambda: False, SlowLedger)
+    assert whole(run)
     points, ended = read_record(run.record)[1:]
     assert len(points) > 50  # after each of which there might have been one
-    assert 1 <= SlowLedger.count <= 1 + (time.monotonic() - begin) / (SlowLedger.seconds / races.SAVING_SHARE)
-    assert ended["saving_seconds"] >= SlowLedger.count * SlowLedger.seconds
+    assert 1 <= len(saves) <= 1 + (time.monotonic() - begin) / (seconds / run_loop.SAVING_SHARE)
+    assert ended["saving_seconds"] >= len(saves) * seconds
 
 
 @pytest.mark.parametrize("algorithm", ["external", "outcome/rm+", "cfr+", "openspiel:external", "openspiel_python:cfr"])
@@ -144,16 +139,16 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     (tmp_path / "b").mkdir()
     uninterrupted, run = run_in(tmp_path / "a"), run_in(tmp_path / "b")
     whole(uninterrupted)
-    monkeypatch.setattr(races, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
-    monkeypatch.setattr(races, "SAVING_SHARE", math.inf)
-    saves, real = itertools.count(), races._measure
+    monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # a checkpoint at each point
+    monkeypatch.setattr(run_loop, "SAVING_SHARE", math.inf)
+    saves, real = itertools.count(), run_loop._measure
 
     def measure(runner, run):
         if next(saves) == 6:
             raise KeyboardInterrupt
         return real(runner, run)
 
-    monkeypatch.setattr(races, "_measure", measure)
+    monkeypatch.setattr(run_loop, "_measure", measure)
     with pytest.raises(KeyboardInterrupt):
         whole(run)
     assert run.checkpoint.exists()
@@ -185,7 +180,7 @@ def test_a_run_that_was_killed_after_its_last_point_goes_to_its_end(tmp_path, al
 def test_a_run_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
     run = run_in(tmp_path)
     whole(run)
-    monkeypatch.setattr(races, "runner_of", None)
+    monkeypatch.setattr(run_loop, "runner_of", None)
     assert whole(run)
 
 
@@ -200,7 +195,8 @@ def test_a_damaged_checkpoint_only_costs_time(tmp_path):
 
 
 def test_the_record_of_another_run_is_refused(tmp_path):
-    run = run_in(tmp_path)
+    run, other = run_in(tmp_path), run_in(tmp_path, seed=4)
     whole(run)
+    run.record.rename(other.record)
     with pytest.raises(RecordError, match=r"record of another run: its seed is 3, not 4"):
-        whole(run_in(tmp_path, seed=4))
+        whole(other)

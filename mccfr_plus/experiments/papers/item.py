@@ -1,18 +1,21 @@
-"""A table or a figure of a paper: how it is computed, and how its outcome is written down."""
+"""Tables and figures of papers: how they are computed and written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.experiments.comparison import Directory
+from mccfr_plus.errors import ConfigError, RecordError
+from mccfr_plus.experiments.comparison import Comparison, Directory
+from mccfr_plus.experiments.curves import Curve, curves_of
 from mccfr_plus.experiments.page import write_page
-from mccfr_plus.experiments.workers import News
+from mccfr_plus.experiments.plot import matplotlib
+from mccfr_plus.experiments.run_all import RunEvent, run_all
 
 SCALES = ("small", "paper")
 
@@ -29,18 +32,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Result:
-    """What an item has come to."""
+    """The result of an item."""
 
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)
 
 
-class Shows(Protocol):
-    """Something that shows runs, such as the command line's progress bars."""
+class View(Protocol):
+    """Shows the progress of runs, as the command line's bars do."""
 
-    def show(self, news: News) -> None:
-        """Shows what has happened to a run."""
+    def show(self, event: RunEvent) -> None:
+        """Shows an event of a run."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Setting:
         folder: Where its records and pictures go; it is there.
         about: For records; see `about_here`.
         processes: Runs at a time; None: one per core.
-        watch: Given comparisons, returns what shows them while they run.
+        watch: Returns a view of comparisons, which shows their progress.
         cluster: Where comparisons are run, entered; None: here.
     """
 
@@ -60,8 +63,12 @@ class Setting:
     folder: Path
     about: dict[str, Any]
     processes: int | None
-    watch: Callable[[Sequence[Directory]], AbstractContextManager[Shows]]
+    watch: Callable[[Sequence[Directory]], AbstractContextManager[View]]
     cluster: Cluster | None = None
+
+    def pictures(self, name: str) -> list[Path]:
+        """Returns the files of an item's picture."""
+        return [self.folder / f"{name}.{ending}" for ending in ("png", "svg")]
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and what of it can be computed."""
+    """A paper and its items."""
 
     name: str
     citation: str
@@ -92,6 +99,36 @@ class Paper:
             if name not in known:
                 raise ConfigError(f"{self.name} has no item {name!r}: give one of {', '.join(known)}.")
         return [known[name] for name in names] if names else list(self.items)
+
+
+def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparison]) -> list[Curve]:
+    """Runs what is not recorded yet of a figure's comparisons, and returns all curves.
+
+    Args:
+        setting: How.
+        figure: Its name; the comparisons are recorded in ``FIGURE-runs/LABEL``.
+        comparisons: By label.
+
+    Raises:
+        ConfigError: If matplotlib is missing: before anything is run.
+        RecordError: If a run failed, or a directory holds something else.
+    """
+    matplotlib()
+    folder = setting.folder / f"{figure}-runs"
+    folder.mkdir(exist_ok=True)
+    problems = []
+    with contextlib.ExitStack() as stack:
+        directories = [
+            stack.enter_context(Directory(folder / label, comparison)) for label, comparison in comparisons.items()
+        ]
+        view = stack.enter_context(setting.watch(directories))
+        for event in run_all(directories, setting.about, setting.processes, setting.cluster):
+            view.show(event)
+            if event.failure is not None:
+                problems.append(event.failure)
+    if problems:
+        raise RecordError(f"{len(problems)} runs of {figure} failed, such as: {problems[0]}")
+    return [curve for directory in directories for curve in curves_of(directory.path)[1]]
 
 
 def write_result(paper: Paper, item: Item, setting: Setting, result: Result) -> Path:

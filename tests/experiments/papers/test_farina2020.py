@@ -4,8 +4,8 @@ import pytest
 
 from mccfr_plus import compile_game
 from mccfr_plus.experiments.curves import Curve, curves_of
-from mccfr_plus.experiments.papers.farina2020 import figures
-from mccfr_plus.experiments.papers.farina2020.figures import STEP_SIZES
+from mccfr_plus.experiments.papers import farina2020
+from mccfr_plus.experiments.papers.farina2020 import STEP_SIZES
 from mccfr_plus.experiments.record import Point
 
 
@@ -24,19 +24,19 @@ def curve(*ends):
     ],
 )
 def test_verdicts(mccfr, ftrl, omd, here, verdict):
-    row = figures._rows("game", {"MCCFR": curve(*mccfr), "FTRL": curve(*ftrl), "OMD": curve(*omd)})[-1]
+    row = farina2020._rows("game", {"MCCFR": curve(*mccfr), "FTRL": curve(*ftrl), "OMD": curve(*omd)})[-1]
     assert (row.here, row.verdict) == (here, verdict)
 
 
 @pytest.mark.parametrize(
-    ("compute", "name", "traversals"), [(figures.external, "figure3", 1), (figures.balanced, "figure4", 100)]
+    ("compute", "name", "traversals"), [(farina2020.external, "figure3", 1), (farina2020.balanced, "figure4", 100)]
 )
 def test_a_figure(setting, monkeypatch, compute, name, traversals):
     game = "kuhn_poker"
-    monkeypatch.setattr(figures, "GAMES", {"small": (game,)})
-    monkeypatch.setattr(figures, "NAMES", {game: "Kuhn"})
-    monkeypatch.setattr(figures, "SEEDS", {name: {"small": 2}})
-    monkeypatch.setattr(figures, "TRAVERSALS", 200)
+    monkeypatch.setattr(farina2020, "GAMES", {"small": (game,)})
+    monkeypatch.setattr(farina2020, "NAMES", {game: "Kuhn"})
+    monkeypatch.setattr(farina2020, "SEEDS", {name: {"small": 2}})
+    monkeypatch.setattr(farina2020, "TRAVERSALS", 200)
     result = compute(setting)
     assert [path.name for path in result.pictures] == [f"{name}.png", f"{name}.svg"]
     comparison, found = curves_of(setting.folder / f"{name}-runs" / "kuhn")

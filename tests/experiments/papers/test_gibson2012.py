@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.papers.gibson2012 import curves, parameters, stacks
-from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, AVERAGE_STRATEGY, LABELS, verdict_rows
+from mccfr_plus.experiments.papers import gibson2012
+from mccfr_plus.experiments.papers.gibson2012 import ALGORITHMS, AVERAGE_STRATEGY, LABELS, verdict_rows
 from mccfr_plus.experiments.record import Point
 
 
@@ -51,7 +51,7 @@ def test_rows_give_half_of_b1_plus_b2():
 )
 def test_verdicts_on_parameters(ends, expected):
     values = {value: str(value) for value in ends}
-    row = parameters._choice("what", 0.05, {str(value): np.array(end) for value, end in ends.items()}, values)
+    row = gibson2012._choice("what", 0.05, {str(value): np.array(end) for value, end in ends.items()}, values)
     assert row.here == expected[0]
     assert row.verdict.startswith(expected[1])
 
@@ -63,12 +63,12 @@ def inked(path):
     return float((image.imread(path)[:, :, :3] < 0.9).any(axis=2).mean())
 
 
-@pytest.mark.parametrize(("compute", "name"), [(parameters.epsilon, "figure1a"), (parameters.tau, "figure1b")])
+@pytest.mark.parametrize(("compute", "name"), [(gibson2012.epsilon, "figure1a"), (gibson2012.tau, "figure1b")])
 def test_parameters(setting, monkeypatch, compute, name):
-    monkeypatch.setattr(parameters, "SIZE", {"small": ("nl_holdem_buckets(stack=4)", 2e4, 2)})
-    monkeypatch.setattr(parameters, "EPSILONS", (0.05, 1.0))
-    monkeypatch.setattr(parameters, "TAUS", (1.0, 1e3))
-    monkeypatch.setattr(parameters, "BETAS", (1e3,))
+    monkeypatch.setattr(gibson2012, "SIZE", {"small": ("nl_holdem_buckets(stack=4)", 2e4, 2)})
+    monkeypatch.setattr(gibson2012, "EPSILONS", (0.05, 1.0))
+    monkeypatch.setattr(gibson2012, "TAUS", (1.0, 1e3))
+    monkeypatch.setattr(gibson2012, "BETAS", (1e3,))
     result = compute(setting)
     assert len(result.rows) == 2 + 1
     values = [float(row.here.split()[0]) for row in result.rows[:2]]
@@ -79,15 +79,15 @@ def test_parameters(setting, monkeypatch, compute, name):
 
 
 def test_curves(setting, monkeypatch):
-    monkeypatch.setattr(curves, "BLUFF_2_1", {"small": ("bluff(dice1=2,dice2=1,faces=2)", 2e4, 2)})
-    result = curves.bluff_2_1(setting)
+    monkeypatch.setattr(gibson2012, "BLUFF_2_1", {"small": ("bluff(dice1=2,dice2=1,faces=2)", 2e4, 2)})
+    result = gibson2012.bluff_2_1(setting)
     assert len(result.rows) == len(ALGORITHMS) + 2
     assert [row.what.partition(": ")[2] for row in result.rows[: len(ALGORITHMS)]] == list(LABELS.values())
     assert inked(result.pictures[0]) > 0.02
 
 
 def test_stacks(setting, monkeypatch):
-    monkeypatch.setattr(stacks, "STACKS", {"small": ((4, 5), 1e4, 2)})
-    result = stacks.compute(setting)
+    monkeypatch.setattr(gibson2012, "STACKS", {"small": ((4, 5), 1e4, 2)})
+    result = gibson2012.stack_sizes(setting)
     assert len(result.rows) == 2 * (len(ALGORITHMS) + 2)
     assert inked(result.pictures[0]) > 0.02

@@ -5,9 +5,10 @@ import math
 import pytest
 
 from mccfr_plus import compile_game
+from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.papers.lanctot2009 import figure1, table1
-from mccfr_plus.experiments.papers.lanctot2009.figure1 import EXTERNAL, OUTCOME, PRUNED, VANILLA
+from mccfr_plus.experiments.papers import lanctot2009
+from mccfr_plus.experiments.papers.lanctot2009 import EXTERNAL, OUTCOME, PRUNED, VANILLA
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.games.catalogue import Size
 
@@ -22,7 +23,7 @@ def curve(game, algorithm, reached):
 
 def rows(game, vanilla, pruned, external, outcome):
     reached = {VANILLA: vanilla, PRUNED: pruned, EXTERNAL: external, OUTCOME: outcome}
-    return figure1.figure_rows(game, {name: curve(game, name, nodes) for name, nodes in reached.items()})
+    return lanctot2009.figure_rows(game, {name: curve(game, name, nodes) for name, nodes in reached.items()})
 
 
 @pytest.mark.parametrize(
@@ -50,10 +51,10 @@ def test_rows_of_other_games():
     # From 1e8 histories on all are the same, and vanilla CFR never is below the others.
     assert [row.here for row in found[5:7]] == ["not reached", "not reached"]
     overtaking = {VANILLA: curve("game", VANILLA, 10**6), EXTERNAL: curve("game", EXTERNAL, 10**8)}
-    assert figure1._overtaken(overtaking[VANILLA], overtaking[EXTERNAL]) == math.inf  # equal from 1e8 on
+    assert lanctot2009._overtaken(overtaking[VANILLA], overtaking[EXTERNAL]) == math.inf  # equal from 1e8 on
     low = Curve("game", VANILLA, tuple(tuple(p._replace(nash_conv=p.nash_conv / 2) for p in run[5:]) for run in
                                        overtaking[VANILLA].runs), 2)  # fmt: skip
-    assert figure1._overtaken(low, overtaking[EXTERNAL]) == 1e8
+    assert lanctot2009._overtaken(low, overtaking[EXTERNAL]) == 1e8
     at_5, at_6, at_7, *_ = (row.here for row in found[7:])
     assert at_5.startswith("external sampling")
     assert at_6.split(", ")[:2] in (
@@ -66,25 +67,25 @@ def test_rows_of_other_games():
 def test_a_size_that_differs_from_the_catalogue_is_told():
     tree = compile_game("one_card_poker(deck_size=5)")
     right = Size("histories", "-", tree.num_nodes, "agrees as printed")
-    assert table1._size_row("game", right, tree).verdict == "agrees as printed"
+    assert lanctot2009._size_row("game", right, tree).verdict == "agrees as printed"
     wrong = Size("histories", "-", tree.num_nodes + 1, "agrees as printed")
-    assert "differs from the" in table1._size_row("game", wrong, tree).verdict
+    assert "differs from the" in lanctot2009._size_row("game", wrong, tree).verdict
     of_players = Size("M", "-", tuple(round(m, 2) for m in tree.statistics().m_values), "exact")
-    assert table1._size_row("game", of_players, tree).verdict == "exact"
+    assert lanctot2009._size_row("game", of_players, tree).verdict == "exact"
 
 
-def test_each_algorithm_is_run_once_on_each_game_as_long_as_is_said():
-    length = figure1.Length
-    size = figure1.Size(
+def test_each_algorithm_is_run_once_on_each_game_as_long_as_is_said(tmp_path):
+    length = lanctot2009.Length
+    size = lanctot2009.Size(
         ("kuhn_poker", "leduc_poker"),
         {EXTERNAL: length(10, 1), OUTCOME: length(20, 2)},
         2,
         {"leduc_poker": {OUTCOME: length(40, 4)}},
     )
     found = {
-        (*key, comparison.limit.total, comparison.points)
-        for comparison in size.comparisons().values()
-        for key in comparison.runs()
+        (run.game, run.algorithm, run.seed, run.limit.total, comparison.num_evaluations)
+        for label, comparison in size.comparisons().items()
+        for run in Directory(tmp_path / label, comparison).runs()
     }
     ends = {
         ("kuhn_poker", EXTERNAL): (10, 1), ("kuhn_poker", OUTCOME): (20, 2),

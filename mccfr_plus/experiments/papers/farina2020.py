@@ -1,12 +1,14 @@
-"""Figures 3 and 4: the saddle-point gap against histories touched, up to fifty traversals of the whole tree."""
+"""Farina, Kroer, Sandholm 2020, "Stochastic regret minimization in extensive-form games".
+
+Figures 3 and 4: the saddle-point gap against histories touched, up to fifty traversals of the whole tree.
+"""
 
 from __future__ import annotations
 
 from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
-from mccfr_plus.experiments.papers.figure import run_figure
-from mccfr_plus.experiments.papers.item import Result, Row, Setting
+from mccfr_plus.experiments.papers.item import Item, Paper, Result, Row, Setting, run_figure
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.tree.game_tree import compile_game
 
@@ -52,7 +54,7 @@ def _figure(setting: Setting, name: str) -> Result:
         label = NAMES[game].lower()
         comparisons[label] = Comparison((game,), tuple(labels), seeds, Limit("nodes", nodes))
     curves = run_figure(setting, name, comparisons)
-    pictures = [setting.folder / f"{name}.{ending}" for ending in ("png", "svg")]
+    pictures = setting.pictures(name)
     plot_curves(
         curves,
         pictures,
@@ -117,3 +119,13 @@ def _band(curve: Curve) -> tuple[float, float]:
 def _text(curve: Curve) -> str:
     low, high = _band(curve)
     return f"{_mean(curve):.4g} ({low:.4g} .. {high:.4g})"
+
+
+FARINA_2020 = Paper(
+    "farina2020",
+    "Farina, Kroer, Sandholm 2020",
+    (
+        Item("figure3", "figure 3: MCCFR, FTRL and OMD with external sampling", external),
+        Item("figure4", "figure 4: MCCFR, FTRL and OMD with exploration-balanced outcome sampling", balanced),
+    ),
+)

@@ -1,4 +1,4 @@
-"""Runs the runs of comparisons in processes, as many at a time as there are cores."""
+"""Runs all runs of comparisons, in processes of this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -18,12 +18,22 @@ from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.comparison import Directory
-from mccfr_plus.experiments.progress_events import DONE, STOPPED, News, has_ended, in_order
-from mccfr_plus.experiments.work import Key, outcome_of, warm_up
+from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
 
-__all__ = ["DONE", "STOPPED", "News", "in_order", "run_all"]
+__all__ = ["DONE", "STOPPED", "RunEvent", "in_order", "run_all"]
 
 _POLL_SECONDS = 0.2
+
+
+def in_order(directories: Sequence[Directory]) -> list[Run]:
+    """Returns all runs of comparisons in the order in which they are started.
+
+    Runs on one game follow each other, so that a process builds its tree once.
+    """
+    games = list(dict.fromkeys(game for directory in directories for game in directory.comparison.games))
+    runs = [run for directory in directories for run in directory.runs()]
+    return sorted(runs, key=lambda run: games.index(run.game))
 
 
 def run_all(
@@ -31,7 +41,7 @@ def run_all(
     about: dict[str, Any],
     processes: int | None = None,
     cluster: Cluster | None = None,
-) -> Iterator[News]:
+) -> Iterator[RunEvent]:
     """Runs everything that is not recorded yet, and yields what happens.
 
     On KeyboardInterrupt all runs write a checkpoint and end; it is raised again then.
@@ -43,24 +53,27 @@ def run_all(
         cluster: Where to run, entered; None: in processes of this machine.
 
     Raises:
-        RecordError: If a process was killed: the points recorded are kept, and another call goes on.
+        RecordError: If a process was killed: the points recorded are kept, and another call continues.
         ClusterError: If the cluster is lost: likewise.
     """
-    found = in_order(directories)
-    missing = [number for number, (directory, key) in enumerate(found) if not has_ended(directory.run_of(*key))]
-    yield from (News(number, 1.0, DONE) for number in range(len(found)) if number not in missing)
-    if not missing:
-        return
-    runs = {number: found[number] for number in missing}
-    if cluster is None:
-        yield from _run_in_processes(runs, about, processes)
-    else:
-        yield from run_on_cluster(runs, about, cluster)
+    runs = dict(enumerate(in_order(directories)))
+    for number, run in list(runs.items()):
+        if _has_ended(run):
+            del runs[number]
+            yield RunEvent(number, 1.0, DONE)
+    if runs:
+        events = _run_in_processes(runs, about, processes) if cluster is None else run_on_cluster(runs, about, cluster)
+        yield from events
 
 
-def _run_in_processes(
-    runs: dict[int, tuple[Directory, Key]], about: dict[str, Any], processes: int | None
-) -> Iterator[News]:
+def _has_ended(run: Run) -> bool:
+    try:
+        return run.record.exists() and read_record(run.record)[2] is not None
+    except RecordError:
+        return False  # the run will raise it again
+
+
+def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) -> Iterator[RunEvent]:
     warm_up()
     context = multiprocessing.get_context("spawn")
     queue: Any = context.Queue()
@@ -68,31 +81,29 @@ def _run_in_processes(
     count = min(processes or os.cpu_count() or 1, len(runs))
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(queue, stop))
     with pool:
-        futures: dict[Future, int] = {
-            pool.submit(_work, number, directory, key, about): number for number, (directory, key) in runs.items()
-        }
+        futures: dict[Future, int] = {pool.submit(_work, number, run, about): number for number, run in runs.items()}
         waiting = set(futures)
         try:
             while waiting:
                 ended, waiting = wait(waiting, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                 yield from _told(queue)
                 for future in sorted(ended, key=futures.__getitem__):
-                    yield News(futures[future], 1.0, _outcome(future))
+                    yield RunEvent(futures[future], 1.0, _outcome(future))
         except BaseException:
             stop.set()
             for future in waiting:
                 future.cancel()
-            raise  # leaving the pool waits for the runs under way
+            raise  # leaving the pool waits for the runs that go on
 
 
-def _told(queue: Any) -> Iterator[News]:
+def _told(queue: Any) -> Iterator[RunEvent]:
     latest: dict[int, float] = {}
     with contextlib.suppress(Empty):
         while True:
             number, progress = queue.get_nowait()
             latest[number] = progress
     for number, progress in latest.items():
-        yield News(number, progress, None)
+        yield RunEvent(number, progress, None)
 
 
 def _outcome(future: Future) -> str:
@@ -114,19 +125,19 @@ _stop: Any = None
 def _begin(queue: Any, stop: Any) -> None:
     global _queue, _stop
     _queue, _stop = queue, stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process decides, and tells by `stop`
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process sets `stop`
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Ends this process when the first one is gone, which if killed tells nobody: another may go on with its runs."""
+    """Ends this process when the first one was killed: another program may continue its runs."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-def _work(number: int, directory: Directory, key: Key, about: dict[str, Any]) -> str:
+def _work(number: int, run: Run, about: dict[str, Any]) -> str:
     last = 0.0
 
     def tell(progress: float) -> None:
@@ -135,4 +146,4 @@ def _work(number: int, directory: Directory, key: Key, about: dict[str, Any]) ->
             last = time.monotonic()
             _queue.put((number, min(progress, 1.0)))
 
-    return STOPPED if _stop.is_set() else outcome_of(directory, key, about, tell, _stop.is_set)
+    return STOPPED if _stop.is_set() else outcome_of(run, about, tell, _stop.is_set)

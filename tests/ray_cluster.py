@@ -1,0 +1,58 @@
+"""One Ray cluster for all tests of the group "ray", which run in one process, one after another.
+
+It is a node on this machine, whose workers share the tests' cache of kernels.
+"""
+
+import gc
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from mccfr_plus.cluster import Cluster
+
+_patches = pytest.MonkeyPatch()
+_clusters = []
+
+
+def is_ray(item):
+    """Returns whether a test is of the group "ray"."""
+    marker = item.get_closest_marker("xdist_group")
+    return marker is not None and marker.args == ("ray",)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Puts the tests of the group first: it is the longest one."""
+    items.sort(key=lambda item: not is_ray(item))
+    for item in filter(is_ray, items):
+        # Ray leaves its processes and files to Python, which closes them at any time, and warns.
+        item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+        item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    # Workers unpickle functions of test modules by their names.
+    _patches.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    _patches.setenv("RAY_ADDRESS", "local")  # not another cluster of this machine
+    _clusters.append(Cluster(cpus=2, object_store=256 << 20).__enter__())
+    return _clusters[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Ends the cluster after the last test of the group, with all that is left of it."""
+    yield
+    if _clusters and (nextitem is None or not is_ray(nextitem)):
+        _clusters.pop().close()
+        _patches.undo()
+        for process in gc.get_objects():
+            # By its type: others are asked for their class, and may warn.
+            if issubclass(type(process), subprocess.Popen) and process.returncode is None:
+                process.wait(30)  # Ray has ended it, and does not look; Python would warn of it at any time later
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
