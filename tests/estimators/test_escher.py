@@ -29,26 +29,26 @@ def regrets_of(tree, strategy, player, gradient):
     return regrets
 
 
-class Walker:
+class Traverser:
     """Traversals outside of a solver, compiled or by a script."""
 
-    def __init__(self, tree, sampling, script=None, state=1):
+    def __init__(self, tree, sampling, script=None, state=1, list_visit=list_nothing):
         self.tree, self.exploration = tree, np.zeros(0) if sampling == "uniform" else balanced_strategy(tree)
-        self.is_scripted = script is not None
         self.values = np.zeros((tree.num_players, tree.num_nodes))
         self.scratch = new_scratch(
             tree.arrays, tree.shape, np.array([state], np.uint64), max_visits=tree.num_nodes, values=self.values
         )
-        self.traversal = escher_traversal if script is None else plain(escher_traversal, scripted_draws(script))
+        self.traversal = compose(escher_traversal, list_visit=list_visit)
+        if script is not None:
+            self.traversal = plain(self.traversal, scripted_draws(script))
 
-    def gradient(self, strategy, player, refresh=1, rate=1.0, list_visit=list_nothing):
+    def gradient(self, strategy, player, refresh=1, rate=1.0):
         scratch, tree = self.scratch, self.tree
-        scratch.gradient[:] = 1e12  # rubbish: whoever adds without `touch` is seen
+        scratch.gradient[:] = 1e12  # rubbish: what is added without `touch` shows
         scratch.gradient[tree.num_slots :] = 0.0
         begin_gradient(tree.arrays, scratch, player)
         begin_traversal(scratch)
-        traversal = self.traversal if self.is_scripted else compose(self.traversal, list_visit=list_visit)
-        traversal(np.array([refresh, rate]), self.exploration, tree.arrays, strategy, scratch, player)
+        self.traversal(np.array([refresh, rate]), self.exploration, tree.arrays, strategy, scratch, player)
         found = np.zeros(len(scratch.gradient))
         begin = tree.arrays.infoset_range[player]
         for touched in scratch.touched[begin : begin + scratch.num_touched[player]]:
@@ -69,7 +69,7 @@ def test_regrets_are_counterfactual_regrets_times_what_never_changes(game, sampl
         strategy = naive.random_strategy(tree, seed, zeros=zeros)
         for player in range(tree.num_players):
             script = Script()
-            traverser = Walker(tree, sampling, script)
+            traverser = Traverser(tree, sampling, script)
             mean, mass = np.zeros(tree.num_slots), 0.0
             for probability, gradient in all_outcomes(
                 script, lambda w=traverser, s=strategy, p=player: w.gradient(s, p)
@@ -89,7 +89,7 @@ def test_regrets_are_counterfactual_regrets_times_what_never_changes(game, sampl
 @pytest.mark.parametrize("game", [*GAMES, "leduc_poker"])
 def test_no_number_is_larger_than_payoffs(game):
     tree = naive.tree_of(game)
-    traverser = Walker(tree, "uniform")
+    traverser = Traverser(tree, "uniform")
     for seed in range(20):
         strategy = naive.random_strategy(tree, seed, zeros=0.3)
         for player in range(tree.num_players):
@@ -123,7 +123,7 @@ def compare_values(tree, root, table, values, most=300):
 def test_learned_values_become_the_histories_values(sampling):
     # With strategies held fixed, where every history can be reached: leaves are exact, then what is above them.
     tree, root = naive.tree_of("kuhn_poker"), naive.root_of("kuhn_poker")
-    traverser, strategy = Walker(tree, sampling), naive.random_strategy(tree, 1)
+    traverser, strategy = Traverser(tree, sampling), naive.random_strategy(tree, 1)
     uniform = tree.uniform_strategy()
     for player in range(2):
         refresh_values(tree.arrays, uniform, traverser.values[player], player)
@@ -131,7 +131,7 @@ def test_learned_values_become_the_histories_values(sampling):
             traverser.gradient(strategy, player, LEARNED)
     compare_values(tree, root, naive.to_dict(tree, strategy), traverser.values)
     # A part of the way: it comes nearer, and does not arrive.
-    slow = Walker(tree, sampling)
+    slow = Traverser(tree, sampling)
     before = slow.values[0, 0]
     slow.gradient(strategy, 0, LEARNED, rate=0.25)
     refresh_values(tree.arrays, strategy, traverser.values[0], 0)
@@ -149,11 +149,11 @@ def test_opponents_are_visited_by_their_own_reach_times_what_never_changes():
     factors = []
     for seed in (1, 2):
         strategy, script = naive.random_strategy(tree, seed), Script()
-        traverser = Walker(tree, "balanced", script)
+        traverser = Traverser(tree, "balanced", script, list_visit=list_infoset)
         sums = np.zeros(tree.num_slots)
 
         def traversal(traverser=traverser, strategy=strategy):
-            traverser.gradient(strategy, 0, list_visit=list_infoset)
+            traverser.gradient(strategy, 0)
             return traverser.scratch.visits[: traverser.scratch.counts[1]].copy()
 
         for probability, visits in all_outcomes(script, traversal):
@@ -190,7 +190,7 @@ def test_values_are_computed_anew_every_so_many_iterations():
 def test_a_batch_is_the_mean_of_its_walks():
     # Player 0's first update: all traversals see the values of uniform play.
     tree = naive.tree_of("leduc_poker")
-    traverser, strategy = Walker(tree, "uniform", state=3), tree.uniform_strategy()
+    traverser, strategy = Traverser(tree, "uniform", state=3), tree.uniform_strategy()
     singles = [traverser.gradient(strategy, 0) for _ in range(7)]
     mean = np.mean([regrets_of(tree, strategy, 0, gradient) for gradient in singles], axis=0)
     solver = Solver(tree, "escher(refresh=1)", "rm", batch=7, alternating=False, seed=1)

@@ -10,7 +10,7 @@ from scipy import stats
 
 import mccfr_plus
 from mccfr_plus import ConfigError, OutcomeSampling
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver import registry
 
 SCHEMES = naive.UNBIASED
 SAMPLED = tuple(name for name in SCHEMES if name != "full")
@@ -176,5 +176,5 @@ def test_outcome_refuses_a_bad_epsilon(epsilon):
 
 def test_descriptions_evaluate_back():
     names = {**vars(mccfr_plus), "inf": math.inf}
-    for part in [*parts.ESTIMATORS.values(), *parts.MINIMIZERS.values(), *parts.AVERAGES.values()]:
+    for part in [*registry.ESTIMATORS.values(), *registry.MINIMIZERS.values(), *registry.AVERAGES.values()]:
         assert eval(repr(part()), names) == part()

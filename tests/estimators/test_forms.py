@@ -24,7 +24,7 @@ from mccfr_plus import (
     evaluate,
 )
 from mccfr_plus.estimators import balanced_strategy
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver import registry
 
 SAMPLED = tuple(name for name in naive.UNBIASED if name != "full")
 GAMES = ("kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:2:5", "random:3:3")
@@ -61,7 +61,8 @@ def reached_nodes(root, player, strategy):
     return count(root, 1.0)
 
 
-@pytest.mark.parametrize("minimizer", list(parts.MINIMIZERS))
+@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.parametrize("minimizer", list(registry.MINIMIZERS))
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", GAMES)
 def test_pruning_changes_no_bit(game, alternating, minimizer):
@@ -181,7 +182,7 @@ def test_one_history_for_all_is_unbiased(game):
 
 def test_one_history_for_all_touches_as_many_nodes_as_it_is_long():
     solver = Solver(naive.tree_of("leduc_poker"), "outcome(update_all_players=True)", "rm", seed=1)
-    assert not solver.alternating
+    assert not solver.config.alternating
     solver.run(1000)
     per_player = Solver(solver.tree, "outcome", "rm", seed=1).run(1000)
     assert solver.nodes_touched < 0.6 * per_player.nodes_touched
