@@ -565,7 +565,7 @@ def next_regrets(rule, regrets: np.ndarray, instant: np.ndarray, t: int) -> np.n
     if kind in ("rm+", "prm+"):
         return np.maximum(total, 0)
     if kind == "discounted":
-        low = 0.0 if beta == -math.inf and t > 1 else t ** max(beta, -1e3) / (t ** max(beta, -1e3) + 1)
+        low = 0.0 if beta == -math.inf else t**beta / (t**beta + 1)
         return total * np.where(total > 0, t**alpha / (t**alpha + 1), low)
     return total
 

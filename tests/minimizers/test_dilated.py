@@ -35,6 +35,7 @@ def twin_of(minimizer, game):
     )
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("minimizer", FORMS, ids=repr)
@@ -51,11 +52,12 @@ def test_full_equals_the_definition(minimizer, game, alternating):
     assert np.abs(solver.current_strategy() - tree.uniform_strategy()).max() > 0.1
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("scheme", ["external", "outcome", "chance", "opponent", "balanced"])
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("minimizer", [m for m in FORMS if not m.optimistic], ids=repr)
 def test_sampled_equals_the_definition_on_sampled_gradients(minimizer, game, scheme):
-    # The twin computes every infoset from scratch in every iteration; the kernel only those that were touched.
+    # The definition computes every infoset from scratch in every iteration; the kernel only those that were touched.
     tree, root = naive.tree_of(game), naive.root_of(game)
     solver, twin = Solver(tree, scheme, minimizer, seed=5), twin_of(minimizer, game)
     draws = naive.SplitMix(int(new_state(5)[0]))
@@ -108,6 +110,7 @@ def test_constant_steps_make_ftrl_and_omd_the_same(scheme, optimistic):
     assert np.abs(first.current_strategy() - tree.uniform_strategy()).max() > 0.1
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize(("game", "iterations", "eta"), [("kuhn_poker", 100, 0.7), ("leduc_poker", 6, 1.5)])
 @pytest.mark.parametrize("part", [FTRL, OMD])
 def test_equals_openspiels_mirror_descent(part, game, iterations, eta):
@@ -130,6 +133,7 @@ def test_equals_openspiels_mirror_descent(part, game, iterations, eta):
     np.testing.assert_allclose(solver.average_strategy(), strategy_of(theirs.get_avg_policies()), atol=1e-10)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("scheme", ["full", "external"])
 @pytest.mark.parametrize("minimizer", ["ftrl", "omd", "hedge"])
 def test_the_average_is_that_of_sequences(minimizer, scheme):
@@ -154,7 +158,7 @@ def test_the_average_is_that_of_sequences(minimizer, scheme):
 @pytest.mark.parametrize("scheme", ["full", "external"])
 @pytest.mark.parametrize("kind", ["ftrl", "omd", "hedge"])
 def test_exploitability_falls_at_the_rate_of_theory_on_leduc(kind, scheme):
-    # With the step size that the bound asks for at each T, eta = c / sqrt(T), regret is_lazy like sqrt(T): 64 times the
+    # With the step size of the bound for each T, eta = c / sqrt(T), regret grows like sqrt(T): 64 times the
     # iterations must bring the exploitability down by a factor of 8. Half of that is demanded; one c serves all T.
     tree = naive.tree_of("leduc_poker")
     seeds = range(5) if scheme == "external" else range(1)  # full traversals draw nothing
@@ -169,6 +173,7 @@ def test_exploitability_falls_at_the_rate_of_theory_on_leduc(kind, scheme):
     assert exploitability(64 * begin) < exploitability(begin) / 4
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 def test_regret_is_below_the_bound_with_its_best_step_size():
     tree = naive.tree_of("kuhn_poker")
     iterations = 400
@@ -215,7 +220,7 @@ def test_bad_parameters(spec, text):
         Solver("kuhn_poker", "external", spec)
 
 
-def test_no_regrets_to_ask_for():
+def test_ftrl_keeps_no_regrets():
     solver = Solver(naive.tree_of("kuhn_poker"), "external", "ftrl", seed=1).run(10)
     with pytest.raises(ConfigError, match="keeps no regrets"):
         solver.regrets(solver.tree.info_states[0])

@@ -1,4 +1,4 @@
-"""The regret matching family: one step by hand, whole runs against naive twins, the papers' special cases."""
+"""Regret matching and its relatives: one step by hand, whole runs against naive ones, the papers' special cases."""
 
 import math
 
@@ -6,40 +6,41 @@ import naive
 import numpy as np
 import pyspiel
 import pytest
+from interpreted import interpreted
 
 from mccfr_plus import ConfigError, Discounted, PowerAverage, Solver
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.minimizers.backward_pass import prepare, update_infoset
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.minimizers.backward_pass import prepare
+from mccfr_plus.solver import registry
 
 MINIMIZERS = tuple(naive.RULES)  # FTRL and OMD work on whole sequences: test_dilated
-SCHEMES = naive.UNBIASED  # ESCHER has a twin of its own: test_escher
+SCHEMES = naive.UNBIASED  # ESCHER: test_escher
 
 
-def test_every_minimizer_has_a_naive_twin():
-    assert set(parts.MINIMIZERS) - set(naive.RULES) == {"ftrl", "omd"}
+def test_every_minimizer_has_a_naive_form():
+    assert set(registry.MINIMIZERS) - set(naive.RULES) == {"ftrl", "omd"}
 
 
 class OneInfoset:
-    """One infoset with three actions, among slots of others that nobody may write to."""
+    """One infoset with three actions, among slots of others, which must stay as they are."""
 
     def __init__(self, short_name):
-        self.minimizer = parts.minimizer_of(short_name)
+        self.minimizer = registry.minimizer_of(short_name)
+        self.kernel, self.prepare = map(interpreted, (self.minimizer.kernel, self.minimizer.prepare or prepare))
         self.parameters = self.minimizer.parameters()
         self.tables = np.zeros((self.minimizer.num_tables, 7))
         self.strategy = np.array([9.0, 9.0, 1 / 3, 1 / 3, 1 / 3, 9.0, 9.0])
         self.iteration = 0
-        solver = Solver(
-            naive.tree_of("kuhn_poker"), "external"
-        )  # `prepare` wants a tree; these rules do not look at it
+        # `prepare` takes a tree, at which these minimizers do not look.
+        solver = Solver(naive.tree_of("kuhn_poker"), "external")
         self.tree, self.scratch = solver.tree.arrays, solver._engine.scratches[0]
 
     def update(self, *values):
         self.iteration += 1
         row = np.array([7.0, 7.0, *values, 7.0, 7.0])
-        prepare(self.tree, self.tables, self.scratch, 0, self.iteration, self.parameters)
-        value = update_infoset(row, self.strategy, self.tables, 2, 5, self.iteration, self.parameters)
+        self.prepare(self.tree, self.tables, self.scratch, 0, self.iteration, self.parameters)
+        value = self.kernel(row, self.strategy, self.tables, 2, 5, self.iteration, self.parameters)
         assert self.strategy[[0, 1, 5, 6]].tolist() == [9.0] * 4
         assert not self.tables[:, [0, 1, 5, 6]].any()
         return value
@@ -57,8 +58,8 @@ BY_HAND = {
     "rm+": [([2, 0, 0], [1, 0, 0], 1), ([2, 0, 6], [1 / 4, 0, 3 / 4], 0)],
     # all x 1/2: R = (1, -1/2, -1/2), x = (1, 0, 0); R = (1, -1/2, 11/2) x 2/3
     "linear": [([1, -0.5, -0.5], [1, 0, 0], 1), ([2 / 3, -1 / 3, 11 / 3], [2 / 13, 0, 11 / 13], 0)],
-    # the same, but what is negative is forgotten from t = 2 on
-    "linear+": [([1, -0.5, -0.5], [1, 0, 0], 1), ([2 / 3, 0, 11 / 3], [2 / 13, 0, 11 / 13], 0)],
+    # the same, but negative regrets become 0
+    "linear+": [([1, 0, 0], [1, 0, 0], 1), ([2 / 3, 0, 4], [1 / 7, 0, 6 / 7], 0)],
     "dcfr_pruning": [
         ([1, -0.5, -0.5], [1, 0, 0], 1),
         ([2**1.5 / (2**1.5 + 1), -0.5 * 2**0.5 / (2**0.5 + 1), 5.5 * 2**1.5 / (2**1.5 + 1)], [2 / 13, 0, 11 / 13], 0),
@@ -113,6 +114,7 @@ def test_plays_uniformly_where_no_regret_is_positive(short_name):
     assert infoset.strategy[2:5].sum() == pytest.approx(1)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:1", "random:3:1"])
 @pytest.mark.parametrize("short_name", MINIMIZERS)
@@ -139,6 +141,7 @@ def assert_equal(solver, twin, tolerance=1e-12):
         np.testing.assert_allclose(mine, regrets, rtol=1e-10, atol=tolerance)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("short_name", MINIMIZERS)
 def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
     tree = naive.tree_of("leduc_poker")
@@ -150,6 +153,7 @@ def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
     assert_equal(solver, twin)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:3", "random:3:0"])
 @pytest.mark.parametrize("short_name", MINIMIZERS)
@@ -157,7 +161,7 @@ def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
 def test_sampled_run_equals_naive_dense_rules(scheme, short_name, game, alternating):
     # How the average is added up does not depend on the rule: stochastically with some of them.
     method = "stochastic" if short_name in ("rm", "rm+", "dcfr") else "auto"
-    # The twin goes through every infoset in every iteration, so discounts that an infoset missed must be made up for.
+    # The naive run visits every infoset in every iteration, so that discounts that an infoset missed must be made up for.
     tree, gamma = naive.tree_of(game), naive.DEFAULT_GAMMA[short_name]
     # What average strategy sampling visits depends on the sums, which are not pushed down yet in the lazy average.
     averaging = PowerAverage(gamma, "exact" if scheme == "average_strategy" else method)
@@ -180,7 +184,7 @@ def test_sampled_run_equals_naive_dense_rules(scheme, short_name, game, alternat
     assert_equal(solver, twin, tolerance=1e-8 if short_name == "hedge" else 1e-11)
 
 
-# Chance may end this game before anybody moves.
+# Chance may end this game before the first move.
 EARLY_END = """EFG 2 R "early end" { "P0" "P1" }
 c "" 1 "deal" { "end" 0.75 "go" 0.25 } 0
 t "" 1 "o1" { 1.0 -1.0 }
@@ -192,6 +196,7 @@ t "" 4 "o4" { 5.0 -5.0 }
 """
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("short_name", MINIMIZERS)
 @pytest.mark.parametrize("scheme", ["chance", "external", "outcome"])
 def test_iterations_that_touch_no_infoset_count(scheme, short_name):
@@ -206,6 +211,7 @@ def test_iterations_that_touch_no_infoset_count(scheme, short_name):
         assert_equal(solver, twin)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("iterations", [1, 2, 17])
 def test_dcfr_1_1_weights_iterations_linearly(iterations):
     # R_T (T + 1) = sum of t r_t, with r_t from the strategies that the solver itself plays.
@@ -225,9 +231,10 @@ def test_dcfr_1_1_weights_iterations_linearly(iterations):
 
 
 def test_linear_is_dcfr_1_1():
-    assert parts.minimizer_of("linear") == Discounted(1.0, 1.0) == parts.minimizer_of("dcfr(alpha=1.0, beta=1.0)")
+    assert registry.minimizer_of("linear") == Discounted(1.0, 1.0) == registry.minimizer_of("dcfr(alpha=1.0, beta=1.0)")
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("short_name", ["rm", "rm+"])
 def test_regret_is_below_its_bound(short_name):
     # Zinkevich et al. 2007, theorem 4: R_T <= sum over infosets of Delta sqrt(A T). Long enough that playing at
@@ -271,16 +278,17 @@ def test_extreme_discounts_stay_finite(alpha):
     assert np.isfinite(list(solver.regrets(solver.tree.info_states[0]).values())).all()
 
 
-def test_infinite_exponents_by_hand():
-    # t = 1: both factors 1/2 whatever the exponents. From then on positive regrets stay, negative ones are forgotten.
-    infoset = OneInfoset(Discounted(math.inf, -math.inf))
-    infoset.update(3, 0, 0)
-    np.testing.assert_allclose(infoset.regrets(), [1, -0.5, -0.5])
-    infoset.update(0, 0, 6)
-    np.testing.assert_allclose(infoset.regrets(), [1, 0, 5.5], atol=1e-200)
-    np.testing.assert_allclose(infoset.strategy[2:5], [2 / 13, 0, 11 / 13])
-    infoset.update(0, 13, 0)  # value 0
-    np.testing.assert_allclose(infoset.regrets(), [1, 13, 5.5])
+@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.parametrize("scheme", ["full", "external"])
+@pytest.mark.parametrize(("beta", "limit"), [(-math.inf, "rm+"), (math.inf, "rm")])
+def test_infinite_exponents_discount_nothing_or_all(beta, limit, scheme):
+    tree = naive.tree_of("leduc_poker" if scheme == "external" else "kuhn_poker")
+    ours, theirs = (
+        Solver(tree, scheme, minimizer, "linear", seed=2).run(60) for minimizer in (Discounted(math.inf, beta), limit)
+    )
+    np.testing.assert_allclose(ours.tables()[0], theirs.tables()[0], atol=1e-12)
+    np.testing.assert_allclose(ours.current_strategy(), theirs.current_strategy(), atol=1e-12)
+    np.testing.assert_allclose(ours.average_strategy(), theirs.average_strategy(), atol=1e-12)
 
 
 @pytest.mark.slow

@@ -1,38 +1,20 @@
-"""What a rule writes to the strategy is a probability at every moment, because threads play it while it is written.
+"""A minimizer's kernel writes only probabilities to the strategy, because other threads play it meanwhile.
 
-The kernels run as plain Python here, on a strategy that looks at what it is given.
+The kernels run as plain Python, on a strategy that checks what is written to it.
 """
 
-import types
-
+import naive
 import numpy as np
 import pytest
+from interpreted import interpreted
 
-from mccfr_plus import minimizers
-from mccfr_plus.minimizers import dilated, hedge, regret_matching
-
-KERNELS = [
-    regret_matching.regret_matching,
-    regret_matching.regret_matching_plus,
-    regret_matching.predictive,
-    regret_matching.predictive_plus,
-    regret_matching.discounted,
-    hedge.hedge,
-    dilated.dilated,
-]
-MINIMIZERS = {"discounted": minimizers.Discounted(), "hedge": minimizers.Hedge(), "dilated": minimizers.FTRL()}
+from mccfr_plus import Solver
+from mccfr_plus.minimizers import dilated
+from mccfr_plus.minimizers.backward_pass import prepare
+from mccfr_plus.solver import registry
 
 
-def in_python(kernel):
-    """Returns a kernel as a Python function, which calls others like it."""
-    code, namespace = kernel.py_func.__code__, dict(kernel.py_func.__globals__)
-    for name in code.co_names:
-        if hasattr(namespace.get(name), "py_func"):
-            namespace[name] = in_python(namespace[name])
-    return types.FunctionType(code, namespace)
-
-
-class Watched:
+class CheckedStrategy:
     """A strategy that refuses what is no probability."""
 
     def __init__(self, numbers):
@@ -47,17 +29,17 @@ class Watched:
         self.numbers[index] = number
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.py_func.__name__)
-def test_a_strategy_is_given_probabilities_only(kernel):
-    name, update, rng = kernel.py_func.__name__, in_python(kernel), np.random.default_rng(1)
-    minimizer = MINIMIZERS.get(name, minimizers.RegretMatching())
-    parameters = np.concatenate([minimizer.parameters(), np.zeros(10)])
-    parameters[dilated.ETA_NOW] = 1.0  # where a rule has a step size; the discounts of others are set next
-    if name == "discounted":
-        parameters[regret_matching.POSITIVE] = parameters[regret_matching.NEGATIVE] = 0.5
-    strategy, tables = Watched([0.25, 0.25, 0.25, 0.25]), np.zeros((4, 4))
-    tables[dilated.WEIGHT] = 1.0 if name == "dilated" else tables[dilated.WEIGHT]
+@pytest.mark.parametrize("short_name", list(registry.MINIMIZERS))
+def test_only_probabilities_are_written_to_the_strategy(short_name):
+    minimizer, rng = registry.minimizer_of(short_name), np.random.default_rng(1)
+    kernel, prepare_kernel = map(interpreted, (minimizer.kernel, minimizer.prepare or prepare))
+    solver = Solver(naive.tree_of("kuhn_poker"))
+    tree, scratch, parameters = solver.tree.arrays, solver._engine.scratches[0], minimizer.parameters()
+    strategy, tables = CheckedStrategy([0.25, 0.25, 0.25, 0.25]), np.zeros((4, 4))
+    if short_name in ("ftrl", "omd"):
+        tables[dilated.WEIGHT] = 1.0
     for iteration in range(1, 30):
-        update(1000.0 * rng.standard_normal(4), strategy, tables, 0, 4, iteration, parameters)
+        prepare_kernel(tree, tables, scratch, 0, iteration, parameters)
+        kernel(1000.0 * rng.standard_normal(4), strategy, tables, 0, 4, iteration, parameters)
         assert strategy.numbers.sum() == pytest.approx(1.0)
     assert strategy.writes >= 29 * 4
