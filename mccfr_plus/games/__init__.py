@@ -7,11 +7,10 @@ from mccfr_plus.games.latent_tic_tac_toe import LatentTicTacToeGame
 from mccfr_plus.games.leduc_ranks import LeducRanksGame
 from mccfr_plus.games.nl_holdem_buckets import NoLimitHoldemBucketsGame
 from mccfr_plus.games.one_card_poker import OneCardPokerGame
-from mccfr_plus.games.parameters import Parameters
 from mccfr_plus.games.princess_and_monster import PrincessAndMonsterGame
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.pyspiel_game import PyspielGame, PyspielState, register_game
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.games.search_game import SearchGame
-from mccfr_plus.games.shell import PyspielGame, PyspielState, register_game
 
 __all__ = [
     "CHANCE",

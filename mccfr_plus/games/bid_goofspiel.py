@@ -4,10 +4,9 @@ Each of two players holds the cards 1 .. N, and the prizes are 1 .. N. Each roun
 player 0 bids one of the cards left, then player 1 does without having seen that bid. The higher card wins the prize,
 equal cards lose it; both cards are gone. After N rounds the one with more points wins 1, or the difference in points.
 
-* Prizes come in descending or ascending order, or at random: one chance node at the start of each round, with equal
-  probabilities of all prizes left, but none for the last prize.
-* After a round both players learn who won the bid or that it was a tie (``reveal=results``), or both cards
-  (``reveal=bids``).
+* Prizes come in descending or ascending order, or at random: a chance node begins each round but the last, with equal
+  probabilities of all prizes left.
+* After a round both players learn its result (``reveal=results``) or both cards (``reveal=bids``).
 
 Reference: Lanctot et al. 2009, section 5 (seven cards, descending, results); Farina, Kroer and Sandholm 2020, section 5
 (four cards, random, bids).
@@ -17,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mccfr_plus.games.common import equally_likely, list_bits
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Words of a state. Sets of cards are masks; sequences have four bits per round, the first round in the lowest ones.
@@ -66,33 +65,18 @@ def _next_prize(num_cards, order, state):
 @kernel
 def _start(parameters, table, state):
     num_cards, order = parameters[0], parameters[2]
-    everything = (1 << num_cards) - 1
-    state[_PRIZES_LEFT] = state[_HANDS] = state[_HANDS + 1] = everything
+    state[_PRIZES_LEFT] = state[_HANDS] = state[_HANDS + 1] = (1 << num_cards) - 1
     _next_prize(num_cards, order, state)
 
 
 @kernel
 def _legal(parameters, table, state, actions):
-    hand, count, card = state[_HANDS + state[MOVER]], 0, 0
-    while hand:
-        actions[count] = card
-        count += hand & 1
-        hand >>= 1
-        card += 1
-    return count
+    return list_bits(state[_HANDS + state[MOVER]], actions)
 
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    left, count, prize = state[_PRIZES_LEFT], 0, 0
-    while left:
-        actions[count] = prize
-        count += left & 1
-        left >>= 1
-        prize += 1
-    for index in range(count):
-        probabilities[index] = 1.0 / count
-    return count
+    return equally_likely(list_bits(state[_PRIZES_LEFT], actions), probabilities)
 
 
 @kernel
@@ -128,27 +112,28 @@ def _returns(parameters, table, state, payoffs):
     payoffs[0], payoffs[1] = lead, -lead
 
 
+@inline_kernel
+def _unpack(sequence, count, view):
+    """Writes the first `count` entries of a sequence."""
+    for index in range(count):
+        view[index] = _entry(sequence, index)
+
+
 @kernel
 def _look(parameters, table, state, player, view):
-    num_cards, bids_seen = parameters[0], parameters[1]
-    own, turn = state[_BIDS + player], state[_ROUND]
-    if bids_seen:
-        for index in range(turn):
-            view[index] = _entry(state[_BIDS], index)
-            view[num_cards + index] = _entry(state[_BIDS + 1], index)
-        at = 2 * num_cards
+    num_cards, turn, at = parameters[0], state[_ROUND], 2 * parameters[0]
+    so_far = min(turn + 1, num_cards)  # with the current round
+    if parameters[1]:
+        _unpack(state[_BIDS], turn, view)
+        _unpack(state[_BIDS + 1], turn, view[num_cards:])
         if turn < num_cards:
-            view[at] = _entry(own, turn)
+            view[at] = _entry(state[_BIDS + player], turn)
         at += 1
     else:
-        for index in range(min(turn + 1, num_cards)):
-            view[index] = _entry(own, index)
-        for index in range(turn):
-            view[num_cards + index] = _entry(state[_RESULTS], index)
-        at = 2 * num_cards
+        _unpack(state[_BIDS + player], so_far, view)
+        _unpack(state[_RESULTS], turn, view[num_cards:])
     if parameters[2] == _RANDOM:
-        for index in range(min(turn + 1, num_cards)):
-            view[at + index] = _entry(state[_PRIZES], index)
+        _unpack(state[_PRIZES], so_far, view[at:])
         at += num_cards
     view[at], view[at + 1] = state[_POINTS], state[_POINTS + 1]
 
@@ -170,29 +155,21 @@ class BidGoofspielGame(RulesGame):
         difference = parameters.one_of("utility", {"win_loss": False, "point_difference": True})
         is_random = order == _RANDOM
         points = num_cards * (num_cards + 1) // 2
-        # Whoever wins a round with a higher card loses another one, at least that for prize 1.
+        # The winner of a round with a higher card loses another one, at least that for prize 1.
         most = points - 2.0 if difference else 1.0
-        cards = ["", *map(str, range(1, num_cards + 1))]
-        size = num_cards + 1
-        seen = (
-            (
-                Field("bids_0", size, num_cards, symbols=cards),
-                Field("bids_1", size, num_cards, symbols=cards),
-                Field("hidden_bid", size, private=True, symbols=cards),
-            )
-            if bids_seen
-            else (
-                Field("bids", size, num_cards, private=True, symbols=cards),
-                Field("results", 4, num_cards, symbols=("", "0", "1", "=")),
-            )
-        )
+
+        def cards(name: str, count: int = num_cards, private: bool = False) -> Field:
+            return Field(name, num_cards + 1, count, private, symbols=["", *map(str, range(1, num_cards + 1))])
+
+        if bids_seen:
+            fields = [cards("bids_0"), cards("bids_1"), cards("hidden_bid", 1, private=True)]
+        else:
+            fields = [cards("bids", private=True), Field("results", 4, num_cards, symbols=("", "0", "1", "="))]
+        if is_random:
+            fields.append(cards("prizes"))
         return Layout(
             state_size=_SIZE,
-            fields=(
-                *seen,
-                *([Field("prizes", size, num_cards, symbols=cards)] if is_random else []),
-                Field("points", points + 1, 2, when="now"),
-            ),
+            fields=(*fields, Field("points", points + 1, 2, when="now")),
             num_distinct_actions=num_cards,
             max_chance_outcomes=num_cards if is_random else 0,
             max_game_length=2 * num_cards,
@@ -212,9 +189,7 @@ class BidGoofspielGame(RulesGame):
 
     def state_text(self, state: np.ndarray) -> str:
         """Returns the prizes so far, both players' bids and points, one below the other."""
-        bids = [
-            f"bids {player}: {_cards(state[_BIDS + player])}; points {state[_POINTS + player]}" for player in (0, 1)
-        ]
+        bids = [f"bids {each}: {_cards(state[_BIDS + each])}; points {state[_POINTS + each]}" for each in (0, 1)]
         return "\n".join([f"prizes: {_cards(state[_PRIZES])}", *bids])
 
 

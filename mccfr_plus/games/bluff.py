@@ -20,9 +20,9 @@ from functools import cache
 import numpy as np
 
 from mccfr_plus.games import bluff_rounds
+from mccfr_plus.games.common import chance_begins
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: both rolls plus 1, the bids as bits, the last bid plus 1, and in the end who loses a die.
@@ -31,11 +31,6 @@ _ROLL, _BIDS, _LAST, _LOSER, _SIZE = 1, 3, 4, 5, 6
 _FACES, _NUM_BIDS, _NUM_ROLLS, _SHOWN = 0, 1, 2, 4
 _MOST_BIDS = 62  # the bits of a word
 _MOST_ROLLS = 50_000
-
-
-@kernel
-def _start(parameters, table, state):
-    state[MOVER] = CHANCE
 
 
 @kernel
@@ -53,7 +48,7 @@ def _legal(parameters, table, state, actions):
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
     # The table has two payoffs, the probabilities of player 0's rolls, and those of player 1's.
-    player = 0 if state[_ROLL] == 0 else 1
+    player = int(state[_ROLL] > 0)
     first = 2 + player * parameters[_NUM_ROLLS]
     count = parameters[_NUM_ROLLS + player]
     for roll in range(count):
@@ -64,11 +59,9 @@ def _outcomes(parameters, table, state, actions, probabilities):
 @kernel
 def _apply(parameters, table, state, action):
     if state[MOVER] == CHANCE:
-        if state[_ROLL] == 0:
-            state[_ROLL] = action + 1
-        else:
-            state[_ROLL + 1] = action + 1
-            state[MOVER] = 0
+        player = int(state[_ROLL] > 0)
+        state[_ROLL + player] = action + 1
+        state[MOVER] = 0 if player else CHANCE
     elif action == parameters[_NUM_BIDS]:
         caller = state[MOVER]
         state[_LOSER] = caller if _holds(parameters, state) else 1 - caller
@@ -112,7 +105,7 @@ class BluffGame(RulesGame):
     short_name = "bluff"
     long_name = "Bluff (one round of Liar's dice)"
     defaults = {"dice1": 2, "dice2": 1, "faces": 6, "payoff": "match", "starts": "loser"}  # noqa: RUF012
-    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+    rules = Rules(start=chance_begins, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

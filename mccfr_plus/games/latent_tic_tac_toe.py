@@ -3,15 +3,14 @@
 X and O choose cells of a 3 x 3 board in turn, any cell that is free as far as the chooser can see. If it is free
 indeed, the mark is placed, and stays hidden from the opponent until the opponent has chosen; else, the opponent's
 hidden mark being there, the turn is lost, which the opponent learns after the next choice as well. So the one to move
-knows all choices except the opponent's last one. A line of three own marks wins 1, nobody wins 0.
+knows all choices except the opponent's last one. A line of three own marks wins 1; a draw is worth 0.
 
 Two things that the paper leaves open are parameters:
 
-* A line wins when its last mark is placed, hidden or not (``win=placement``), or not before the opponent's next choice
-  has disclosed that mark (``win=disclosure``).
-* The game is over when the board is full, the hidden mark included (``full=true_board``), or not before the ninth mark
-  is disclosed as well (``full=disclosed_board``). When a full true board ends the game, the ninth mark is
-  disclosed, so that its line wins even with ``win=disclosure``.
+* A line wins when its last mark is placed, hidden or not (``win=placement``), or once the opponent's next choice has
+  disclosed that mark (``win=disclosure``).
+* The game is over when the board is full with the hidden mark (``full=true_board``), which discloses the ninth mark and
+  its line, or once the ninth mark is disclosed as well (``full=disclosed_board``).
 
 With ``win=placement`` and ``full=true_board`` this is OpenSpiel's ``latent_ttt``.
 
@@ -22,20 +21,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from mccfr_plus.games.common import list_bits
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
-_WINNER = 1  # 1 + player, 0: nobody
-_LAST = 2  # who chose last, -1 before the first choice
+_WINNER = 1  # 1 + player, 0: none
+_LAST = 2  # the player who chose last, -1 before the first choice
 _HIDDEN = 3  # 1 if the last choice placed a mark
 _MARKS = 4  # the cells of each player's marks, a mask per player
 _COUNT = 6  # marks placed
 _PLACED = 7  # the marks in the order in which they were placed: 1 + 2 * cell, and 1 more once a choice was lost on it
 _SIZE = 16
 
-_CELLS = 9
+_CELLS, _ALL_CELLS = 9, 0b111111111
 _LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
 
 
@@ -47,6 +46,12 @@ def _has_line(marks):
     return False
 
 
+@inline_kernel
+def _hidden_mark(state):
+    """Returns the mask of the hidden mark, 0 if there is none."""
+    return 1 << ((state[_PLACED + state[_COUNT] - 1] - 1) >> 1) if state[_HIDDEN] else 0
+
+
 @kernel
 def _start(parameters, table, state):
     state[_LAST] = -1
@@ -54,14 +59,8 @@ def _start(parameters, table, state):
 
 @kernel
 def _legal(parameters, table, state, actions):
-    taken, count = state[_MARKS] | state[_MARKS + 1], 0
-    if state[_HIDDEN]:
-        taken &= ~(1 << ((state[_PLACED + state[_COUNT] - 1] - 1) >> 1))
-    for cell in range(_CELLS):
-        if not taken >> cell & 1:
-            actions[count] = cell
-            count += 1
-    return count
+    seen = (state[_MARKS] | state[_MARKS + 1]) & ~_hidden_mark(state)
+    return list_bits(~seen & _ALL_CELLS, actions)
 
 
 @kernel
@@ -88,6 +87,12 @@ def _apply(parameters, table, state, action):
     state[MOVER] = TERMINAL if full or state[_WINNER] else other
 
 
+@inline_kernel
+def _owner(state, cell):
+    """Returns 1 or 2 if player 0 or 1 has a mark on the cell, otherwise 0."""
+    return (state[_MARKS] >> cell & 1) + 2 * (state[_MARKS + 1] >> cell & 1)
+
+
 @kernel
 def _returns(parameters, table, state, payoffs):
     winner = state[_WINNER]
@@ -97,19 +102,15 @@ def _returns(parameters, table, state, payoffs):
 
 @kernel
 def _look(parameters, table, state, player, view):
-    count, hides = state[_COUNT], state[_LAST] == 1 - player
+    count, unseen = state[_COUNT], 0
     for index in range(count):
         view[index] = state[_PLACED + index]
-    unseen = 0
-    if hides:
-        if state[_HIDDEN]:
-            view[count - 1] = 0
-            unseen = 1 << ((state[_PLACED + count - 1] - 1) >> 1)
-        else:
-            view[count - 1] -= 1  # the player does not know yet that the opponent's choice was lost on this mark
-    first, second = state[_MARKS] & ~unseen, state[_MARKS + 1] & ~unseen
+    if state[_LAST] == 1 - player:
+        unseen = _hidden_mark(state)
+        # Without a hidden mark, the opponent's last choice was lost on this one, which the player does not know yet.
+        view[count - 1] = 0 if unseen else view[count - 1] - 1
     for cell in range(_CELLS):
-        view[_CELLS + cell] = (first >> cell & 1) + 2 * (second >> cell & 1)
+        view[_CELLS + cell] = _owner(state, cell) if not unseen >> cell & 1 else 0
 
 
 class LatentTicTacToeGame(RulesGame):
@@ -147,8 +148,6 @@ class LatentTicTacToeGame(RulesGame):
 
     def state_text(self, state: np.ndarray) -> str:
         """Returns the true board, a hidden mark as a capital letter."""
-        cells = [".xo"[(state[_MARKS] >> cell & 1) + 2 * (state[_MARKS + 1] >> cell & 1)] for cell in range(_CELLS)]
-        if state[_HIDDEN]:
-            hidden = (state[_PLACED + state[_COUNT] - 1] - 1) >> 1
-            cells[hidden] = cells[hidden].upper()
+        hidden = _hidden_mark(state)
+        cells = [(".XO" if hidden >> cell & 1 else ".xo")[_owner(state, cell)] for cell in range(_CELLS)]
         return "\n".join("".join(cells[row : row + 3]) for row in range(0, _CELLS, 3))

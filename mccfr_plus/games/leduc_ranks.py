@@ -1,14 +1,12 @@
 """Leduc poker with any number of ranks, on the level of ranks: suits never matter, so they are not dealt.
 
-1. A deck has `ranks` ranks in `suits` copies each. Both players ante 1 and get a private card; one chance node deals
-   the pair of ranks.
-2. A betting round with raises of 2. Player 0 acts first. A player calls (or checks, which is a call of nothing), folds
-   if there is a raise to answer, or raises; at most two raises. The round ends with a fold, with the call of a raise or
-   with two checks.
+1. A deck has `ranks` ranks in `suits` copies each. Both players ante 1; one chance node deals both private ranks.
+2. A betting round with at most two raises of 2. Player 0 acts first. A player calls (checks if there is no raise),
+   raises, or folds to a raise. The round ends with a fold, with the call of a raise or with two checks.
 3. A card from the rest of the deck becomes the board, face up. A second betting round like the first, with raises of 4.
 4. Without a fold, a private card of the board's rank wins; otherwise the higher rank wins; equal ranks split.
 
-The payoffs are what one wins of the other's money.
+The winner's payoff is the other player's money in the pot.
 
 Reference: Southey et al. 2005, "Bayes' bluff" (Leduc, 3 ranks); Farina, Kroer, Sandholm 2020 (13 ranks).
 """
@@ -18,8 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: both cards plus 1, the board plus 1, round 0 or 1, actions and raises in it, both players' money in
@@ -31,7 +28,6 @@ _NAMES = ("fold", "call", "raise")
 _MOST_IN_ROUND = 4  # check, raise, raise, call
 _MOST_RAISES, _RAISE_BY = 2, 2  # the amount doubles in the second round
 _MOST_MONEY = 1 + 2 * _RAISE_BY + 4 * _RAISE_BY
-_ROUND_BETS = (_BETS, _BETS + _MOST_IN_ROUND)  # where each round's actions begin
 _MOST_RANKS, _MOST_SUITS = 100, 100
 
 
@@ -43,24 +39,18 @@ def _start(parameters, table, state):
 
 @kernel
 def _legal(parameters, table, state, actions):
-    mover = state[MOVER]
-    count = 0
-    if state[_MONEY + mover] < state[_MONEY + 1 - mover]:
-        actions[count] = _FOLD
-        count += 1
-    actions[count] = _CALL
-    count += 1
-    if state[_RAISES] < _MOST_RAISES:
-        actions[count] = _RAISE
-        count += 1
+    mover, may_raise = state[MOVER], state[_RAISES] < _MOST_RAISES
+    first = _FOLD if state[_MONEY + mover] < state[_MONEY + 1 - mover] else _CALL
+    count = int(may_raise) + _RAISE - first
+    for index in range(count):
+        actions[index] = first + index
     return count
 
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    ranks, suits = parameters[0], parameters[1]
+    ranks, suits, count = parameters[0], parameters[1], 0
     cards = ranks * suits
-    count = 0
     if state[_CARD] == 0:
         for first in range(ranks):
             for second in range(ranks):
@@ -114,14 +104,9 @@ def _returns(parameters, table, state, payoffs):
     if state[_FOLDED]:
         winner = 2 - state[_FOLDED]
     elif first == second:
-        payoffs[0] = payoffs[1] = 0.0
         return
-    elif first == state[_BOARD]:
-        winner = 0
-    elif second == state[_BOARD]:
-        winner = 1
     else:
-        winner = int(second > first)
+        winner = int(second == state[_BOARD] or (second > first != state[_BOARD]))
     payoffs[winner] = state[_MONEY + 1 - winner]
     payoffs[1 - winner] = -payoffs[winner]
 
@@ -188,7 +173,6 @@ class LeducRanksGame(RulesGame):
 
     def state_text(self, state: np.ndarray) -> str:
         """Returns the cards, the money in the pot and the bets, such as "cards 3 7, board 3, pot 5 5, bets rrc c"."""
-        cards = [str(card - 1) if card else "-" for card in state[_CARD : _BOARD + 1]]
-        bets = ["".join("-fcr"[bet] for bet in state[begin : begin + _MOST_IN_ROUND] if bet) for begin in _ROUND_BETS]
-        money = f"{state[_MONEY]} {state[_MONEY + 1]}"
-        return f"cards {cards[0]} {cards[1]}, board {cards[2]}, pot {money}, bets {' '.join(bets).strip() or '-'}"
+        first, second, board = (str(card - 1) if card else "-" for card in state[_CARD : _BOARD + 1])
+        bets = " ".join("".join("-fcr"[bet] for bet in each if bet) for each in np.split(state[_BETS:], 2)).strip()
+        return f"cards {first} {second}, board {board}, pot {state[_MONEY]} {state[_MONEY + 1]}, bets {bets or '-'}"

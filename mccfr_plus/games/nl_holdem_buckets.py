@@ -32,8 +32,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
 _FOLD, _CALL = 0, 1  # any other action is the number of chips to raise to

@@ -1,7 +1,7 @@
 """One-card poker: Kuhn poker with a deck of any size.
 
 Ante 1. Two different cards are dealt one after the other; player 0 passes or bets 1; player 1 passes or bets 1, or
-answers a bet by transient (folding) or betting (calling); after pass and bet player 0 folds or calls. The higher card
+answers a bet by passing (folding) or betting (calling); after pass and bet player 0 folds or calls. The higher card
 wins.
 
 Reference: Gordon 2005, "No-regret algorithms for structured prediction problems", section 5; Lanctot et al.
@@ -12,19 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
 _CARD, _BETS, _NUM_BETS, _SIZE = 1, 3, 6, 7  # words of a state: cards plus 1, bets plus 1, how many bets
 _PASS, _BET = 0, 1
 _MOST_CARDS = 20_000
-
-
-@kernel
-def _start(parameters, table, state):
-    state[MOVER] = CHANCE
 
 
 @kernel
@@ -35,24 +30,20 @@ def _legal(parameters, table, state, actions):
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    deck_size, count = parameters[0], 0
-    for card in range(deck_size):
+    count = 0
+    for card in range(parameters[0]):
         if card != state[_CARD] - 1:
             actions[count] = card
             count += 1
-    for index in range(count):
-        probabilities[index] = 1.0 / count
-    return count
+    return equally_likely(count, probabilities)
 
 
 @kernel
 def _apply(parameters, table, state, action):
     if state[MOVER] == CHANCE:
-        if state[_CARD] == 0:
-            state[_CARD] = action + 1
-        else:
-            state[_CARD + 1] = action + 1
-            state[MOVER] = 0
+        player = int(state[_CARD] > 0)
+        state[_CARD + player] = action + 1
+        state[MOVER] = 0 if player else CHANCE
         return
     count = state[_NUM_BETS]
     state[_BETS + count] = action + 1
@@ -86,7 +77,7 @@ class OneCardPokerGame(RulesGame):
     short_name = "one_card_poker"
     long_name = "One-Card Poker"
     defaults = {"deck_size": 500}  # noqa: RUF012
-    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+    rules = Rules(start=chance_begins, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:

@@ -4,10 +4,9 @@
    ``same_start=True`` all pairs. Starting on the same cell is no capture yet.
 2. They move in turns, one step up, right, down or left on the grid; with ``stay=True`` they may also stay where they
    are. Neither ever sees the other, nor anything that the other does.
-3. The monster has caught the princess when both are on the same cell after a move, whoever made it. The game ends then,
-   and after `horizon` moves, those of both players counted.
-4. The princess gets the number of moves after which she was still free, 0 .. horizon, plus `shift`; the monster gets
-   the negative of it.
+3. The monster has caught the princess when both are on the same cell after a move of either. The game ends then,
+   or after `horizon` moves of both players together.
+4. The princess gets the number of moves after which she was still free, 0 .. horizon, plus `shift`, from the monster.
 
 Player 0 moves first; `first` says who that is.
 
@@ -21,15 +20,14 @@ import math
 
 import numpy as np
 
+from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import kernel
 
 # Words of a state: each player's cell, how many moves were made, whether the last was a capture, each player's first
 # cell plus 1, and the moves of both in order, plus 1.
 _CELL, _COUNT, _CAUGHT, _START, _MOVES = 1, 3, 4, 5, 7
-_UP, _RIGHT, _DOWN, _LEFT, _STAY = range(5)
 _NAMES = ("up", "right", "down", "left", "stay")
 
 _ROWS, _COLUMNS, _HORIZON, _MAY_STAY, _SAME_START, _PRINCESS = range(6)  # places of the parameters
@@ -38,70 +36,40 @@ _MOST_ROWS, _MOST_CELLS, _MOST_MOVES = 26, 100, 60
 
 
 @kernel
-def _start(parameters, table, state):
-    state[MOVER] = CHANCE
-
-
-@kernel
 def _legal(parameters, table, state, actions):
-    columns = parameters[_COLUMNS]
-    cell = state[_CELL + state[MOVER]]
+    rows, columns = parameters[_ROWS], parameters[_COLUMNS]
+    cell, count = state[_CELL + state[MOVER]], 0
     row = cell // columns
     column = cell - row * columns
-    count = 0
-    if row > 0:
-        actions[count] = _UP
-        count += 1
-    if column + 1 < columns:
-        actions[count] = _RIGHT
-        count += 1
-    if row + 1 < parameters[_ROWS]:
-        actions[count] = _DOWN
-        count += 1
-    if column > 0:
-        actions[count] = _LEFT
-        count += 1
-    if parameters[_MAY_STAY]:
-        actions[count] = _STAY
-        count += 1
+    allowed = (row > 0, column + 1 < columns, row + 1 < rows, column > 0, parameters[_MAY_STAY] != 0)
+    for action in range(5):
+        if allowed[action]:
+            actions[count] = action
+            count += 1
     return count
 
 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
-    cells = parameters[_ROWS] * parameters[_COLUMNS]
-    count = 0
+    cells, count = parameters[_ROWS] * parameters[_COLUMNS], 0
     for first in range(cells):
         for second in range(cells):
             if first != second or parameters[_SAME_START]:
                 actions[count] = first * cells + second
                 count += 1
-    for index in range(count):
-        probabilities[index] = 1.0 / count
-    return count
+    return equally_likely(count, probabilities)
 
 
 @kernel
 def _apply(parameters, table, state, action):
-    columns = parameters[_COLUMNS]
-    mover = state[MOVER]
+    columns, mover, count = parameters[_COLUMNS], state[MOVER], state[_COUNT]
     if mover == CHANCE:
         cells = parameters[_ROWS] * columns
-        first = action // cells
-        second = action - first * cells
-        state[_CELL], state[_CELL + 1] = first, second
-        state[_START], state[_START + 1] = first + 1, second + 1
+        state[_CELL], state[_CELL + 1] = action // cells, action % cells
+        state[_START], state[_START + 1] = state[_CELL] + 1, state[_CELL + 1] + 1
         state[MOVER] = 0
         return
-    if action == _UP:
-        state[_CELL + mover] -= columns
-    elif action == _RIGHT:
-        state[_CELL + mover] += 1
-    elif action == _DOWN:
-        state[_CELL + mover] += columns
-    elif action == _LEFT:
-        state[_CELL + mover] -= 1
-    count = state[_COUNT]
+    state[_CELL + mover] += (-columns, 1, columns, -1, 0)[action]
     state[_MOVES + count] = action + 1
     state[_COUNT] = count + 1
     state[_CAUGHT] = int(state[_CELL] == state[_CELL + 1])
@@ -136,16 +104,8 @@ class PrincessAndMonsterGame(RulesGame):
 
     short_name = "princess_and_monster"
     long_name = "Princess and Monster"
-    defaults = {  # noqa: RUF012
-        "rows": 3,
-        "columns": 3,
-        "horizon": 13,
-        "first": "princess",
-        "stay": False,
-        "same_start": False,
-        "shift": 0.0,
-    }
-    rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
+    defaults = dict(rows=3, columns=3, horizon=13, first="princess", stay=False, same_start=False, shift=0.0)  # noqa: C408, RUF012
+    rules = Rules(start=chance_begins, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -188,17 +148,14 @@ class PrincessAndMonsterGame(RulesGame):
 
     def outcome_text(self, outcome: int) -> str:
         """Returns where each player starts, such as "princess a1, monster c3"."""
-        rows, columns = self.sizes.parameters[_ROWS], self.sizes.parameters[_COLUMNS]
+        rows, columns, *_, princess = self.sizes.parameters
         cells = divmod(outcome, rows * columns)
-        names = self.sizes.fields[0].symbols
-        assert names is not None
-        princess = self.sizes.parameters[_PRINCESS]
+        names = self.sizes.fields[0].symbols or ()
         return f"princess {names[1 + cells[princess]]}, monster {names[1 + cells[1 - princess]]}"
 
     def state_text(self, state: np.ndarray) -> str:
         """Returns the grid with P and M, or * for both on one cell, and the moves in order."""
-        parameters = self.sizes.parameters
-        rows, columns, princess = parameters[_ROWS], parameters[_COLUMNS], parameters[_PRINCESS]
+        rows, columns, *_, princess = self.sizes.parameters
         cells = ["."] * (rows * columns)
         if state[_START]:
             cells[state[_CELL + princess]] = "P"

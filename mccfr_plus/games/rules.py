@@ -1,10 +1,10 @@
 """The contract for games whose rules are compiled: a state is a vector of integers, the rules are six kernels.
 
-Everything else follows from them: the `pyspiel.State` that OpenSpiel's algorithms see (`mccfr_plus.games.shell`), and
-the tree that is built at millions of nodes per second without Python (`mccfr_plus.tree`).
+The `pyspiel.State` of OpenSpiel's algorithms (`mccfr_plus.games.pyspiel_game`) and the compiled tree
+(`mccfr_plus.tree`) are both made from these kernels.
 
 A state's first word, ``state[MOVER]``, says who is to move: a player's number, `CHANCE` or `TERMINAL`, as in
-`pyspiel.PlayerId`. All other words are the game's own business. The kernels, compiled with ``numba.njit``:
+`pyspiel.PlayerId`. The game defines all other words. The kernels, compiled with ``numba.njit``:
 
     start(parameters, table, state)
         Writes the initial state into a vector of zeros.
@@ -13,23 +13,24 @@ A state's first word, ``state[MOVER]``, says who is to move: a player's number, 
     outcomes(parameters, table, state, actions, probabilities) -> count
         The same for chance, with probabilities that sum to 1. None if there is no chance in the game.
     apply(parameters, table, state, action)
-        Plays an action of a player or of chance, known to be legal. Modifies the state in place.
+        Plays a legal action of a player or of chance. Modifies the state in place.
     returns(parameters, table, state, payoffs)
         Writes each player's payoff at the end of the game into a vector of zeros.
     look(parameters, table, state, player, view)
         Writes what the player knows, one entry per place of the layout's `Field`s, into a vector of zeros.
 
-``parameters`` is an int64 vector and ``table`` a float64 vector, both made by the game once and for all; ``state``,
-``actions`` and ``view`` are int64, ``probabilities`` and ``payoffs`` float64. A kernel must not write past their ends:
-nothing checks it in compiled code; `mccfr_plus.check_game` does.
+``parameters`` is an int64 vector and ``table`` a float64 vector, both made once per game; ``state``, ``actions`` and
+``view`` are int64, ``probabilities`` and ``payoffs`` float64. A kernel must not write past their ends: compiled code
+does not check it; `mccfr_plus.check_game` does.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import pyspiel
@@ -39,8 +40,9 @@ MOVER = 0
 CHANCE = int(pyspiel.PlayerId.CHANCE)
 TERMINAL = int(pyspiel.PlayerId.TERMINAL)
 
-# When a field is seen.
-ALWAYS, RECALLED, NOW = "always", "recalled", "now"
+ALWAYS, RECALLED, NOW = "always", "recalled", "now"  # when a field is seen
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Layout:
         num_players: Number of players.
         utility_sum: What the payoffs of all players add up to; None if that varies.
         parameters: What the kernels get as ``parameters``.
-        table: What they get as ``table``; a function that returns it if it is costly: called when it is first needed.
+        table: What they get as ``table``, or a function that returns it, called when it is first needed.
     """
 
     state_size: int
@@ -164,3 +166,40 @@ class Layout:
             for begin, each in zip(begins, self.fields, strict=False)
             if each.when != hidden and (private if each.private else public)
         ]
+
+
+class Parameters(dict[str, Any]):
+    """The parameters of a game by name, with the defaults filled in."""
+
+    def whole_number(self, name: str, least: int, most: int, why: str = "") -> int:
+        """Returns a parameter that must be a whole number between two others, both allowed.
+
+        Raises:
+            ValueError: If it is not; `why` says where the bound comes from.
+        """
+        value = self[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(f"{name}={value!r}: give a whole number from {least:,} to {most:,}{why and f' ({why})'}.")
+        return value
+
+    def one_of(self, name: str, choices: Mapping[str, _Value]) -> _Value:
+        """Returns what the text that a parameter must be stands for.
+
+        Raises:
+            ValueError: If it is not among the choices.
+        """
+        value = self[name]
+        if value not in choices:
+            raise ValueError(f"{name}={value!r}: give one of {', '.join(choices)}.")
+        return choices[value]
+
+    def switch(self, name: str) -> bool:
+        """Returns a parameter that must be True or False.
+
+        Raises:
+            ValueError: If it is neither.
+        """
+        value = self[name]
+        if not isinstance(value, bool):
+            raise ValueError(f"{name}={value!r}: give True or False.")
+        return value

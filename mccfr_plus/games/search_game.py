@@ -28,8 +28,7 @@ import itertools
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.parameters import Parameters
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Rules
+from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.games.search_graph import THREE_COLUMNS, read_graph
 from mccfr_plus.kernels.compile import kernel
 

@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.shell import PyspielState
+from mccfr_plus.games.pyspiel_game import PyspielState
 from mccfr_plus.tree.interning import EMPTY, num_places, place_of_row, table_of_rows
 from mccfr_plus.tree.key_layout import KeyLayout, key_layout, pack, unpack
 

@@ -26,8 +26,8 @@ from mccfr_plus.games import (
     RulesGame,
     register_game,
 )
+from mccfr_plus.games.pyspiel_game import _Position
 from mccfr_plus.games.rules import ALWAYS, NOW, RECALLED
-from mccfr_plus.games.shell import _Position
 
 # --- fields ---
 

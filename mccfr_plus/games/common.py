@@ -1,0 +1,32 @@
+"""Kernels that several games share."""
+
+from __future__ import annotations
+
+from mccfr_plus.games.rules import CHANCE, MOVER
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+
+
+@kernel
+def chance_begins(parameters, table, state):
+    """A game's `start` where chance is to move and all other words are 0."""
+    state[MOVER] = CHANCE
+
+
+@inline_kernel
+def list_bits(mask, actions):
+    """Writes the positions of the bits that are set, ascending, and returns how many there are."""
+    count, position = 0, 0
+    while mask:
+        actions[count] = position
+        count += mask & 1
+        mask >>= 1
+        position += 1
+    return count
+
+
+@inline_kernel
+def equally_likely(count, probabilities):
+    """Writes the same probability for each of `count` outcomes, and returns `count`."""
+    for index in range(count):
+        probabilities[index] = 1.0 / count
+    return count
