@@ -1,9 +1,9 @@
-"""Checks for parts of your own: whether an estimator is unbiased, a minimizer minimizes, an
-average averages, the rules of a game are consistent.
+"""Checks of user-defined components: whether an estimator is unbiased, a minimizer minimizes regret, an average is the
+average of what was played, and the rules of a game are consistent.
 
-Each goes through everything on small games where that can be done, compares with what theory says otherwise, raises
-`CheckError` at the first thing that is wrong, and returns a `Report`. The package's own parts pass through the same
-checks by way of one table, ``tests/checks/test_own_parts.py``.
+Each check enumerates small games where that is possible, and compares with theory otherwise. It raises `CheckError` at
+the first fault, and returns a `Report`. The built-in components pass the same checks:
+``tests/checks/test_built_in_components.py``.
 """
 
 from mccfr_plus.checks.average import check_average

@@ -5,10 +5,10 @@
 | RM, RM+ | L sqrt(n T) | Hart, Mas-Colell 2000; Tammelin et al. 2015, theorem 1 |
 | predictive RM, RM+ | 2 sqrt(2) L sqrt(n T) | Farina et al. 2021: sqrt(2 sum of |r_t - m_t|^2) |
 | Hedge, FTRL, OMD | log(n) / eta_T + (L^2 / 8) sum of eta_t | Cesa-Bianchi, Lugosi 2006, theorem 2.3 |
-| optimistic forms | log(n) / eta_T + L^2 sum of eta_t | Rakhlin, Sridharan 2013: guesses are off by L at most |
+| optimistic forms | log(n) / eta_T + L^2 sum of eta_t | Rakhlin, Sridharan 2013: predictions are off by L at most |
 
-The guess m_t of predictive rules is the last r, so that |r_t - m_t| <= 2 L sqrt(n). Discounted rules have bounds on
-weighted regrets; what they play is checked for its expansion instead, as is OMD with a step size that changes.
+The prediction m_t is the last r, so that |r_t - m_t| <= 2 L sqrt(n). Discounted rules have bounds on weighted regrets;
+for them the growth of regret is checked instead, and for OMD with a step size that changes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Bound: TypeAlias = Callable[[int, int, float], float]
 
 
 def bound_of(minimizer: Minimizer) -> Bound | None:
-    """Returns the minimizer's own ``regret_bound``, the one of the table above, or None if neither is known."""
+    """Returns the minimizer's ``regret_bound``, the bound of the table above, or None if neither is known."""
     own = getattr(minimizer, "regret_bound", None)
     if own is not None:
         return own
@@ -44,16 +44,13 @@ def bound_of(minimizer: Minimizer) -> Bound | None:
         return lambda rounds, actions, width: width * math.sqrt(actions * rounds)
     if type(minimizer) in (PredictiveRegretMatching, PredictiveRegretMatchingPlus):
         return lambda rounds, actions, width: width * math.sqrt(8 * actions * rounds)
-    if isinstance(minimizer, Hedge) or (isinstance(minimizer, FTRL | OMD) and not getattr(minimizer, "decay", 0.0)):
-        return _exponential(minimizer.eta, getattr(minimizer, "decay", 0.0), minimizer.optimistic)
+    decay = getattr(minimizer, "decay", 0.0)
+    if isinstance(minimizer, Hedge) or (isinstance(minimizer, FTRL | OMD) and not decay):
+        factor = 1.0 if minimizer.optimistic else 1 / 8
+
+        def bound(rounds: int, actions: int, width: float) -> float:
+            steps = minimizer.eta * np.arange(1.0, rounds + 1) ** -decay
+            return math.log(actions) / steps[-1] + factor * width**2 * float(steps.sum())
+
+        return bound
     return None
-
-
-def _exponential(eta: float, decay: float, optimistic: bool) -> Bound:
-    factor = 1.0 if optimistic else 1 / 8
-
-    def bound(rounds: int, actions: int, width: float) -> float:
-        steps = eta * np.arange(1.0, rounds + 1) ** -decay
-        return math.log(actions) / steps[-1] + factor * width**2 * float(steps.sum())
-
-    return bound

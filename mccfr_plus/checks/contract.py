@@ -2,171 +2,156 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
-from mccfr_plus.checks.report import fail
-from mccfr_plus.checks.sampler import RUBBISH, Sampler
+from mccfr_plus.checks.report import Subject
+from mccfr_plus.checks.sampler import SENTINEL, Sampler
 from mccfr_plus.kernels.scratch import ITERATION, NUM_VISITS, STAMP, TRAVERSAL
 
-_ADDED_TO_RUBBISH = 0.25 * RUBBISH  # sums of payoffs and weights are far below
+_ADDED_TO_SENTINEL = 0.25 * SENTINEL  # sums of payoffs and weights are far below
+_CALL = "the calls of `touch`, which lists an infoset once per gradient; write to `scratch.touched` nowhere else"
 
 
-class Frozen:
-    """What an estimator must not write to, as it was when this was made."""
+class Contract:
+    """Checks all that an estimator writes in a traversal.
+
+    Args:
+        sampler: The estimator on a tree. What it must only read is copied now.
+    """
 
     def __init__(self, sampler: Sampler):
-        self._sampler = sampler
-        self._arrays = {
+        self._sampler, self._tree = sampler, sampler.tree
+        self._read_only = {
             "strategy": sampler.strategy,
             "sampling_weights": sampler.sampling_weights,
             "parameters": sampler.parameters,
             **{f"tree.{name}": array for name, array in sampler.arrays._asdict().items()},
         }
-        self._before = {name: array.copy() for name, array in self._arrays.items()}
+        self._copies = {name: array.copy() for name, array in self._read_only.items()}
 
-    def check(self) -> None:
-        """Raises CheckError if something was written to."""
-        for name, array in self._arrays.items():
-            if array.tobytes() != self._before[name].tobytes():
-                index = int(np.flatnonzero(array.reshape(-1) != self._before[name].reshape(-1))[0])
-                fail(
-                    self._sampler.estimator,
-                    f"wrote to `{name}` (entry {index}), which it may only read",
-                    tree=self._sampler.tree,
-                    expected=self._before[name].reshape(-1)[index],
-                    found=array.reshape(-1)[index],
-                    look_at="assignments to that array in the kernel; only `scratch` may be written to",
-                )
+    def estimate(self, player: int) -> None:
+        """Estimates a player's gradient. Raises CheckError if the traversal breaks the contract."""
+        sampler = self._sampler
+        counts, touched = sampler.scratch.counts.copy(), sampler.scratch.touched.copy()
+        sampler.estimate(player)
+        all_players = range(self._tree.num_players)
+        players = all_players if sampler.all_players else [player]
+        for owner in players:
+            self._check_touched(owner)
+            self._check_numbers(owner)
+        self._check_others(set(all_players) - set(players), player, touched)
+        self._check_counts(player, counts)
+        self._check_read_only()
 
+    def _subject(self, player: int | None) -> Subject:
+        return Subject(self._sampler.estimator, self._tree, player)
 
-def check_walk(sampler: Sampler, player: int, counts_before: np.ndarray, touched_before: np.ndarray) -> None:
-    """Raises CheckError if the last traversal broke the contract.
-
-    Args:
-        sampler: It has just estimated a gradient.
-        player: For whom.
-        counts_before: A copy of the scratch's counts before that.
-        touched_before: The same for the touched list.
-    """
-    players = range(sampler.tree.num_players) if sampler.all_players else [player]
-    for owner in players:
-        _check_touched(sampler, owner)
-        _check_numbers(sampler, owner)
-    _check_others(sampler, players, touched_before)
-    _check_counts(sampler, player, counts_before)
-
-
-def _check_touched(sampler: Sampler, player: int) -> None:
-    tree, records = sampler.tree, sampler.arrays.infosets
-    begin, end = (int(x) for x in sampler.arrays.infoset_range[player : player + 2])
-    number = int(sampler.scratch.num_touched[player])
-    place: dict[str, Any] = {"tree": tree, "player": player}
-    call = "the calls of `touch`, which lists an infoset once per gradient; write to `scratch.touched` nowhere else"
-    if not 0 <= number <= end - begin:
-        fail(
-            sampler.estimator, "lists more infosets than the player has", **place,
-            expected=f"at most {end - begin}", found=number, look_at=call,
+    def _check_touched(self, player: int) -> None:
+        tree, records, require = self._tree, self._sampler.arrays.infosets, self._subject(player).require
+        begin, end = (int(x) for x in self._sampler.arrays.infoset_range[player : player + 2])
+        number = int(self._sampler.scratch.num_touched[player])
+        require(
+            0 <= number <= end - begin, "lists more infosets than the player has", _CALL,
+            expected=f"at most {end - begin}", found=number,
         )  # fmt: skip
-    listed: set[int] = set()
-    for touched in sampler.touched(player):
-        slot, parent = int(touched["first_slot"]), int(touched["parent_slot"])
-        place["slot"] = slot
-        infoset = int(tree.infoset_of_slot[slot]) if 0 <= slot < tree.num_slots else -1
-        if not begin <= infoset < end or int(records[infoset]["first_slot"]) != slot:
-            fail(
-                sampler.estimator, "lists as touched what is no infoset of the player", **place,
+        listed: set[int] = set()
+        for touched in self._sampler.touched(player):
+            slot, parent = int(touched["first_slot"]), int(touched["parent_slot"])
+            infoset = int(tree.infoset_of_slot[slot]) if 0 <= slot < tree.num_slots else -1
+            require(
+                begin <= infoset < end and int(records[infoset]["first_slot"]) == slot,
+                "lists as touched what is no infoset of the player",
+                '`touch(tree, scratch, player, first, count, parent)`: first is the node\'s ["payload"]', slot=slot,
                 expected=f"the first slot of one of the player's {end - begin} infosets", found=slot,
-                look_at='`touch(tree, scratch, player, first, count, parent)`: first is the node\'s ["payload"]',
             )  # fmt: skip
-        for name, value in (("num_actions", int(touched["num_actions"])), ("parent_slot", parent)):
-            if value != int(records[infoset][name]):
-                fail(
-                    sampler.estimator, f"lists an infoset with a wrong {name}", **place,
-                    expected=int(records[infoset][name]), found=value,
-                    look_at="the arguments of `touch`: the number of actions, and the player's last own slot",
+            for name in ("num_actions", "parent_slot"):
+                require(
+                    touched[name] == records[infoset][name], f"lists an infoset with a wrong {name}",
+                    "the arguments of `touch`: the number of actions, and the player's last own slot", slot=slot,
+                    expected=int(records[infoset][name]), found=int(touched[name]),
                 )  # fmt: skip
-        if infoset in listed:
-            fail(sampler.estimator, "lists an infoset twice", **place, look_at=call)
-        if parent < tree.num_slots and int(tree.infoset_of_slot[parent]) not in listed:
-            fail(
-                sampler.estimator, "touches an infoset before its parent", **place,
+            require(infoset not in listed, "lists an infoset twice", _CALL, slot=slot)
+            require(
+                parent >= tree.num_slots or int(tree.infoset_of_slot[parent]) in listed,
+                "touches an infoset before its parent",
+                "where `touch` is called: on the way down, before the traversal goes on to the children", slot=slot,
                 expected="parents before children: the update reads the list backwards",
                 found=f"the parent, slot {parent}, is not on the list yet",
-                look_at="where `touch` is called: on the way down, before the traversal goes on to the children",
             )  # fmt: skip
-        listed.add(infoset)
+            listed.add(infoset)
 
-
-def _check_numbers(sampler: Sampler, player: int) -> None:
-    tree, gradient = sampler.tree, sampler.scratch.gradient
-    own = np.arange(*sampler.arrays.slot_range[player : player + 2])
-    is_touched = np.zeros(len(gradient), bool)
-    for touched in sampler.touched(player):
-        is_touched[touched["first_slot"] : touched["first_slot"] + touched["num_actions"]] = True
-    is_touched[tree.num_slots + player] = True
-    place: dict[str, Any] = {"tree": tree, "player": player}
-    bad = np.flatnonzero(is_touched & ~np.isfinite(gradient))
-    if len(bad):
-        fail(
-            sampler.estimator, "writes NaN or infinity to the gradient", **place, slot=bad[0],
-            expected="a finite number", found=gradient[bad[0]],
-            look_at="divisions by a probability that can be 0, and by a sum that can be 0",
+    def _check_numbers(self, player: int) -> None:
+        gradient, require = self._sampler.scratch.gradient, self._subject(player).require
+        is_touched = np.zeros(len(gradient), bool)
+        for touched in self._sampler.touched(player):
+            is_touched[touched["first_slot"] : touched["first_slot"] + touched["num_actions"]] = True
+        is_touched[self._tree.num_slots + player] = True
+        require(
+            ~is_touched | np.isfinite(gradient), "writes NaN or infinity to the gradient",
+            "divisions by a probability that can be 0, and by a sum that can be 0",
+            expected="a finite number", found=gradient,
         )  # fmt: skip
-    bad = np.flatnonzero(is_touched & (np.abs(gradient) > _ADDED_TO_RUBBISH / sampler.batch))
-    if len(bad):
-        fail(
-            sampler.estimator, "lists an infoset as touched without setting its gradient to 0", **place, slot=bad[0],
+        require(
+            ~is_touched | (np.abs(gradient) <= _ADDED_TO_SENTINEL / self._sampler.batch),
+            "lists an infoset as touched without setting its gradient to 0",
+            "`touch`, which does both, or `enter`, after which the caller must",
             expected="0 plus what the traversal adds", found="what stood there before, plus what the traversal adds",
-            look_at="`touch`, which does both, or `enter`, after which the caller must",
         )  # fmt: skip
-    bad = own[~is_touched[own] & (gradient[own] != RUBBISH)]
-    if len(bad):
-        fail(
-            sampler.estimator, "adds to the gradient at an infoset that it did not touch", **place, slot=bad[0],
+        own = slice(*self._sampler.arrays.slot_range[player : player + 2])
+        is_other = np.ones(len(gradient), bool)
+        is_other[own] = False
+        require(
+            is_touched | is_other | (gradient == SENTINEL),
+            "adds to the gradient at an infoset that it did not touch",
+            "whether `touch` is called at every own node that the traversal enters, before its slots are written",
             expected="`touch` before anything is added: the update sees only what is on the touched list",
             found="a number written at slots that are not on it",
-            look_at="whether `touch` is called at every own node that the traversal enters, before its slots are written",
         )  # fmt: skip
 
-
-def _check_others(sampler: Sampler, players: range | list[int], touched_before: np.ndarray) -> None:
-    tree, scratch = sampler.tree, sampler.scratch
-    for other in set(range(tree.num_players)) - set(players):
-        slots = np.append(np.arange(*sampler.arrays.slot_range[other : other + 2]), tree.num_slots + other)
-        bad = slots[scratch.gradient[slots] != RUBBISH]
-        if len(bad):
-            fail(
-                sampler.estimator, f"writes outside of its slots, at another player's, for player {players[0]}",
-                tree=tree, player=other, slot=bad[0], found=scratch.gradient[bad[0]],
-                look_at="the slot that the kernel adds to: the player's last own slot, not an opponent's",
+    def _check_others(self, others: Iterable[int], player: int, touched_before: np.ndarray) -> None:
+        scratch, arrays = self._sampler.scratch, self._sampler.arrays
+        for other in others:
+            require = self._subject(other).require
+            slots = np.append(np.arange(*arrays.slot_range[other : other + 2]), self._tree.num_slots + other)
+            good = np.ones(len(scratch.gradient), bool)
+            good[slots] = scratch.gradient[slots] == SENTINEL
+            require(
+                good, f"writes outside of its slots, at another player's, for player {player}",
+                "the slot that the kernel adds to: the player's last own slot, not an opponent's",
+                found=scratch.gradient,
             )  # fmt: skip
-        infosets = slice(*sampler.arrays.infoset_range[other : other + 2])
-        if scratch.touched[infosets].tobytes() != touched_before[infosets].tobytes():
-            fail(
-                sampler.estimator, "writes to another player's part of the touched list", tree=tree, player=other,
-                look_at="the player that `touch` is called with",
+            infosets = slice(*arrays.infoset_range[other : other + 2])
+            require(
+                scratch.touched[infosets].tobytes() == touched_before[infosets].tobytes(),
+                "writes to another player's range of the touched list", "the player that `touch` is called with",
             )  # fmt: skip
 
-
-def _check_counts(sampler: Sampler, player: int, before: np.ndarray) -> None:
-    scratch, tree = sampler.scratch, sampler.tree
-    stamps = sampler.tree.num_players if sampler.all_players else 1
-    expected = before.copy()
-    expected[STAMP] += stamps
-    expected[TRAVERSAL] += sampler.batch if len(scratch.drawn) else 0
-    for name, entry in (("STAMP", STAMP), ("ITERATION", ITERATION), ("TRAVERSAL", TRAVERSAL)):
-        if scratch.counts[entry] != expected[entry]:
-            fail(
-                sampler.estimator, f"writes to `scratch.counts[{name}]`, which is the loop's", tree=tree,
-                player=player, expected=int(expected[entry]), found=int(scratch.counts[entry]),
-                look_at="assignments to `scratch.counts`: NODES_TOUCHED is an estimator's, and NUM_VISITS",
+    def _check_counts(self, player: int, expected: np.ndarray) -> None:
+        sampler, scratch, require = self._sampler, self._sampler.scratch, self._subject(player).require
+        expected[STAMP] += self._tree.num_players if sampler.all_players else 1
+        expected[TRAVERSAL] += sampler.batch if len(scratch.drawn) else 0
+        for name, entry in (("STAMP", STAMP), ("ITERATION", ITERATION), ("TRAVERSAL", TRAVERSAL)):
+            require(
+                scratch.counts[entry] == expected[entry], f"writes to `scratch.counts[{name}]`, which is the loop's",
+                "assignments to `scratch.counts`: NODES_TOUCHED is an estimator's, and NUM_VISITS",
+                expected=int(expected[entry]), found=int(scratch.counts[entry]),
             )  # fmt: skip
-    visits, room = int(scratch.counts[NUM_VISITS]), len(scratch.visits)
-    if not 0 <= visits <= room:
-        fail(
-            sampler.estimator, "lists more visits than there is room for", tree=tree, player=player,
+        visits, room = int(scratch.counts[NUM_VISITS]), len(scratch.visits)
+        require(
+            0 <= visits <= room, "lists more visits than there is room for",
+            "`visits_all_chance` and `visits_all_own`, from which the room is computed",
             expected=f"at most {room}", found=visits,
-            look_at="`visits_all_chance` and `visits_all_own`, from which the room is computed",
         )  # fmt: skip
+
+    def _check_read_only(self) -> None:
+        for name, array in self._read_only.items():
+            if array.tobytes() != self._copies[name].tobytes():
+                before, after = self._copies[name].reshape(-1), array.reshape(-1)
+                index = int(np.flatnonzero(after != before)[0])
+                self._subject(None).fail(
+                    f"wrote to `{name}` (entry {index}), which it may only read",
+                    "assignments to that array in the kernel; only `scratch` may be written to",
+                    expected=before[index], found=after[index],
+                )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What checks compare with, node by node in plain Python: nothing of it is shared with the kernels."""
+"""Reference implementations in plain Python, node by node; the kernels share no code with them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mccfr_plus.tree.game_tree import GameTree
 def exact_gradient(tree: GameTree, strategy: np.ndarray, player: int) -> np.ndarray:
     """Returns the player's utility gradient, ``[num_slots + num_players]`` float64.
 
-    The sum over the leaves z with the player's last slot s of u(z) * (reach of chance and the others); behind the slots
-    stand the empty sequences, of which the player's own is filled.
+    Entry s is the sum of u(z) * (reach of chance and the others) over the leaves z behind the player's last slot s. Of
+    the empty sequences, behind the slots, the player's own is filled.
 
     Args:
         tree: The game.

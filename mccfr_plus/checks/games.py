@@ -1,4 +1,4 @@
-"""Small games on which everything can be gone through: uneven chance, odd shapes, any number of players."""
+"""Small games whose outcomes can be enumerated: uneven chance, unequal depths, one to three players."""
 
 from __future__ import annotations
 
@@ -70,8 +70,7 @@ t "" 4 "o4" { -2.2 }
 t "" 5 "o5" { 0.3 }
 """
 
-
-# OpenSpiel calls all of them "efg_game()". The cache below keeps the games alive, so that no id is used again.
+# OpenSpiel calls all of them "efg_game()". The cache below keeps the games alive, so that ids are unique.
 _TITLES: dict[int, str] = {}
 
 
@@ -84,24 +83,20 @@ def name_of(tree: GameTree) -> str:
 def deep_text(levels: int = 5) -> str:
     """Returns a two-player zero-sum game without ties: the players move in turn and see their own moves alone."""
     payoffs = random.Random(7)
-    numbers: dict[tuple, int] = {}
-    fresh, lines = itertools.count(1), []
+    fresh, lines = itertools.count(1), ['EFG 2 R "deep" { "P0" "P1" }']
 
-    def expand(level: int, own: tuple[str, str]) -> None:
+    def expand(level: int, mine: str, others: str) -> None:
         if level == levels:
             payoff = payoffs.uniform(-2, 2)
             lines.append(f't "" {next(fresh)} "" {{ {payoff:.6f} {-payoff:.6f} }}')
             return
-        player = level % 2
-        seen = (player, own[player])
-        number = numbers.setdefault(seen, 1 + sum(1 for other in numbers if other[0] == player))
-        lines.append(f'p "" {player + 1} {number} "I{number}" {{ "a" "b" }} 0')
-        for action in "ab":
-            mine = own[player] + action
-            expand(level + 1, (mine, own[1]) if player == 0 else (own[0], mine))
+        number = int(f"1{mine}", 2)  # one per sequence of own moves
+        lines.append(f'p "" {level % 2 + 1} {number} "I{number}" {{ "a" "b" }} 0')
+        for action in "01":
+            expand(level + 1, others, mine + action)
 
-    expand(0, ("", ""))
-    return 'EFG 2 R "deep" { "P0" "P1" }\n' + "\n".join(lines) + "\n"
+    expand(0, "", "")
+    return "\n".join(lines) + "\n"
 
 
 def three_infosets_text(num_actions: int) -> str:
@@ -123,14 +118,11 @@ def tree_of_text(text: str) -> GameTree:
     return tree
 
 
-@functools.cache
-def tree_of_name(name: str) -> GameTree:
-    """Returns the tree of an OpenSpiel game."""
-    return compile_game(name)
+tree_of_name = functools.cache(compile_game)  # the tree of an OpenSpiel game
 
 
 def tiny_trees() -> list[GameTree]:
-    """Returns games on which all random outcomes of most traversals can be gone through."""
+    """Returns games on which the random outcomes of most traversals can be enumerated."""
     return [tree_of_name("kuhn_poker"), *(tree_of_text(text) for text in (SPANS, THREE, ALONE))]
 
 

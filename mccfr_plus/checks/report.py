@@ -29,66 +29,76 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """What was checked of a part that passed. ``str(report)`` is a table.
+    """What was checked of a component that passed. ``str(report)`` is a table.
 
     Attributes:
-        part: The part, as text.
+        component: The component, as text.
         lines: What was checked, in order.
-        figures: Numbers that somebody may want to look at, such as ``"bias"``.
+        figures: Further results, such as ``"bias"``.
     """
 
-    part: str
+    component: str
     lines: tuple[Line, ...]
     figures: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         widths = [max((len(getattr(line, name)) for line in self.lines), default=0) for name in ("check", "compared")]
         rows = [f"  {a.check:<{widths[0]}}  {a.compared:<{widths[1]}}  {a.result}" for a in self.lines]
-        return "\n".join([f"{self.part}: {len(self.lines)} checks passed", *rows])
+        return "\n".join([f"{self.component}: {len(self.lines)} checks passed", *rows])
 
 
-def fail(
-    part: Any,
-    what: str,
-    *,
-    look_at: str,
-    tree: GameTree | None = None,
-    player: int | None = None,
-    slot: int | None = None,
-    expected: Any = None,
-    found: Any = None,
-) -> NoReturn:
-    """Raises CheckError.
+@dataclass(frozen=True)
+class Subject:
+    """What is checked, and where: each message names both.
 
-    Args:
-        part: What is checked.
-        what: What is wrong, in a sentence without its full stop.
-        look_at: What its author should look at.
-        tree: The game on which it went wrong.
-        player: For which player.
-        slot: At which slot; behind the last one stand the empty sequences.
-        expected: What should have been found.
-        found: What was.
+    Attributes:
+        component: What is checked.
+        tree: On which game; None: not on a tree.
+        player: For which player; None: for all of them.
     """
-    places = []
-    if tree is not None:
-        places.append(f"game {name_of(tree)}")
-    if player is not None:
-        places.append(f"player {player}")
-    if tree is not None and slot is not None:
-        places.append(place_of(tree, int(slot)))
-    lines = [f"{part!r}: {what}."]
-    if places:
-        lines.append(f"  where: {', '.join(places)}")
-    if expected is not None:
-        lines.append(f"  expected: {_text(expected)}")
-    if found is not None:
-        lines.append(f"  found: {_text(found)}")
-    lines.append(f"  look at: {look_at}")
-    raise CheckError("\n".join(lines))
+
+    component: Any
+    tree: GameTree | None = None
+    player: int | None = None
+
+    def require(
+        self, good: Any, what: str, look_at: str, *, slot: int | None = None, expected: Any = None, found: Any = None
+    ) -> None:
+        """Raises CheckError unless all of `good` is true.
+
+        Args:
+            good: A truth value, or one per slot: then the message names the first slot where it is false, and shows the
+                entries of `expected` and `found` there if they are arrays.
+            what: What is wrong otherwise, in a sentence without its full stop.
+            look_at: What the author of the component should look at.
+            slot: At which slot; behind the last one stand the empty sequences.
+            expected: What should have been found.
+            found: What was found.
+        """
+        if good is True or np.all(good):
+            return
+        if np.ndim(good):
+            slot = int(np.argmin(good))
+            expected, found = (value[slot] if np.ndim(value) else value for value in (expected, found))
+        self.fail(what, look_at, slot=slot, expected=expected, found=found)
+
+    def fail(
+        self, what: str, look_at: str, *, slot: int | None = None, expected: Any = None, found: Any = None
+    ) -> NoReturn:
+        """Raises CheckError; see `require` for the arguments."""
+        places = []
+        if self.tree is not None:
+            places.append(f"game {name_of(self.tree)}")
+        if self.player is not None:
+            places.append(f"player {self.player}")
+        if self.tree is not None and slot is not None:
+            places.append(_place_of(self.tree, int(slot)))
+        details = {"where": ", ".join(places) or None, "expected": expected, "found": found, "look at": look_at}
+        lines = [f"  {name}: {_text(value)}" for name, value in details.items() if value is not None]
+        raise CheckError("\n".join([f"{self.component!r}: {what}.", *lines]))
 
 
-def place_of(tree: GameTree, slot: int) -> str:
+def _place_of(tree: GameTree, slot: int) -> str:
     """Returns a text that says which information state and action a slot is."""
     if tree.num_slots <= slot < tree.num_slots + tree.num_players:
         return f"the empty sequence of player {slot - tree.num_slots}"

@@ -1,18 +1,16 @@
-"""An estimator at work outside of a solver: one gradient at a time, compiled or by a script, or many added up."""
+"""Gradients of an estimator outside of a solver: one at a time, compiled or by a script, or many added up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mccfr_plus.averages import stochastic
 from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.script import Script, plain, scripted_draws
 from mccfr_plus.errors import ConfigError, PolicyError
-from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
-from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
+from mccfr_plus.estimators import SamplingWeights
+from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate
 from mccfr_plus.kernels.loops.composed import estimate_with
@@ -22,7 +20,7 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import sampling_strategy
 from mccfr_plus.tree.game_tree import GameTree
 
-RUBBISH = 1e12  # stands in the gradient before every traversal: whoever adds to it without `touch` is seen
+SENTINEL = 1e12  # stands in the gradient before every traversal, so that adding to it without `touch` is seen
 
 
 @kernel
@@ -84,53 +82,58 @@ def add_samples(
 
 
 class Sampler:
-    """An estimator on a tree, with a scratch that starts full of rubbish.
+    """An estimator on a tree, with a gradient that is filled with a sentinel before each traversal.
 
     Args:
         tree: The game.
-        estimator: The estimator.
-        baseline: Its control variates, or None.
-        batch: How many traversals make one gradient.
-        rng: Where strategies, sampling_weights_of and baselines come from. Modified in place.
-        zeros: Share of actions that the strategies do not play.
-        script: Run as plain Python and draw what the script says; None: compiled.
+        config: The estimator, its control variates, the batch, and the average, for which visits are listed.
+        rng: For the strategy, the sampling weights, baselines and draws. Modified in place.
+        zeros: Chance of each probability of the strategy to be 0.
+        script: What to draw, in plain Python; None: at random, compiled.
+
+    Raises:
+        ConfigError: If the estimator has no kernel.
     """
 
     def __init__(
         self,
         tree: GameTree,
-        estimator: Estimator,
-        *,
-        baseline: Baseline | None = None,
-        batch: int = 1,
+        config: SolverConfig,
         rng: np.random.Generator,
+        *,
         zeros: float = 0.0,
         script: Script | None = None,
     ):
-        self.tree, self.estimator, self.baseline, self.batch = tree, estimator, baseline, batch
-        self.all_players = estimator.updates_all_players
-        config = SolverConfig.from_specs(estimator, averaging=stochastic(), baseline=baseline, batch=batch)
         config.check_game(tree)
+        estimator, baseline = config.estimator, config.baseline
+        self.tree, self.estimator, self.batch = tree, estimator, config.batch
+        self.all_players = estimator.updates_all_players
         self.arrays = tree.arrays_with_leaves if estimator.needs_leaves else tree.arrays
         self.parameters = estimator.parameters()
         if baseline is not None:
             self.parameters = np.append(self.parameters, float(baseline.rate))
         self.strategy = random_strategy(tree, rng, zeros)
         self.sampling_weights = self._sampling_weights(rng)
-        shape = (tree.num_players, tree.num_nodes) if baseline is not None else (0, 0)
-        self.first_baselines = rng.normal(size=shape)  # unbiased whatever they are
-        self.baselines = self.first_baselines.copy()
-        state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
+        has_values = baseline is not None or estimator.keeps_values
+        # Baselines give unbiased estimates whatever their values are.
+        self._first_values = rng.normal(size=(tree.num_players, tree.num_nodes) if has_values else (0, 0))
         self.scratch = new_scratch(
             tree.arrays,
             tree.shape,
-            state,
-            max_visits=self._room(),
+            rng.integers(0, 2**64, size=1, dtype=np.uint64),
+            max_visits=self._max_visits(),
             sample_per_infoset=estimator.samples_per_infoset,
-            values=self.baselines,
+            values=self._first_values.copy(),
         )
         list_visit = config.average_method(tree.num_players, tree.perfect_recall).list_visit
-        self._sample, self._add = drivers_of(estimator, baseline, list_visit, script)
+        names: dict[str, Any] = {
+            "estimate": estimate_with(estimator, baseline, list_visit=list_visit),
+            "UPDATE_ALL_PLAYERS": self.all_players,
+        }
+        self.sample = compose(sample_gradient, **names)
+        if script is not None:
+            self.sample = plain(self.sample, scripted_draws(script))
+        self._add = compose(add_samples, **names)
 
     def _sampling_weights(self, rng: np.random.Generator) -> np.ndarray:
         tree, kind = self.tree, self.estimator.sampling_weights
@@ -144,32 +147,29 @@ class Sampler:
         random = 10.0 ** rng.uniform(-2, 8 if kind == SamplingWeights.AVERAGE else 3, size)
         if kind == SamplingWeights.AVERAGE:
             return np.where(rng.random(size) < 0.2, 0.0, random)
-        if kind == SamplingWeights.REGRETS:
-            return random * rng.choice([-1.0, 1.0], size)
-        return np.zeros(0)
+        return random * rng.choice([-1.0, 1.0], size) if kind == SamplingWeights.REGRETS else np.zeros(0)
 
-    def _room(self) -> int:
-        """Returns the room for visits that a solver would make."""
+    def _max_visits(self) -> int:
+        """Returns the room for visits at opponents' infosets that a solver has."""
         nodes, estimator = self.tree.arrays.nodes, self.estimator
         if self.all_players:
             return int(max_visits(nodes, NO_PLAYER, False, False, False))
         chance, own = estimator.visits_all_chance, estimator.visits_all_own
         return int(max(max_visits(nodes, p, False, chance, own) for p in range(self.tree.num_players)))
 
-    def estimate(self, player: int) -> np.ndarray:
-        """Returns the scratch's gradient, not a copy, after it was filled with rubbish and estimated anew."""
+    def estimate(self, player: int) -> None:
+        """Estimates a player's gradient anew: in ``scratch.gradient``, where the sentinel stood before."""
         scratch = self.scratch
-        scratch.gradient[:] = RUBBISH
+        scratch.gradient[:] = SENTINEL
         scratch.reach_valid[:] = 0
-        self.baselines[:] = self.first_baselines
-        traverser = 0 if self.all_players else player
-        if self.all_players:  # as if it had been somebody else's turn: all are begun anew
+        scratch.values[:] = self._first_values
+        if self.all_players:  # all gradients begin anew, as in the step of player 0
             scratch.num_touched[:] = 0
+        traverser = 0 if self.all_players else player
         with np.errstate(all="ignore"):
-            self._sample(
+            self.sample(
                 self.parameters, self.sampling_weights, self.arrays, self.strategy, scratch, traverser, self.batch
             )
-        return scratch.gradient
 
     def found(self, player: int) -> np.ndarray:
         """Returns the last gradient, ``[num_slots + num_players]``: 0 where nothing was touched."""
@@ -192,31 +192,3 @@ class Sampler:
             count, self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player,
             0 if self.all_players else player, self.batch, signs, moments, projected,
         )  # fmt: skip
-
-
-def drivers_of(
-    estimator: Estimator,
-    baseline: Baseline | None = None,
-    list_visit: Callable = list_nothing,
-    script: Script | None = None,
-) -> tuple[Callable, Callable]:
-    """Returns `sample_gradient` and `add_samples` for an estimator.
-
-    Args:
-        estimator: The estimator.
-        baseline: Its control variates, or None.
-        list_visit: What it lists at opponents' infosets.
-        script: Run all of it as plain Python and draw what the script says; None: compiled.
-
-    Raises:
-        ConfigError: If the estimator has no kernel.
-    """
-    names: dict[str, Any] = {
-        "estimate": estimate_with(estimator, baseline, list_visit=list_visit),
-        "UPDATE_ALL_PLAYERS": estimator.updates_all_players,
-    }
-    sample = compose(sample_gradient, **names)
-    if script is not None:
-        sample = plain(sample, scripted_draws(script))
-        return sample, sample
-    return sample, compose(add_samples, **names)

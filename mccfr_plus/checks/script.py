@@ -1,9 +1,8 @@
 """Kernels as plain Python, with draws that go through all outcomes one by one, each with its probability.
 
-A kernel is Python before it is compiled. Here its functions are copied with other globals: kernels become their Python
-twins, and the functions of `mccfr_plus.estimators.draws` ask a `Script` what to draw. Summed up over all scripts, an
-estimator's mean is exact. What the draws' twins give as probabilities is what the compiled draws do, down to their
-tables and the rounding of sums.
+A kernel is Python before it is compiled. Here its functions are copied with other globals: each kernel becomes a Python
+copy of itself, and the functions of `mccfr_plus.estimators.draws` take their results from a `Script`. The mean over all
+scripts is an estimator's exact mean. Probabilities are those of the compiled draws, alias tables and rounding included.
 """
 
 from __future__ import annotations
@@ -21,19 +20,15 @@ from mccfr_plus.kernels import random_numbers as rng
 
 
 class DrawsDirectly(Exception):
-    """A kernel that draws by itself, and not through `mccfr_plus.estimators.draws`."""
+    """Raised for a kernel that draws by itself, and not through `mccfr_plus.estimators.draws`."""
 
 
 class Script:
-    """Draws what it is told, and after that the first that is possible; notes the probabilities."""
+    """Determines draws: those in `choices`, then always the first possible one. Notes their probabilities."""
 
     def __init__(self) -> None:
         self.choices: list[int] = []
         self.chances: list[Sequence[float]] = []
-
-    def begin(self) -> None:
-        """Starts a run of the script."""
-        self.chances = []
 
     def choose(self, chances: Sequence[float]) -> int:
         """Returns the index of what is drawn next from a distribution."""
@@ -43,21 +38,14 @@ class Script:
             self.choices.append(next(i for i, chance in enumerate(chances) if chance > 0.0))
         return self.choices[position]
 
-    @property
-    def probability(self) -> float:
-        """Probability of all that was drawn in this run."""
-        return math.prod(c[i] for c, i in zip(self.chances, self.choices, strict=True))
-
     def advance(self) -> bool:
         """Moves on to the next outcome. Returns whether there is one."""
         while self.choices:
-            chances = self.chances[len(self.choices) - 1]
-            rest = range(self.choices[-1] + 1, len(chances))
-            following = next((i for i in rest if chances[i] > 0.0), None)
+            chances, last = self.chances[len(self.choices) - 1], self.choices.pop()
+            following = next((i for i in range(last + 1, len(chances)) if chances[i] > 0.0), None)
             if following is not None:
-                self.choices[-1] = following
+                self.choices.append(following)
                 return True
-            self.choices.pop()
         return False
 
 
@@ -65,21 +53,21 @@ def all_outcomes(script: Script, run: Callable[[], Any]) -> Iterator[tuple[float
     """Yields (probability, what `run` returned) for every outcome that can happen.
 
     Args:
-        script: The one that the kernels inside `run` ask.
+        script: The one that the kernels inside `run` draw from.
         run: Does one traversal.
     """
     script.choices = []
     while True:
-        script.begin()
+        script.chances = []
         result = run()
         del script.choices[len(script.chances) :]  # a shorter traversal than the last one
-        yield script.probability, result
+        yield math.prod(c[i] for c, i in zip(script.chances, script.choices, strict=True)), result
         if not script.advance():
             return
 
 
 def scripted_draws(script: Script) -> dict[Callable, Callable]:
-    """Returns what is to stand in for each function of `mccfr_plus.estimators.draws`, and for drawing directly."""
+    """Returns the replacement of each function of `mccfr_plus.estimators.draws`, and of the random generator's."""
 
     def draw_outcome(chance, first, count, rng):
         return script.choose(outcome_chances(chance[int(first) : int(first) + int(count)]))
@@ -115,14 +103,14 @@ def scripted_draws(script: Script) -> dict[Callable, Callable]:
 
 
 def outcome_chances(rows: np.ndarray) -> list[float]:
-    """Returns what an alias table draws with which probability; `rows` are those of one distribution."""
+    """Returns the probabilities that an alias table gives its outcomes; `rows` are those of one distribution."""
     chances = rows["accept"] / len(rows)
     np.add.at(chances, rows["alias"], (1.0 - rows["accept"]) / len(rows))
     return chances.tolist()
 
 
 def picking_chances(weights: np.ndarray) -> list[float]:
-    """Returns with which probability `draw_action` draws what, also from numbers that do not sum to 1."""
+    """Returns the probabilities with which `draw_action` draws, also from numbers that do not sum to 1."""
     ends = np.minimum(np.cumsum(weights), 1.0)
     chances = np.diff(np.maximum.accumulate(np.append(0.0, ends)))
     if abs(float(np.sum(weights)) - 1.0) < 1e-9:  # a strategy: its own numbers, without the rounding of the sum
@@ -134,42 +122,41 @@ def picking_chances(weights: np.ndarray) -> list[float]:
 
 
 def plain(kernel: Callable, replacements: dict[Callable, Callable]) -> Callable:
-    """Returns a kernel as a Python function; so is everything that it calls.
+    """Returns a kernel as a Python function that calls Python functions only.
 
     Args:
         kernel: A kernel, or a plain function where compilation is switched off.
-        replacements: What is to stand in for some of the functions.
+        replacements: Functions to call in place of others.
     """
-    return _Translator(replacements).twin(kernel)
+    return _Translator(replacements).copy(kernel)
 
 
 class _Translator:
     def __init__(self, replacements: dict[Callable, Callable]):
-        self._twins: dict[int, Any] = {id(_source(k)): v for k, v in replacements.items()}
+        self._copies: dict[int, Any] = {id(_source(k)): v for k, v in replacements.items()}
 
-    def twin(self, function: Any) -> Any:
+    def copy(self, function: Any) -> Any:
+        """Returns a function whose globals and closure are translated."""
         source = _source(function)
-        if id(source) in self._twins:
-            return self._twins[id(source)]
-        names: dict[str, Any] = {}
-        copy = types.FunctionType(
-            source.__code__, names, source.__name__, source.__defaults__, self._closure(source.__closure__)
-        )
-        copy.__kwdefaults__ = source.__kwdefaults__
-        self._twins[id(source)] = copy  # before what it calls, which may call it
-        names.update(source.__globals__)
-        for name in _names_in(source.__code__) & set(names):
-            names[name] = self.value(names[name])
-        return copy
+        if id(source) not in self._copies:
+            names = dict(source.__globals__)
+            cells = source.__closure__ and tuple(
+                types.CellType(self.value(c.cell_contents)) for c in source.__closure__
+            )
+            copy = types.FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
+            copy.__kwdefaults__ = source.__kwdefaults__
+            self._copies[id(source)] = copy  # before what it calls, which may call it
+            for name in _names_in(source.__code__) & set(names):
+                names[name] = self.value(names[name])
+        return self._copies[id(source)]
 
     def value(self, value: Any) -> Any:
         """Returns what a global name is to mean."""
-        if _is_kernel(value):
-            return self.twin(value)
-        return _PlainModule(value, self) if isinstance(value, types.ModuleType) else value
-
-    def _closure(self, cells: tuple | None) -> tuple | None:
-        return None if cells is None else tuple(types.CellType(self.value(cell.cell_contents)) for cell in cells)
+        if isinstance(value, types.ModuleType):
+            return _PlainModule(value, self)
+        # Where compilation is switched off kernels are plain functions.
+        is_function = isinstance(value, types.FunctionType) and not value.__module__.startswith(("numpy", "numba"))
+        return self.copy(value) if is_function or isinstance(value, Dispatcher) else value
 
 
 class _PlainModule:
@@ -186,13 +173,6 @@ class _PlainModule:
 
 def _source(function: Any) -> Any:
     return getattr(function, "py_func", function)
-
-
-def _is_kernel(value: Any) -> bool:
-    if isinstance(value, Dispatcher):
-        return True
-    # Where compilation is switched off kernels are plain functions.
-    return isinstance(value, types.FunctionType) and not value.__module__.startswith(("numpy", "numba"))
 
 
 def _names_in(code: types.CodeType) -> set[str]:

@@ -13,7 +13,7 @@ def z_limit(comparisons: int) -> float:
 
 
 def t_limit(comparisons: int, freedom: int) -> float:
-    """Returns the same for Student's t, by the first terms of its expansion around the normal quantile.
+    """Returns the limit of `z_limit` for Student's t, by the first terms of its expansion around the normal quantile.
 
     Reference: Abramowitz, Stegun 1964, 26.7.5.
 

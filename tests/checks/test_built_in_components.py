@@ -103,7 +103,7 @@ def test_reports_are_frozen_and_readable():
     assert "3 checks passed" in str(report)
     assert "kuhn_poker()" in str(report)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        report.part = "another"
+        report.component = "another"
 
 
 def test_games_may_be_given():

@@ -193,7 +193,7 @@ def test_the_z_test_sees_a_wrong_distribution():
 
 
 def test_other_sources_of_random_numbers_are_caught():
-    with pytest.raises(CheckError, match="different bits from the same random state"):
+    with pytest.raises(CheckError, match="different gradients from the same random state"):
         check_estimator(Restless(), samples=100)
 
 

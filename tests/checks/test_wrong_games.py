@@ -295,13 +295,13 @@ class TableChangesGame(SignsGame):
 
 def test_the_report_of_a_right_game():
     report = check_game("toy_signs_right", plays=40)
-    assert report.part == "toy_signs_right(fault=0)"
+    assert report.component == "toy_signs_right(fault=0)"
     assert [line.check for line in report.lines] == ["contract", "simulation", "tree", "recall", "tensors"]
     assert report.lines[0].compared == "40 plays, 160 moves"
     assert report.lines[2].compared.startswith(f"{1 + 3 * 15:,} histories")
-    assert report.lines[2].result == "the same bits"
+    assert report.lines[2].result == "bitwise identical"
     assert report.lines[3].compared == f"{3 * 1 + 2 + 3 * 4} information states"
-    assert str(report).startswith(f"{report.part}: 5 checks passed\n  contract ")
+    assert str(report).startswith(f"{report.component}: 5 checks passed\n  contract ")
 
 
 def test_the_report_of_a_large_game():

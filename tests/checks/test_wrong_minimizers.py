@@ -10,19 +10,19 @@ from mccfr_plus.kernels.scratch import at
 
 FAULTS = {
     # fault: what the message must say
-    "wrong sign": "is_lazy as fast as time does",
+    "wrong sign": "grows as fast as time does",
     "not normalised": "plays what is no distribution",
     "writes to a neighbour's strategy": "writes outside of its slots, to `strategy`",
     "writes to a neighbour's table": "writes outside of its slots, to `tables.0.`",
     "writes to others' values": "writes outside of its slots, to `values`",
     "NaN": "plays NaN or infinity",
-    "does nothing": "is_lazy as fast as time does",
+    "does nothing": "grows as fast as time does",
     "favours action 0": "treats actions by their places",
-    "linear regret": "is_lazy as fast as time does",
+    "linear regret": "grows as fast as time does",
     "returns nothing": "does not get near an equilibrium",
     "returns NaN": "returns NaN or infinity",
     "negative probability": "with negative probability",
-    "depends on the slot": "plays otherwise when actions and information states are listed in another order",
+    "depends on the slot": "plays differently when actions and information states are listed in another order",
 }
 NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
 
