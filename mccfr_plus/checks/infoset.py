@@ -118,7 +118,6 @@ class SingleInfoset:
     def _check_history(self, values: np.ndarray, history: np.ndarray) -> None:
         with np.errstate(all="ignore"):
             is_one = np.abs(history.sum(axis=1) - 1.0) <= 1e-9
-        good: np.ndarray
         for good, what, expected, look_at in (
             (
                 np.isfinite(history).all(axis=1), "plays NaN or infinity", "finite numbers",
@@ -135,7 +134,7 @@ class SingleInfoset:
         ):  # fmt: skip
             bad = int(np.argmin(good))
             self.subject.require(
-                good[bad], f"{what}, in round {self._rounds + bad + 1}", look_at, slot=self.slots.start,
+                np.ravel(good)[bad], f"{what}, in round {self._rounds + bad + 1}", look_at, slot=self.slots.start,
                 expected=expected, found=f"{history[bad].tolist()}, after the values {values[bad].tolist()}",
             )  # fmt: skip
         own, returned = self._tables[:, self.slots], self._scratch.gradient[self.tree.num_slots]
