@@ -1,18 +1,12 @@
-"""Goofspiel in which every bid is a move, the forced last ones included; what is revealed is a parameter.
+"""Goofspiel in which every bid is a move, the forced last ones included (rules: docs/games.md).
 
-Each of two players holds the cards 1 .. N, and the prizes are 1 .. N. Each round one prize is up, which both see;
-player 0 bids one of the cards left, then player 1 does without having seen that bid. The higher card wins the prize,
-equal cards lose it; both cards are gone. After N rounds the one with more points wins 1, or the difference in points.
-
-* Prizes come in descending or ascending order, or at random: a chance node begins each round but the last, with equal
-  probabilities of all prizes left.
-* After a round both players learn its result (``reveal=results``) or both cards (``reveal=bids``).
+Each round one prize is up, in descending, ascending or random order; player 0 bids a card, then player 1 without seeing
+it. The higher card wins the prize, equal cards lose it. Then both players learn the result or both cards
+(``reveal=results`` or ``bids``). The winner of more points gets 1, or the difference in points.
 
 Reference: Lanctot et al. 2009, section 5 (seven cards, descending, results); Farina, Kroer and Sandholm 2020, section 5
 (four cards, random, bids).
 """
-
-from __future__ import annotations
 
 import numpy as np
 

@@ -1,21 +1,17 @@
 """Bluff, also known as Liar's dice: one round of it, whose payoff is the value of the rounds that follow.
 
-Player 0 has `dice1` dice, player 1 `dice2`. Both roll unseen; a roll is a multiset. Player 0 begins. A player bids a
-quantity and a face, higher than the last bid (by quantity, then by face), or calls "bluff" on it. The highest face is
-wild: it counts as any other. When bluff is called and the dice of both show the bid, the caller loses a die,
-otherwise the bidder does. Who has no dice left has lost: -1, and 1 for the other. As long as both have dice, the payoff
-of ``payoff="match"`` is the value of the round that follows, which the loser (``starts="loser"``) or the winner begins;
-with ``payoff="round"`` every round is worth 1 to its winner, as in OpenSpiel's `liars_dice`, which Bluff(1, 1) equals.
+Both players roll their dice unseen; a roll is a multiset. They bid a quantity and a face in turn, each bid higher than
+the last (by quantity, then by face), or call "bluff"; the highest face is wild. If the dice of both show the bid, the
+caller loses a die, otherwise the bidder does. With ``payoff="match"``, the payoff is 1 against a player without dice,
+or the value of the next round, which the loser (``starts="loser"``) or the winner begins; with ``payoff="round"`` every
+round is worth 1, as in OpenSpiel's `liars_dice`, which Bluff(1, 1) equals. docs/games.md has the rules.
 
 Reference: Gibson, Burch, Lanctot, Szafron 2012; the order of bids and the wild face as in OpenSpiel.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
@@ -112,24 +108,20 @@ class BluffGame(RulesGame):
         """Returns the sizes of the game."""
         dice = [parameters.whole_number(name, 1, 10) for name in ("dice1", "dice2")]
         faces = parameters.whole_number("faces", 2, 20)
-        loser_starts = parameters.one_of("starts", {"loser": True, "winner": False})
+        starts = parameters.one_of("starts", {"loser": "loser", "winner": "winner"})
         match = parameters.one_of("payoff", {"match": True, "round": False})
         num_bids = sum(dice) * faces
+        given = f"dice1={dice[0]}, dice2={dice[1]}, faces={faces}"
         if num_bids > _MOST_BIDS:
-            raise ValueError(
-                f"dice1={dice[0]}, dice2={dice[1]}, faces={faces}: {num_bids} bids, which is (dice1 + dice2) * faces; "
-                f"give at most {_MOST_BIDS}."
-            )
+            raise ValueError(f"{given}: {num_bids} bids, (dice1 + dice2) * faces; give at most {_MOST_BIDS}.")
         if max(math.comb(count + faces - 1, count) for count in dice) > _MOST_ROLLS:
-            raise ValueError(
-                f"dice1={dice[0]}, dice2={dice[1]}, faces={faces}: more than {_MOST_ROLLS:,} rolls; give fewer dice."
-            )
-        rolls = [_rolls(count, faces) for count in dice]
-        rounds = bluff_rounds.following(dice[0], dice[1], faces, loser_starts) if match else None
+            raise ValueError(f"{given}: more than {_MOST_ROLLS:,} rolls; give fewer dice.")
+        rolls = [list(itertools.combinations_with_replacement(range(faces), count)) for count in dice]
+        rounds = bluff_rounds.following(dice[0], dice[1], faces, starts) if match else None
         shown = [roll.count(face) for each in rolls for roll in each for face in range(faces)]
 
         def roll_text(player: int, values: Sequence[int]) -> str:
-            return _roll_text(rolls[player][values[0] - 1]) if values[0] else "-"
+            return ".".join(str(face + 1) for face in rolls[player][values[0] - 1]) if values[0] else "-"
 
         def bids_text(player: int, bits: Sequence[int]) -> str:
             return " ".join(_bid_text(bid, faces) for bid, made in enumerate(bits) if made)
@@ -164,23 +156,11 @@ class BluffGame(RulesGame):
 
     def state_text(self, state: np.ndarray) -> str:
         """Returns rolls and bids, such as "rolls 1.6 | 3, bids 1-3 2-6"."""
-        faces = self.given["faces"]
-        rolls = " | ".join(
-            _roll_text(_rolls(self.given[dice], faces)[roll - 1]) if roll else "-"
-            for dice, roll in zip(("dice1", "dice2"), state[_ROLL : _ROLL + 2].tolist(), strict=True)
-        )
-        bids = [_bid_text(bid, faces) for bid in range(int(state[_LAST])) if int(state[_BIDS]) >> bid & 1]
+        roll, bids = self.sizes.fields
+        views = [self.look(state, player).tolist() for player in range(2)]
+        rolls = " | ".join(roll.text(player, views[player][:1]) for player in range(2))
         called = " bluff" if state[MOVER] == TERMINAL else ""
-        return f"rolls {rolls}, bids {' '.join(bids) or '-'}{called}"
-
-
-@cache
-def _rolls(dice: int, faces: int) -> list[tuple[int, ...]]:
-    return list(itertools.combinations_with_replacement(range(faces), dice))
-
-
-def _roll_text(roll: Sequence[int]) -> str:
-    return ".".join(str(face + 1) for face in roll)
+        return f"rolls {rolls}, bids {bids.text(0, views[0][1:]) or '-'}{called}"
 
 
 def _bid_text(bid: int, faces: int) -> str:

@@ -4,8 +4,6 @@
 from the rules as the paper tells them, the verdict says so; no rule was changed to reproduce one.
 """
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from typing import NamedTuple

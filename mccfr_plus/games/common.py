@@ -1,7 +1,5 @@
 """Kernels that several games share."""
 
-from __future__ import annotations
-
 from mccfr_plus.games.rules import CHANCE, MOVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 

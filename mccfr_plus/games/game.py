@@ -1,7 +1,5 @@
 """A game with compiled rules: its sizes, its kernels, and how it is written."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -43,8 +41,8 @@ class Encoding:
 class RulesGame(ABC):
     """A game whose rules are kernels. OpenSpiel loads it once `register_game` has seen the class.
 
-    A subclass sets the attributes below and defines `layout`; it may also define how things are written. It is an
-    ordinary Python object; OpenSpiel sees the `mccfr_plus.games.PyspielGame` around it.
+    A subclass sets the attributes below and defines `layout`; it may also define texts. OpenSpiel sees the
+    `mccfr_plus.games.PyspielGame` around it.
 
     Args:
         params: Parameters that differ from the defaults.
@@ -143,7 +141,6 @@ class RulesGame(ABC):
             view: What `look` wrote, as a list.
             places: What to write, as `Layout.places` gives it; None: an information state.
         """
-        texts = [f"player={player}"]
-        for begin, each in self._information_state if places is None else places:
-            texts.append(f"{each.name}={each.text(player, view[begin : begin + each.count])}")
-        return " ".join(texts)
+        places = self._information_state if places is None else places
+        texts = [f"{each.name}={each.text(player, view[begin : begin + each.count])}" for begin, each in places]
+        return " ".join([f"player={player}", *texts])

@@ -1,23 +1,17 @@
-"""Latent Tic-Tac-Toe: a choice is not disclosed before the opponent has made the next one.
+"""Latent Tic-Tac-Toe: a choice is not disclosed before the opponent has made the next one (rules: docs/games.md).
 
-X and O choose cells of a 3 x 3 board in turn, any cell that is free as far as the chooser can see. If it is free
-indeed, the mark is placed, and stays hidden from the opponent until the opponent has chosen; else, the opponent's
-hidden mark being there, the turn is lost, which the opponent learns after the next choice as well. So the one to move
-knows all choices except the opponent's last one. A line of three own marks wins 1; a draw is worth 0.
+The player to move knows all choices except the opponent's last one. A choice of the cell of the opponent's hidden mark
+loses the turn. The paper leaves two things open:
 
-Two things that the paper leaves open are parameters:
-
-* A line wins when its last mark is placed, hidden or not (``win=placement``), or once the opponent's next choice has
-  disclosed that mark (``win=disclosure``).
+* A line wins when its last mark is placed, hidden or not (``win=placement``), or once it is disclosed
+  (``win=disclosure``).
 * The game is over when the board is full with the hidden mark (``full=true_board``), which discloses the ninth mark and
-  its line, or once the ninth mark is disclosed as well (``full=disclosed_board``).
+  its line, or once the ninth mark is disclosed (``full=disclosed_board``).
 
 With ``win=placement`` and ``full=true_board`` this is OpenSpiel's ``latent_ttt``.
 
 Reference: Lanctot et al. 2009, section 5.
 """
-
-from __future__ import annotations
 
 import numpy as np
 

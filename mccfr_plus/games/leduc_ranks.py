@@ -1,17 +1,11 @@
 """Leduc poker with any number of ranks, on the level of ranks: suits never matter, so they are not dealt.
 
-1. A deck has `ranks` ranks in `suits` copies each. Both players ante 1; one chance node deals both private ranks.
-2. A betting round with at most two raises of 2. Player 0 acts first. A player calls (checks if there is no raise),
-   raises, or folds to a raise. The round ends with a fold, with the call of a raise or with two checks.
-3. A card from the rest of the deck becomes the board, face up. A second betting round like the first, with raises of 4.
-4. Without a fold, a private card of the board's rank wins; otherwise the higher rank wins; equal ranks split.
-
-The winner's payoff is the other player's money in the pot.
+A deck has `ranks` ranks in `suits` copies each. Both players ante 1; one chance node deals both private ranks. Before
+and after the board is dealt there is a betting round with at most two raises, of 2 and of 4. Player 0 acts first. A
+pair with the board wins, then the higher rank; equal ranks split. The payoff is the other player's money in the pot.
 
 Reference: Southey et al. 2005, "Bayes' bluff" (Leduc, 3 ranks); Farina, Kroer, Sandholm 2020 (13 ranks).
 """
-
-from __future__ import annotations
 
 import numpy as np
 
@@ -74,11 +68,9 @@ def _apply(parameters, table, state, action):
     ranks, mover = parameters[0], state[MOVER]
     if mover == CHANCE:
         if state[_CARD] == 0:
-            first = action // ranks
-            state[_CARD], state[_CARD + 1] = first + 1, action - first * ranks + 1
+            state[_CARD], state[_CARD + 1] = action // ranks + 1, action % ranks + 1
         else:
-            state[_BOARD] = action - ranks * ranks + 1
-            state[_ROUND] = 1
+            state[_BOARD], state[_ROUND] = action - ranks * ranks + 1, 1
             state[_COUNT] = state[_RAISES] = 0
         state[MOVER] = 0
         return
@@ -117,8 +109,7 @@ def _look(parameters, table, state, player, view):
     view[1] = state[_BOARD]
     for index in range(2 * _MOST_IN_ROUND):
         view[2 + index] = state[_BETS + index]
-    view[2 + 2 * _MOST_IN_ROUND] = state[_MONEY]
-    view[3 + 2 * _MOST_IN_ROUND] = state[_MONEY + 1]
+    view[10], view[11] = state[_MONEY], state[_MONEY + 1]
 
 
 class LeducRanksGame(RulesGame):
@@ -167,9 +158,8 @@ class LeducRanksGame(RulesGame):
     def outcome_text(self, outcome: int) -> str:
         """Returns what is dealt, such as "deal 3 7" for the private cards and "board 3"."""
         ranks = self.sizes.parameters[0]
-        if outcome >= ranks * ranks:
-            return f"board {outcome - ranks * ranks}"
-        return f"deal {outcome // ranks} {outcome % ranks}"
+        board = outcome - ranks * ranks
+        return f"board {board}" if board >= 0 else f"deal {outcome // ranks} {outcome % ranks}"
 
     def state_text(self, state: np.ndarray) -> str:
         """Returns the cards, the money in the pot and the bets, such as "cards 3 7, board 3, pot 5 5, bets rrc c"."""

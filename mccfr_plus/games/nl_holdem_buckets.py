@@ -1,29 +1,18 @@
 """No-limit hold'em of two betting rounds with five buckets of hands per round: "2-NL Hold'em(k)".
 
-Two players have `stack` chips each. Player 0, the dealer, posts a blind of 1 and player 1 one of 2. Each gets two
-private cards; round 1: the dealer acts first. Then three cards are dealt face up; round 2: player 1 acts first. Whoever
-is to act folds (only if the other one has put in more), calls (or checks, if there is nothing to call) or raises to any
-number of chips, counted from the start of the game, such that the raise is at least as large as the last one of the
-round, a bet of round 2 counting as a raise, and at least 2; a raise to the whole stack is always allowed. A call ends
-the round, unless it is the round's first action. After a call for the whole stack there are no more decisions: cards
-are dealt and shown. The better hand of five cards (two own and the three face up) wins the smaller of what both have
-put in, ties split; who folds loses what he has put in.
+Two players have `stack` chips each. Player 0, the dealer, posts a blind of 1 and acts first in round 1; player 1 posts
+2 and acts first in round 2, after the flop. A raise is named by the number of chips, counted from the start of the
+game. It is at least as large as the last raise or bet of the round and at least 2, or it is the whole stack.
 
-Cards are bucketed: in each round chance deals a pair of buckets, one for each player, and a player sees his own only.
-Buckets 1 (worst) to 5 (best) are percentiles of the expected square of hand strength, those of round 2 within each
-bucket of round 1. The probabilities of pairs, and of winning with them, are exact: ``tools/make_holdem_tables.py`` has
-counted all deals. The payoff at a showdown is the expected one: chips times P(win) - P(lose) given both players'
-buckets. So a game has ``5 * decisions of round 1 + 25 * decisions of round 2`` infosets, where decisions are counted
-without cards.
-
-Who acts first in round 2 does not change any count; that it is the big blind is what hold'em for two players has.
+Each round, chance deals one bucket to each player, who sees that one only. Buckets 1 (worst) to 5 (best) are
+percentiles of the expected square of hand strength, those of round 2 within each bucket of round 1. The probabilities
+of pairs, and of winning with them, are exact: ``tools/make_holdem_tables.py`` counted all deals. A showdown pays its
+expectation: chips times P(win) - P(lose) given both players' buckets. docs/games.md has the rules.
 
 Reference: Gibson, Burch, Lanctot, Szafron 2012, "Efficient Monte Carlo counterfactual regret minimization in games with
-many player actions", section 6; Zinkevich, Johanson, Bowling, Piccione 2007 for the buckets. Differs from the former in
-that its buckets' probabilities are not published: these are computed anew.
+many player actions", section 6, which does not publish its buckets' probabilities; Zinkevich, Johanson, Bowling,
+Piccione 2007 for the buckets.
 """
-
-from __future__ import annotations
 
 import importlib.resources
 import json
@@ -38,20 +27,18 @@ from mccfr_plus.kernels.compile import kernel
 _FOLD, _CALL = 0, 1  # any other action is the number of chips to raise to
 _SMALL_BLIND, _BIG_BLIND = 1, 2
 _LEAST_RAISED_TO = 3
-_LEAST_STACK = 3  # with 2, player 1's blind is the whole stack: nothing to decide
-_MOST_STACK = 50  # an information state has 64 bits then; trees of more than 2**31 nodes begin at 33
 
 _NUM_BUCKETS = 5
 _NUM_PAIRS = _NUM_BUCKETS**2
-# Where parts of the table begin: probabilities of pairs in round 1, in round 2 given round 1, margins.
-_FIRST, _SECOND, _MARGIN, _TABLE_SIZE = 0, _NUM_PAIRS, _NUM_PAIRS + _NUM_PAIRS**2, _NUM_PAIRS + 2 * _NUM_PAIRS**2
+# The table: probabilities of pairs in round 1, then in round 2 given round 1, then margins.
+_FIRST, _SECOND, _MARGIN = 0, _NUM_PAIRS, _NUM_PAIRS + _NUM_PAIRS**2
 
 # Words of a state.
 _PAIRS = 1  # of both rounds: 5 * player 0's bucket + player 1's, plus 1; 0: not dealt yet
 _PAID = 3  # chips of both players
 _LAST_RAISE = 5  # how much the next raise must be at least
-_OPENED = 6  # whether somebody has acted in the current round
-_RAISES = 7  # bit r - 3: somebody has raised to r
+_OPENED = 6  # whether there was an action in the current round
+_RAISES = 7  # bit r - 3: there was a raise to r
 _PASSED = 8  # of both rounds: whether the first action was to call
 _FLOP = 10  # chips of each player at the end of round 1; 0: not over yet
 _END = 11  # 0: not over, 1: folded, 2: shown
@@ -69,12 +56,10 @@ def _start(parameters, table, state):
 def _legal(parameters, table, state, actions):
     stack, mover = parameters[0], state[MOVER]
     paid, level = state[_PAID + mover], state[_PAID + 1 - mover]
-    count = 0
-    if paid < level:
-        actions[count] = _FOLD
-        count += 1
-    actions[count] = _CALL
-    count += 1
+    actions[0], actions[1] = _FOLD, _CALL
+    count = 2
+    if paid >= level:
+        actions[0], count = _CALL, 1
     if level < stack:
         for amount in range(min(level + state[_LAST_RAISE], stack), stack + 1):
             actions[count] = amount
@@ -143,11 +128,8 @@ def _look(parameters, table, state, player, view):
         view[2 + which] = state[_PASSED + which]
     view[4] = max(state[_FLOP] - 1, 0)
     view[5] = state[_END]
-    raises, place = state[_RAISES], 6
-    while raises:
-        view[place] = raises & 1
-        raises >>= 1
-        place += 1
+    for index in range(parameters[0] - _LEAST_RAISED_TO + 1):
+        view[6 + index] = state[_RAISES] >> index & 1
 
 
 def _read_table() -> np.ndarray:
@@ -160,7 +142,7 @@ def _read_table() -> np.ndarray:
 
 
 def _amounts(player: int, values: Sequence[int]) -> str:
-    """Returns what somebody has raised to, such as "4 8"."""
+    """Returns the amounts of all raises, such as "4 8"."""
     return " ".join(str(amount) for amount, raised in enumerate(values, _LEAST_RAISED_TO) if raised)
 
 
@@ -175,12 +157,13 @@ class NoLimitHoldemBucketsGame(RulesGame):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game."""
+        # With 50, an information state has 64 bits; trees of more than 2**31 nodes begin at 33.
         why = "with 2 player 1 has no decision; 50 make 1.6 * 10**11 histories"
-        stack = parameters.whole_number("stack", _LEAST_STACK, _MOST_STACK, why)
+        stack = parameters.whole_number("stack", _LEAST_RAISED_TO, 50, why)
         buckets = ("", *map(str, range(1, _NUM_BUCKETS + 1)))
         return Layout(
             state_size=_SIZE,
-            # Raises expand and players alternate, so the set of raises, which of them were in round 1 and whether each
+            # Raises increase and players alternate: the set of raises, which of them were in round 1 and whether each
             # round began with a call are the whole betting.
             fields=(
                 Field("buckets", _NUM_BUCKETS + 1, 2, private=True, symbols=buckets),
@@ -206,7 +189,7 @@ class NoLimitHoldemBucketsGame(RulesGame):
 
     def outcome_text(self, outcome: int) -> str:
         """Returns both players' buckets."""
-        return "buckets {} {}".format(*_buckets(outcome))
+        return f"buckets {outcome // _NUM_BUCKETS + 1} {outcome % _NUM_BUCKETS + 1}"
 
     def state_text(self, state: np.ndarray) -> str:
         """Returns the buckets and the actions by rounds, such as "buckets 3 5, c r4 c; buckets 1 2, c r8 f"."""
@@ -214,18 +197,13 @@ class NoLimitHoldemBucketsGame(RulesGame):
         raises = [amount for amount in range(_LEAST_RAISED_TO, 64) if state[_RAISES] >> (amount - _LEAST_RAISED_TO) & 1]
         rounds = []
         for which in range(2 if flop else 1):
-            pair, current = int(state[_PAIRS + which]), which == bool(flop)
             moves = ["c"] * int(state[_PASSED + which])
             moves += [f"r{amount}" for amount in raises if not flop or (amount > flop) == which]
-            if not current or (end == 2 and state[_OPENED]):  # nobody acts in round 2 after an all-in
+            if which < bool(flop) or (end == 2 and state[_OPENED]):  # round 2 has no actions after an all-in
                 moves.append("c")
             elif end == 1:
                 moves.append("f")
-            dealt = "buckets {} {}".format(*_buckets(pair - 1)) if pair else "buckets - -"
+            pair = int(state[_PAIRS + which])
+            dealt = self.outcome_text(pair - 1) if pair else "buckets - -"
             rounds.append(f"{dealt}, {' '.join(moves)}" if moves else dealt)
         return "; ".join(rounds)
-
-
-def _buckets(pair: int) -> tuple[int, int]:
-    """Returns both players' buckets, from 1."""
-    return pair // _NUM_BUCKETS + 1, pair % _NUM_BUCKETS + 1

@@ -1,14 +1,8 @@
-"""One-card poker: Kuhn poker with a deck of any size.
-
-Ante 1. Two different cards are dealt one after the other; player 0 passes or bets 1; player 1 passes or bets 1, or
-answers a bet by passing (folding) or betting (calling); after pass and bet player 0 folds or calls. The higher card
-wins.
+"""One-card poker: Kuhn poker with a deck of any size (rules: docs/games.md).
 
 Reference: Gordon 2005, "No-regret algorithms for structured prediction problems", section 5; Lanctot et al.
 2009, section 5.
 """
-
-from __future__ import annotations
 
 import numpy as np
 

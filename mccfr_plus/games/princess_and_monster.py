@@ -1,20 +1,13 @@
-"""Princess and monster: a hunt in the dark on a grid, in discrete time.
+"""Princess and monster: a hunt in the dark on a grid, in discrete time (rules: docs/games.md).
 
-1. Chance puts both players on random cells of a grid, all pairs of different cells equally likely; with
-   ``same_start=True`` all pairs. Starting on the same cell is no capture yet.
-2. They move in turns, one step up, right, down or left on the grid; with ``stay=True`` they may also stay where they
-   are. Neither ever sees the other, nor anything that the other does.
-3. The monster has caught the princess when both are on the same cell after a move of either. The game ends then,
-   or after `horizon` moves of both players together.
-4. The princess gets the number of moves after which she was still free, 0 .. horizon, plus `shift`, from the monster.
-
-Player 0 moves first; `first` says who that is.
+Chance puts both players on random cells, the same one only with ``same_start=True``. They move in turns to a
+neighboring cell, or stay with ``stay=True``, and see nothing of each other. The game ends when both are on the same
+cell after a move, or after `horizon` moves of both together. The princess gets from the monster the number of moves
+after which she was still free, plus `shift`. Player 0 moves first; `first` says who that is.
 
 Reference: Isaacs 1965, "Differential Games"; Lanctot et al. 2009, section 5, whose counts do not follow
 from these rules or any other reading of the text that was tried.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -87,10 +80,8 @@ def _returns(parameters, table, state, payoffs):
 @kernel
 def _look(parameters, table, state, player, view):
     view[0] = state[_START + player]
-    own = 1
     for index in range(player, state[_COUNT], 2):
-        view[own] = state[_MOVES + index]
-        own += 1
+        view[1 + index // 2] = state[_MOVES + index]
 
 
 class PrincessAndMonsterGame(RulesGame):
@@ -113,11 +104,9 @@ class PrincessAndMonsterGame(RulesGame):
         rows = parameters.whole_number("rows", 1, _MOST_ROWS)
         columns = parameters.whole_number("columns", 1, _MOST_ROWS, "columns are named a .. z")
         cells = rows * columns
-        if not 2 <= cells <= _MOST_CELLS:
-            raise ValueError(
-                f"rows={rows}, columns={columns}: the grid has {cells} cells; from 2 to {_MOST_CELLS} are allowed "
-                "(chance has an outcome for each pair of cells)."
-            )
+        if not 2 <= cells <= _MOST_CELLS:  # chance has an outcome for each pair of cells
+            given = f"rows={rows}, columns={columns}"
+            raise ValueError(f"{given}: the grid has {cells} cells; from 2 to {_MOST_CELLS} are allowed.")
         horizon = parameters.whole_number("horizon", 1, _MOST_MOVES, "single moves; a state keeps all of them")
         princess = parameters.one_of("first", {"princess": 0, "monster": 1})
         stay, same_start = parameters.switch("stay"), parameters.switch("same_start")

@@ -31,7 +31,7 @@ class _Position:
     def refresh(self) -> None:
         """Brings what follows from the words up to date with them."""
         self.mover = self.words.item(MOVER)
-        self.legal: list[int] | None = None  # of the player to move or of chance, once somebody has asked
+        self.legal: list[int] | None = None  # of the player to move or of chance, once `find_legal` was called
         self.outcomes: list[tuple[int, float]] = []
 
     def find_legal(self) -> list[int]:
@@ -55,8 +55,8 @@ class _Position:
 class PyspielState(pyspiel.State):
     """A state of a `PyspielGame`. Made by ``game.new_initial_state()`` only.
 
-    C++ finds what begins with an underscore, and the observer. The methods of the same names without it are there for
-    Python, which would otherwise come here by way of C++: that takes up to ten times as long.
+    C++ calls the methods with an underscore and the observer. Those of the same names without it save Python the detour
+    through C++, which takes up to ten times as long.
     """
 
     def __init__(self, game: PyspielGame):
@@ -66,7 +66,7 @@ class PyspielState(pyspiel.State):
 
     @property
     def rules_game(self) -> RulesGame:
-        """The game behind the shell."""
+        """The game's rules and sizes."""
         return self._position.game
 
     @property
@@ -77,7 +77,7 @@ class PyspielState(pyspiel.State):
         return words
 
     def current_player(self) -> int:
-        """Returns who is to move: a player, chance or nobody (`pyspiel.PlayerId`)."""
+        """Returns who is to move: a player, chance or the terminal id (`pyspiel.PlayerId`)."""
         return self._position.mover
 
     def is_terminal(self) -> bool:
@@ -97,11 +97,10 @@ class PyspielState(pyspiel.State):
         return list(position.outcomes)
 
     def returns(self) -> list[float]:
-        """Returns everybody's payoff; zeros before the end of the game."""
-        position = self._position
-        payoffs = np.zeros(position.game.sizes.num_players)
+        """Returns each player's payoff; zeros before the end of the game."""
+        position, game = self._position, self._position.game
+        payoffs = np.zeros(game.sizes.num_players)
         if position.mover == TERMINAL:
-            game = position.game
             game.rules.returns(game.parameters, game.table, position.words, payoffs)
         return payoffs.tolist()
 
@@ -148,15 +147,13 @@ class PyspielState(pyspiel.State):
         return list(position.find_legal()) if player == position.mover else []
 
     def _apply_action(self, action: int) -> None:
-        position = self._position
-        legal = position.find_legal()
+        position, game = self._position, self._position.game
+        legal, mover = position.find_legal(), position.mover
         if action not in legal:
-            mover = position.mover
-            who = {CHANCE: "chance", TERMINAL: "nobody, as the game is over"}.get(mover, f"player {mover}")
+            who = {CHANCE: "chance", TERMINAL: "any player, as the game is over"}.get(mover, f"player {mover}")
             raise ValueError(
-                f"action {action} is not legal in {position.game} for {who}: legal are {legal} after {self.history()}."
+                f"action {action} is not legal in {game} for {who}: legal are {legal} after {self.history()}."
             )
-        game = position.game
         game.rules.apply(game.parameters, game.table, position.words, action)
         position.refresh()
 
@@ -208,22 +205,15 @@ class PyspielGame(pyspiel.Game):
 
     def __init__(self, params: Mapping[str, Any] | None = None):
         own = self.rules_class(params)
-        sizes = own.sizes
-        info = pyspiel.GameInfo(
-            num_distinct_actions=sizes.num_distinct_actions,
-            max_chance_outcomes=sizes.max_chance_outcomes,
-            num_players=sizes.num_players,
-            min_utility=sizes.min_utility,
-            max_utility=sizes.max_utility,
-            utility_sum=sizes.utility_sum,
-            max_game_length=sizes.max_game_length,
-        )
+        names = ["num_distinct_actions", "max_chance_outcomes", "num_players", "min_utility", "max_utility"]
+        names += ["utility_sum", "max_game_length"]
+        info = pyspiel.GameInfo(**{name: getattr(own.sizes, name) for name in names})
         super().__init__(game_type(self.rules_class), info, params or {})
         self.rules_game = own
 
     @cached_property
     def rules_game(self) -> RulesGame:
-        """The game behind the shell."""
+        """The game's rules and sizes."""
         # OpenSpiel may hand out another Python object for the same game, with nothing in it.
         return self.rules_class(self.get_parameters())
 
@@ -248,7 +238,7 @@ class PyspielGame(pyspiel.Game):
 
 
 def game_type(game: type[RulesGame]) -> pyspiel.GameType:
-    """Returns what OpenSpiel registers of a game."""
+    """Returns the type under which OpenSpiel registers a game."""
     chance = pyspiel.GameType.ChanceMode
     return pyspiel.GameType(
         short_name=game.short_name,
@@ -260,12 +250,12 @@ def game_type(game: type[RulesGame]) -> pyspiel.GameType:
         reward_model=pyspiel.GameType.RewardModel.TERMINAL,
         max_num_players=10,
         min_num_players=1,
+        parameter_specification=dict(game.defaults),
         provides_information_state_string=True,
         provides_information_state_tensor=True,
         provides_observation_string=True,
         provides_observation_tensor=True,
         provides_factored_observation_string=True,
-        parameter_specification=dict(game.defaults),
     )
 
 
@@ -289,8 +279,8 @@ def register_game(game: type[RulesGame]) -> type[RulesGame]:
     former = _registered.get(name)
     if name in pyspiel.registered_names() and (former is None or _origin(former) != _origin(game)):
         raise ValueError(f"{name!r} is registered with OpenSpiel already: choose another short_name.")
-    shell = type(game.__name__, (PyspielGame,), {"rules_class": game, "__module__": game.__module__})
-    pyspiel.register_game(game_type(game), shell)
+    loaded = type(game.__name__, (PyspielGame,), {"rules_class": game, "__module__": game.__module__})
+    pyspiel.register_game(game_type(game), loaded)
     _registered[name] = game
     return game
 

@@ -24,8 +24,6 @@ A state's first word, ``state[MOVER]``, says who is to move: a player's number, 
 does not check it; `mccfr_plus.check_game` does.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,9 +59,8 @@ class Rules:
 class Field:
     """One thing that a player knows: `count` places next to each other, each with a value in 0 .. size - 1.
 
-    An information state is the values of all fields that are not ``when="now"``; two states with the same ones are the
-    same to the player, and the text and the tensor of an information state are made of them. An observation is the
-    values of all fields that are not ``when="recalled"``.
+    An information state consists of the values of all fields that are not ``when="now"``, an observation of those that
+    are not ``when="recalled"``.
 
     Args:
         name: What it is called in texts and tensors.
@@ -72,9 +69,8 @@ class Field:
         private: Whether only the player sees it.
         when: ``"always"``; ``"recalled"``: part of information states only, such as the order of past moves; ``"now"``:
             part of observations only, such as a score that follows from them.
-        symbols: How values are written: a text or a sequence of texts, one per value; None: numbers. Values of
-            several places are written one after the other, with spaces between them unless symbols are single
-            characters. Places whose symbol is empty are left out, so that 0 with the symbol "" can stand for "not yet".
+        symbols: How values are written: a text or a sequence of texts, one per value; None: numbers. There are spaces
+            between several places unless symbols are single characters. Places whose symbol is empty are left out.
         write: Writes the player's values of all places instead, as a text that no other values have.
     """
 
@@ -100,10 +96,10 @@ class Field:
             return self.write(player, values)
         if self.symbols is None:
             return " ".join(map(str, values))
-        return self._between.join([text for value in values if (text := self.symbols[value])])
+        return self._separator.join([text for value in values if (text := self.symbols[value])])
 
     @cached_property
-    def _between(self) -> str:
+    def _separator(self) -> str:
         return "" if max(map(len, self.symbols or ()), default=0) <= 1 else " "
 
 
@@ -142,10 +138,10 @@ class Layout:
     def __post_init__(self) -> None:
         if self.state_size < 1:
             raise ValueError(f"state_size={self.state_size}: a state has at least the word that says who is to move.")
-        names = [each.name for each in self.fields]
+        names = ["player", *(each.name for each in self.fields)]  # observers keep these by name
         for name in names:
-            if name == "player" or names.count(name) > 1:  # observers keep fields by name, beside the player
-                raise ValueError(f"the name of the field {name!r} is taken: give each one a name of its own.")
+            if names.count(name) > 1:
+                raise ValueError(f"the name of the field {name!r} is taken: give each one another name.")
 
     @property
     def view_size(self) -> int:
@@ -169,37 +165,26 @@ class Layout:
 
 
 class Parameters(dict[str, Any]):
-    """The parameters of a game by name, with the defaults filled in."""
+    """The parameters of a game by name, with the defaults filled in.
+
+    The methods return one of them, or raise a ValueError that says what was given and what is allowed.
+    """
+
+    def _checked(self, name: str, is_allowed: bool, allowed: str) -> Any:
+        if not is_allowed:
+            raise ValueError(f"{name}={self[name]!r}: give {allowed}.")
+        return self[name]
 
     def whole_number(self, name: str, least: int, most: int, why: str = "") -> int:
-        """Returns a parameter that must be a whole number between two others, both allowed.
-
-        Raises:
-            ValueError: If it is not; `why` says where the bound comes from.
-        """
+        """Returns a whole number between two others, both allowed; `why` says where the bounds come from."""
         value = self[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ValueError(f"{name}={value!r}: give a whole number from {least:,} to {most:,}{why and f' ({why})'}.")
-        return value
+        is_allowed = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        return self._checked(name, is_allowed, f"a whole number from {least:,} to {most:,}{why and f' ({why})'}")
 
     def one_of(self, name: str, choices: Mapping[str, _Value]) -> _Value:
-        """Returns what the text that a parameter must be stands for.
-
-        Raises:
-            ValueError: If it is not among the choices.
-        """
-        value = self[name]
-        if value not in choices:
-            raise ValueError(f"{name}={value!r}: give one of {', '.join(choices)}.")
-        return choices[value]
+        """Returns what a text stands for."""
+        return choices[self._checked(name, self[name] in choices, f"one of {', '.join(choices)}")]
 
     def switch(self, name: str) -> bool:
-        """Returns a parameter that must be True or False.
-
-        Raises:
-            ValueError: If it is neither.
-        """
-        value = self[name]
-        if not isinstance(value, bool):
-            raise ValueError(f"{name}={value!r}: give True or False.")
-        return value
+        """Returns True or False."""
+        return self._checked(name, isinstance(self[name], bool), "True or False")

@@ -1,27 +1,14 @@
-"""Search game: an attacker crosses a graph that a defender's patrols watch.
+"""Search game: an attacker crosses a graph that a defender's patrols watch (rules: docs/games.md).
 
-1. The defender (player 0) moves the patrols, the attacker (player 1) himself. They move at the same time: in each of at
-   most `moves` rounds the defender chooses first and the attacker second without seeing it. Neither ever learns
-   anything about the other's moves.
-2. Each patrol has its own path of nodes and starts in the middle of it (the later of two middle nodes). A round moves
-   each patrol to a node next to it on its path or leaves it where it is; one action moves all patrols.
-3. The attacker starts on the start node. A round moves him along an edge; with ``wait=True`` he may also stay.
-4. He is caught if he is on a patrol's node after a round, be it a goal or not; with ``crossing=True`` also if he and a
-   patrol change places. Then the defender gets 1 and the attacker -1.
-5. Otherwise, on a goal, he gets the goal's value, 1 unless the graph says more, and the defender the negative of it.
-6. After `moves` rounds without either, both get 0.
+In each of at most `moves` rounds the defender (player 0) moves all patrols along their paths, and at the same time the
+attacker (player 1) moves along an edge, or waits with ``wait=True``. Neither ever sees the other's moves. An attacker
+on a patrol's node after a round is caught, with ``crossing=True`` also one who changes places with a patrol, and loses
+1. On a goal he gets its value instead. Patrols start in the middle of their paths and need no edges.
 
-The edges are the attacker's. Patrols need none between the nodes of their paths, and where there are none the attacker
-cannot follow them: in the default graph he changes rows in the middle column only.
-
-How a graph is written: `mccfr_plus.games.search_graph`.
-
-Reference: Bosansky, Cermak 2015, "Sequence-form algorithm for computing Stackelberg equilibria";
-Farina, Kroer, Sandholm 2020, whose graph could not be reconstructed: the defender's sequences are the same here, 2,029
-in 4 and 11,830 in 5 moves, the attacker's and the histories are not.
+Reference: Bosansky, Cermak 2015, "Sequence-form algorithm for computing Stackelberg equilibria"; Farina, Kroer,
+Sandholm 2020, whose graph could not be reconstructed: the defender's sequences are the same here, 2,029 in 4 and 11,830
+in 5 moves, the attacker's and the histories are not.
 """
-
-from __future__ import annotations
 
 import itertools
 
@@ -81,9 +68,9 @@ def _apply(parameters, table, state, action):
     before = where + patrols * _position(parameters, state, round_)
     now = where + patrols * _position(parameters, state, round_ + 1)
     for patrol in range(patrols):
-        if parameters[now + patrol] == action or (
-            parameters[_CROSSING] and parameters[now + patrol] == state[_NODE] and parameters[before + patrol] == action
-        ):
+        to = parameters[now + patrol]
+        crosses = parameters[_CROSSING] and to == state[_NODE] and parameters[before + patrol] == action
+        if to == action or crosses:
             state[_CAUGHT] = 1
     state[_NODE] = action
     state[_ROUND] = round_ + 1
@@ -128,10 +115,11 @@ class SearchGame(RulesGame):
         positions = list(itertools.product(*(range(len(path)) for path in patrols)))
         number = {position: index for index, position in enumerate(positions)}
         start = number[tuple(len(path) // 2 for path in patrols)]
-        next_positions = []
-        for here in positions:
-            near = [range(max(at - 1, 0), min(at + 2, len(path))) for at, path in zip(here, patrols, strict=True)]
-            next_positions.append([number[there] for there in itertools.product(*near)])
+        near = [[range(max(at - 1, 0), min(at + 2, len(path))) for at in range(len(path))] for path in patrols]
+        next_positions = [
+            [number[there] for there in itertools.product(*(near[patrol][at] for patrol, at in enumerate(here)))]
+            for here in positions
+        ]
         next_nodes = [sorted({*heads, node} if wait else heads) for node, heads in enumerate(graph.edges)]
         where = [[path[place] for path, place in zip(patrols, here, strict=True)] for here in positions]
         begin_positions = _LISTS + len(positions) * len(patrols)
@@ -142,15 +130,12 @@ class SearchGame(RulesGame):
         largest = max(1.0, *graph.goals.values())
         return Layout(
             state_size=_CHOICES + 2 * moves,
-            fields=(
-                Field(
-                    "patrols",
-                    len(positions) + 1,
-                    moves,
-                    private=True,
-                    symbols=["", *("+".join(nodes[node] for node in each) for each in where)],
-                ),
-                Field("path", len(nodes) + 1, moves, private=True, symbols=["", *nodes]),
+            fields=tuple(
+                Field(name, len(texts) + 1, moves, private=True, symbols=["", *texts])
+                for name, texts in (
+                    ("patrols", ["+".join(nodes[node] for node in each) for each in where]),
+                    ("path", nodes),
+                )
             ),
             num_distinct_actions=max(len(positions), len(nodes)),
             max_game_length=2 * moves,
@@ -162,25 +147,19 @@ class SearchGame(RulesGame):
 
     def action_text(self, player: int, action: int) -> str:
         """Returns the attacker's next node, such as "b1", or those of the patrols, such as "a1+c2"."""
-        symbols = self.sizes.fields[player].symbols
-        assert symbols is not None
-        return symbols[action + 1]
+        return (self.sizes.fields[player].symbols or ())[action + 1]
 
     def state_text(self, state: np.ndarray) -> str:
-        """Returns where everybody went, three lines."""
-        start, position = (self.sizes.parameters[place] for place in (_START_NODE, _START_POSITION))
-        patrols = [self.action_text(DEFENDER, each - 1) for each in [position + 1, *state[_CHOICES::2]] if each]
-        path = [self.action_text(ATTACKER, each - 1) for each in [start + 1, *state[_CHOICES + 1 :: 2]] if each]
-        end = " caught" * bool(state[_CAUGHT])
-        return (
-            f"{state[_ROUND]} of {self.sizes.parameters[_MOVES]} rounds over\n"
-            f"patrols:  {' '.join(patrols)}\nattacker: {' '.join(path)}{end}"
+        """Returns where both players went, in three lines."""
+        parameters, end = self.sizes.parameters, " caught" * bool(state[_CAUGHT])
+        patrols, path = (
+            " ".join(self.action_text(player, each - 1) for each in [first + 1, *state[_CHOICES + player :: 2]] if each)
+            for player, first in enumerate((parameters[_START_POSITION], parameters[_START_NODE]))
         )
+        return f"{state[_ROUND]} of {parameters[_MOVES]} rounds over\npatrols:  {patrols}\nattacker: {path}{end}"
 
 
 def _packed(lists: list[list[int]], begin: int) -> list[int]:
-    """Returns the lists one after the other, after a table of where each begins and the last ends, as a whole that
-    is to be put at `begin`.
-    """
+    """Returns the lists, to be put at `begin`, after a table of where each begins and the last ends."""
     ends = itertools.accumulate(map(len, lists), initial=begin + len(lists) + 1)
     return [*ends, *itertools.chain(*lists)]

@@ -122,7 +122,7 @@ def test_utility_bounds_are_reached(num_cards, prizes):
 SCALES = {"win_loss": 1.0, "point_difference": 2.0}
 
 
-def twins(num_cards, reveal, prizes, utility="point_difference"):
+def both_games(num_cards, reveal, prizes, utility="point_difference"):
     ours = load(num_cards=num_cards, reveal=reveal, prizes=prizes, utility=utility)
     hidden = reveal == "results"
     theirs = pyspiel.load_game(
@@ -137,7 +137,7 @@ def twins(num_cards, reveal, prizes, utility="point_difference"):
 @pytest.mark.parametrize("prizes", ["descending", "ascending", "random"])
 @pytest.mark.parametrize("reveal", ["results", "bids"])
 def test_agrees_with_openspiel_in_every_history(num_cards, reveal, prizes, utility):
-    ours, theirs = (game.new_initial_state() for game in twins(num_cards, reveal, prizes, utility))
+    ours, theirs = (game.new_initial_state() for game in both_games(num_cards, reveal, prizes, utility))
     scale = SCALES[utility]
     infosets = set()
     stack = [(ours, theirs)]
@@ -216,7 +216,7 @@ def value(game):
 
 @pytest.mark.parametrize("utility", ["win_loss", "point_difference"])
 def test_value_is_that_of_openspiels_game(utility):
-    ours, theirs = twins(3, "bids", "random", utility)
+    ours, theirs = both_games(3, "bids", "random", utility)
     assert value(ours) == pytest.approx(value(theirs), abs=1e-6)
     assert value(ours) == pytest.approx(0.0, abs=1e-6)  # the game is symmetric
 
@@ -226,7 +226,7 @@ def test_value_is_that_of_openspiels_game(utility):
 )
 def test_best_responses_to_uniform_play_are_worth_what_they_are_in_openspiels_game(num_cards, reveal, prizes):
     # Unlike the value of a symmetric game, which is 0 whatever the rules.
-    ours, theirs = map(uniform_nash_conv, twins(num_cards, reveal, prizes))
+    ours, theirs = map(uniform_nash_conv, both_games(num_cards, reveal, prizes))
     assert ours == pytest.approx(2.0 * theirs, abs=1e-12)  # see SCALES
     assert ours > 0.5
 

@@ -22,7 +22,7 @@ def test_one_die_each_is_liars_dice_state_by_state(parameters):
     ours, theirs = pyspiel.load_game(f"bluff({parameters})"), pyspiel.load_game("liars_dice")
     rng = random.Random(1)
     texts: list[dict[str, str]] = [{}, {}]
-    for _ in range(1000):
+    for _ in range(300):
         own, other = ours.new_initial_state(), theirs.new_initial_state()
         while not other.is_terminal():
             assert own.current_player() == other.current_player()

@@ -1,4 +1,4 @@
-"""The contract for compiled rules: fields, layouts, parameters, and the shell and the observers around a toy game."""
+"""The contract for compiled rules: fields, layouts, parameters, and a toy game's states and observers."""
 
 import concurrent.futures
 import copy
@@ -27,7 +27,7 @@ from mccfr_plus.games import (
     register_game,
 )
 from mccfr_plus.games.pyspiel_game import _Position
-from mccfr_plus.games.rules import ALWAYS, NOW, RECALLED
+from mccfr_plus.games.rules import ALCOPIES, NOW, RECALLED
 
 # --- fields ---
 
@@ -99,7 +99,7 @@ def test_places_of_fields():
     assert named(NOW, private=False) == {"b": 2, "e": 7}
     assert named(RECALLED, public=False) == {"a": 0, "d": 6}
     assert named(RECALLED, public=False, private=False) == {}
-    assert fields[0].when == ALWAYS
+    assert fields[0].when == ALCOPIES
 
 
 @pytest.mark.parametrize("names", [("a", "b", "a"), ("player",)])
@@ -204,11 +204,11 @@ def _look(parameters, table, state, player, view):
 
 
 @register_game
-class ShellToyGame(RulesGame):
+class ToyGame(RulesGame):
     """Chance tells player 1 one of two outcomes; player 0 takes one of three actions, player 1 one of the others."""
 
-    short_name = "toy_shell"
-    long_name = "Toy Shell"
+    short_name = "toy_game"
+    long_name = "Toy Game"
     defaults = {"share": 0.25, "words": "some"}  # noqa: RUF012
     rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
 
@@ -240,13 +240,13 @@ def after(game, *actions):
 
 
 def test_unknown_parameters_are_refused():
-    with pytest.raises(ValueError, match="toy_shell has no parameter colour, size"):
-        ShellToyGame({"size": 3, "colour": "red", "share": 0.5})
+    with pytest.raises(ValueError, match="toy_game has no parameter colour, size"):
+        ToyGame({"size": 3, "colour": "red", "share": 0.5})
 
 
 def test_a_game_and_its_text():
-    game = ShellToyGame({"share": 0.5})
-    assert str(game) == repr(game) == "toy_shell(share=0.5,words=some)"
+    game = ToyGame({"share": 0.5})
+    assert str(game) == repr(game) == "toy_game(share=0.5,words=some)"
     again = pickle.loads(pickle.dumps(game))
     assert dict(again.given) == {"share": 0.5, "words": "some"}
     assert again.table.tolist() == [0.5]
@@ -255,14 +255,14 @@ def test_a_game_and_its_text():
 
 def test_floats_survive_pickling_to_the_last_digit():
     share = 0.1234567890123456789
-    game = pyspiel.load_game("toy_shell", {"share": share})
+    game = pyspiel.load_game("toy_game", {"share": share})
     for again in (pickle.loads(pickle.dumps(game)), copy.deepcopy(game), copy.copy(game)):
         assert again.rules_game.given["share"] == share
         assert again.rules_game.table.tolist() == [share]
 
 
 def answers(state):
-    """Returns all that a state after outcome 1 and action 2 is asked for."""
+    """Returns what all public methods of a state return."""
     views = [(state.information_state_tensor(p), state.observation_tensor(p)) for p in (0, 1)]
     texts = [(state.information_state_string(p), state.observation_string(p)) for p in (0, 1)]
     return state.legal_actions(), state.current_player(), str(state), views, texts, state.returns(), state.history()
@@ -293,7 +293,7 @@ EXPECTED = (
 
 
 def test_what_a_state_answers():
-    game = pyspiel.load_game("toy_shell")
+    game = pyspiel.load_game("toy_game")
     assert answers(after(game, 1, 2)) == EXPECTED
     assert game.information_state_tensor_shape() == [13]
     assert game.observation_tensor_shape() == [11]
@@ -309,7 +309,7 @@ def emptied(game):
     return game
 
 
-WAYS = {
+COPIES = {
     "itself": lambda game: after(game, 1, 2),
     "an empty game": lambda game: after(emptied(game), 1, 2),
     "a game emptied later": lambda game: (after(game, 1, 2), emptied(game))[0],
@@ -334,15 +334,15 @@ WAYS = {
 
 
 def orphan():
-    """Returns a state whose game nobody but the state knows."""
-    state = after(pyspiel.load_game("toy_shell"), 1, 2)
+    """Returns a state that holds the only reference to its game."""
+    state = after(pyspiel.load_game("toy_game"), 1, 2)
     gc.collect()
     return state
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_states_answer_however_they_came_about(way):
-    state = WAYS[way](pyspiel.load_game("toy_shell"))
+@pytest.mark.parametrize("copy_of", COPIES)
+def test_states_answer_however_they_came_about(copy_of):
+    state = COPIES[copy_of](pyspiel.load_game("toy_game"))
     gc.collect()  # the game is gone, if only the line above knew it
     assert isinstance(state, PyspielState)
     assert isinstance(state.get_game(), PyspielGame)
@@ -355,13 +355,13 @@ def test_states_answer_however_they_came_about(way):
 
 
 def test_copies_are_independent():
-    state = after(pyspiel.load_game("toy_shell"), 1)
-    for twin in (state.clone(), copy.deepcopy(state), pickle.loads(pickle.dumps(state))):
-        twin.apply_action(2)
+    state = after(pyspiel.load_game("toy_game"), 1)
+    for another in (state.clone(), copy.deepcopy(state), pickle.loads(pickle.dumps(state))):
+        another.apply_action(2)
         assert state.history() == [1]
         assert state.legal_actions() == [0, 1, 2]
         assert state.words.tolist() == [0, 2, 0, 0, 0]
-        assert answers(twin) == EXPECTED
+        assert answers(another) == EXPECTED
     state.legal_actions().append(99)
     state._legal_actions(0).append(99)
     assert state.legal_actions() == [0, 1, 2]
@@ -400,11 +400,11 @@ PRIVATE = pyspiel.PrivateInfoType
     ],
 )
 def test_observers_by_hand(recall, public, private, expected, text):
-    game = pyspiel.load_game("toy_shell")
+    game = pyspiel.load_game("toy_game")
     observer = make_observation(
         game, pyspiel.IIGObservationType(perfect_recall=recall, public_info=public, private_info=private)
     )
-    for _ in range(2):  # what was seen before leaves nothing behind
+    for _ in range(2):  # the second time over what was written before
         observer.set_from(after(game, 0, 1, 2), 0)
         observer.set_from(after(game, 1, 2), 1)
         assert list(observer.dict) == ["player", *expected]
@@ -421,7 +421,7 @@ def test_observers_by_hand(recall, public, private, expected, text):
 
 @pytest.mark.parametrize("player", [-1, 2])
 def test_observers_refuse_players_that_are_not_there_and_keep_what_they_saw(player):
-    game = pyspiel.load_game("toy_shell")
+    game = pyspiel.load_game("toy_game")
     observer = game.make_py_observer()
     observer.set_from(after(game, 1, 2), 1)
     before = observer.tensor.tolist()
@@ -445,9 +445,9 @@ def play(game, seed):
     return seen, state.returns(), state.history()
 
 
-def test_threads_ask_states_of_one_game():
-    expected = [play(pyspiel.load_game("toy_shell"), seed) for seed in range(60)]
-    game = pyspiel.load_game("toy_shell")
+def test_threads_share_a_game():
+    expected = [play(pyspiel.load_game("toy_game"), seed) for seed in range(60)]
+    game = pyspiel.load_game("toy_game")
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         assert list(pool.map(lambda seed: play(game, seed), list(range(60)) * 3)) == expected * 3
 
@@ -459,5 +459,5 @@ def test_a_thread_that_finds_legal_actions_finds_their_probabilities():
                 assert [action for action, _ in self.outcomes] == value
             super().__setattr__(name, value)
 
-    game = ShellToyGame()
+    game = ToyGame()
     assert Watched(game, game.first_state.copy()).find_legal() == [0, 1]

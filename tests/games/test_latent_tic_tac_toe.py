@@ -99,7 +99,7 @@ def test_the_ninth_mark_may_win():
 # ---- OpenSpiel's game ----
 
 
-class Twins:
+class SideBySide:
     """Two games side by side; collects how the texts of information states correspond."""
 
     def __init__(self):
@@ -124,23 +124,24 @@ class Twins:
                 assert a.action_to_string(action) == b.action_to_string(action)
 
 
-def test_agrees_with_openspiel_in_all_histories_of_up_to_four_choices():
-    twins = Twins()
-    level = [twins.start]
-    for _ in range(5):
+@pytest.mark.parametrize("choices", [3, pytest.param(4, marks=pytest.mark.slow)])
+def test_agrees_with_openspiel_in_all_histories_of_up_to(choices):
+    both = SideBySide()
+    level = [both.start]
+    for _ in range(choices + 1):
         for a, b in level:
-            twins.compare(a, b)
+            both.compare(a, b)
         level = [(a.child(action), b.child(action)) for a, b in level for action in a.legal_actions()]
-    assert len(twins.theirs_of) > 1_000
+    assert len(both.theirs_of) > 9 ** (choices - 1)
 
 
 @pytest.mark.parametrize("playthroughs", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_agrees_with_openspiel_in_random_playthroughs(playthroughs):
-    twins, chance = Twins(), random.Random(5)
+    both, chance = SideBySide(), random.Random(5)
     longest = 0
     for _ in range(playthroughs):
-        a, b = (state.clone() for state in twins.start)
-        twins.compare(a, b)
+        a, b = (state.clone() for state in both.start)
+        both.compare(a, b)
         while not a.is_terminal():
             # Cells that are taken are chosen more often than by uniform play, where long games are rare.
             legal = a.legal_actions()
@@ -148,7 +149,7 @@ def test_agrees_with_openspiel_in_random_playthroughs(playthroughs):
             action = last[0] if last and last[0] in legal and chance.random() < 0.3 else chance.choice(legal)
             a.apply_action(action)
             b.apply_action(action)
-            twins.compare(a, b)
+            both.compare(a, b)
         longest = max(longest, len(a.history()))
     assert longest >= 13
 

@@ -12,11 +12,11 @@ import mccfr_plus.games
 FOLD, CALL, RAISE = range(3)
 
 
-def test_twin():
+def test_every_history_is_one_of_openspiels_game():
     """Every history of 3 ranks is one of OpenSpiel's, where chance deals the private cards one after the other."""
     game = pyspiel.load_game("leduc_ranks(ranks=3)")
-    twin = pyspiel.load_game("leduc_poker(suit_isomorphism=True)")
-    stack = [(game.new_initial_state(), twin.new_initial_state())]
+    theirs = pyspiel.load_game("leduc_poker(suit_isomorphism=True)")
+    stack = [(game.new_initial_state(), theirs.new_initial_state())]
     histories = 0
     while stack:
         state, other = stack.pop()
@@ -162,7 +162,7 @@ def test_history():
 
 
 def test_suits():
-    """With one copy of each rank nobody is dealt a pair; with many they become nearly independent."""
+    """With one copy of each rank pairs are impossible; with many they become nearly independent."""
     state = pyspiel.load_game("leduc_ranks(ranks=4,suits=1)").new_initial_state()
     assert [outcome for outcome, _ in state.chance_outcomes()] == [
         a * 4 + b for a in range(4) for b in range(4) if a != b

@@ -59,7 +59,7 @@ def dealt(*buckets):
         ([5], 1, [0, 1, 8, 9, 10]),  # a raise of 3: to 8 at least
         ([5, 8], 0, [0, 1, 10]),  # 11 would be needed: only the whole stack
         ([9], 1, [0, 1, 10]),
-        ([5, 10], 0, [0, 1]),  # nobody can raise an all-in
+        ([5, 10], 0, [0, 1]),  # an all-in cannot be raised
         ([5, 1, "deal"], 1, [1, 7, 8, 9, 10]),  # round 2: the big blind first; at least 2 again
         ([5, 1, "deal", 1], 0, [1, 7, 8, 9, 10]),
         ([5, 1, "deal", 7], 0, [0, 1, 9, 10]),
@@ -93,7 +93,7 @@ def test_all_pairs_of_buckets_are_dealt_in_both_rounds_even_after_an_all_in():
         ([5, CALL, dealt(5, 5), CALL, 7, 9, FOLD], -7),
     ],
 )
-def test_whoever_folds_loses_what_he_has_put_in(moves, gain):
+def test_a_player_who_folds_loses_the_chips_put_in(moves, gain):
     assert play(10, dealt(1, 5), *moves).returns() == [gain, -gain]
 
 
@@ -143,14 +143,15 @@ def test_players_see_their_own_buckets_and_all_betting():
 def test_the_betting_is_openspiels_no_limit_poker():
     """The same tree of bets as universal_poker with real cards, of which each chance node's first is dealt."""
     stack, num_showdowns = 9, 0
-    twin = pyspiel.load_game(
+    real_cards = pyspiel.load_game(
         "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,blind=1 2,firstPlayer=1 2,numSuits=2,numRanks=6,"
         f"numHoleCards=1,numBoardCards=0 1,stack={stack} {stack},bettingAbstraction=fullgame)"
     )
     pair = dealt(5, 2)
     share = table("margins")[pair, pair] / table("deals")[pair, pair]
     assert share > 0.5
-    todo = [(pyspiel.load_game(f"nl_holdem_buckets(stack={stack})").new_initial_state(), twin.new_initial_state())]
+    ours = pyspiel.load_game(f"nl_holdem_buckets(stack={stack})")
+    todo = [(ours.new_initial_state(), real_cards.new_initial_state())]
     while todo:
         ours, theirs = todo.pop()
         while ours.is_chance_node():

@@ -80,7 +80,7 @@ def test_buckets_that_can_be_checked_by_hand():
     numbers = {(high, low): 6 if high == low else 4 if low < high else 12 for high in range(13) for low in range(13)}
     masses = [sum(n for (row, column), n in numbers.items() if square[row][column] == str(b)) for b in range(1, 6)]
     assert masses == tables()["round_1_hands"]
-    # The worst there is: 3h 2d with three spades that make nothing, such as 4s 5s 7s. It beats nobody and ties with the
+    # The worst hand: 3h 2d with three spades that make nothing, such as 4s 5s 7s. It beats no hand and ties with the
     # other three-twos: 3 * 3 of them, but for 3s 2s, which is a flush.
     assert table("round_2_least_points").min() == 8
 

@@ -165,12 +165,12 @@ def test_read_graph():
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        ("S-a", "'S-a' is no part of a graph: give start, goals, patrol, edges"),
-        ("start S; ; goals g", "'' is no part of a graph"),
-        ("start; goals g; patrol a; edges S-g", "'start' is no part of a graph"),
-        ("goals g; patrol a; edges S-a-g", "0 parts 'start': give one"),
-        ("start S; goals g; edges S-a-g", "0 parts 'patrol': give at least one"),
-        ("start S; start S; goals g; patrol a; edges S-a-g", "2 parts 'start': give one"),
+        ("S-a", "'S-a' is no entry of a graph: give start, goals, patrol, edges"),
+        ("start S; ; goals g", "'' is no entry of a graph"),
+        ("start; goals g; patrol a; edges S-g", "'start' is no entry of a graph"),
+        ("goals g; patrol a; edges S-a-g", "0 entries 'start': give one"),
+        ("start S; goals g; edges S-a-g", "0 entries 'patrol': give at least one"),
+        ("start S; start S; goals g; patrol a; edges S-a-g", "2 entries 'start': give one"),
         ("start S a; goals g; patrol a; edges S-a-g", "start S a: give one node"),
         ("start S; goals g; patrol a; edges S-a--g", "edges 'S-a--g': give names with - or > between them"),
         ("start S; goals g; patrol a; edges S-a-g b", "edges 'b': give names"),
