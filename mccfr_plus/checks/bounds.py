@@ -38,19 +38,18 @@ def bound_of(minimizer: Minimizer) -> Bound | None:
     own = getattr(minimizer, "regret_bound", None)
     if own is not None:
         return own
-    if minimizer.kernel is not None:
-        return None
     if type(minimizer) in (RegretMatching, RegretMatchingPlus):
         return lambda rounds, actions, width: width * math.sqrt(actions * rounds)
     if type(minimizer) in (PredictiveRegretMatching, PredictiveRegretMatchingPlus):
         return lambda rounds, actions, width: width * math.sqrt(8 * actions * rounds)
-    decay = getattr(minimizer, "decay", 0.0)
-    if isinstance(minimizer, Hedge) or (isinstance(minimizer, FTRL | OMD) and not decay):
-        factor = 1.0 if minimizer.optimistic else 1 / 8
+    if not isinstance(minimizer, Hedge | FTRL | OMD) or type(minimizer) not in (Hedge, FTRL, OMD):
+        return None  # unknown, as for subclasses with kernels that differ
+    eta, decay, factor = minimizer.eta, getattr(minimizer, "decay", 0.0), 1.0 if minimizer.optimistic else 1 / 8
+    if decay and not isinstance(minimizer, Hedge):
+        return None
 
-        def bound(rounds: int, actions: int, width: float) -> float:
-            steps = minimizer.eta * np.arange(1.0, rounds + 1) ** -decay
-            return math.log(actions) / steps[-1] + factor * width**2 * float(steps.sum())
+    def bound(rounds: int, actions: int, width: float) -> float:
+        steps = eta * np.arange(1.0, rounds + 1) ** -decay
+        return math.log(actions) / steps[-1] + factor * width**2 * float(steps.sum())
 
-        return bound
-    return None
+    return bound
