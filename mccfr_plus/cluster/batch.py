@@ -1,4 +1,4 @@
-"""Batches: fixed numbers of traversals, each batch with a random stream of its own, and their sparse sums.
+"""Batches: fixed numbers of traversals, each batch with its own random stream, and their sparse sums.
 
 A batch may touch little of a large table. So its sums are the first slots of the touched information sets, and the
 values at all slots of these, one after another.
@@ -17,7 +17,6 @@ from mccfr_plus.kernels.loops.components import begin_gradients, estimate, weigh
 from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
-    NODES_TOUCHED,
     NUM_VISITS,
     STAMP,
     Scratch,
@@ -206,8 +205,3 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def nodes_of(scratch: Scratch) -> int:
-    """Returns how many histories a scratch's traversals have touched so far."""
-    return int(scratch.counts[NODES_TOUCHED])

@@ -18,7 +18,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import mccfr_plus
@@ -54,9 +53,7 @@ class Closing(abc.ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -141,10 +138,9 @@ class Cluster(Closing):
             raise ClusterError(f"cannot connect to Ray {where}: {_in_short(error)}") from None
 
     def _init(self, address: str, options: dict[str, Any]) -> None:
-        """Connects, and once more if Ray's client server has not got its process for this client to run.
+        """Connects, and tries again if Ray's client server fails to start its process for this client.
 
-        It forks that process from one with many threads, which hangs or crashes now and then: 4 times in 18 right after
-        a cluster had been started, once in 36 later.
+        It forks that process from one with many threads, which sometimes hangs or crashes.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -157,7 +153,7 @@ class Cluster(Closing):
                 self.ray.shutdown()
 
     def _find(self) -> str | None:
-        """Returns the address of a cluster that somebody has started, or None."""
+        """Returns the address of a running cluster, or None."""
         named = os.environ.get("RAY_ADDRESS")
         if named and named != "local":
             return named if named.startswith(CLIENT) else check_address(named)
@@ -222,13 +218,13 @@ class Cluster(Closing):
         return answers
 
     def _check_versions(self) -> None:
-        def ask() -> dict[str, str]:
+        def answer() -> dict[str, str]:
             from mccfr_plus.cluster.cluster import versions
 
             return versions()
 
         here = versions()
-        for node, found in self.on_every_node(ask).items():
+        for node, found in self.on_every_node(answer).items():
             if isinstance(found, str):
                 raise ClusterError(
                     f"node {node} cannot import this package: {found}. Install the same version there: "

@@ -14,7 +14,7 @@ from typing import Any
 
 from mccfr_plus.errors import ClusterError, ConfigError
 
-# Ray asks this before it looks for the machine's address: without it, what it starts listens on every interface.
+# Ray reads this before it determines the machine's address: without it, what it starts listens on every interface.
 _LOCALHOST_SWITCH = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 CLIENT = "ray://"
 _PROBE_SECONDS = 5.0  # to reach a port
@@ -38,7 +38,7 @@ def ray_module() -> Any:
 
 @contextlib.contextmanager
 def on_localhost() -> Iterator[None]:
-    """Makes what Ray starts in a ``with`` block listen on localhost only, and report nothing to anybody."""
+    """Makes what Ray starts in a ``with`` block listen on localhost only, and report no usage."""
     before, was_imported = os.environ.get(_LOCALHOST_SWITCH), "ray" in sys.modules
     os.environ[_LOCALHOST_SWITCH] = "0"
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -93,7 +93,7 @@ def probe(address: str) -> None:
     host, _, port = address.removeprefix(CLIENT).rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS) as connection:
-            # Ray's client server is not asked: it takes Ray half a minute to find out there, not minutes.
+            # Not for Ray's client server, where Ray itself notices within half a minute.
             is_ray = address.startswith(CLIENT) or _speaks_http2(connection)
             problem = None if is_ray else "what listens there is not Ray"
     except OSError as error:
@@ -101,7 +101,7 @@ def probe(address: str) -> None:
     if problem is not None:
         hint = "the port of Ray's client server, usually 10001" if address.startswith(CLIENT) else "the GCS's port"
         raise ClusterError(
-            f"no cluster at {address}: {problem}. Look whether `ray start --head` has been run there, "
+            f"no cluster at {address}: {problem}. Check that `ray start --head` has been run there, "
             f"and whether the port is right ({hint}) and open."
         )
 

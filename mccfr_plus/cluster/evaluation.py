@@ -25,7 +25,7 @@ from mccfr_plus.tree.game_tree import GameTree, compile_game
 
 
 class Piece(NamedTuple):
-    """A part of one player's leaf table."""
+    """Some rows of one player's leaf table."""
 
     player: int
     arrays: TreeArrays  # the piece's leaf table; nothing else of the tree

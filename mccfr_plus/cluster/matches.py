@@ -48,7 +48,7 @@ def head_to_head(
 
     Raises:
         GameError: If the game is unknown, or has no explicit chance or no information states.
-        PolicyError: If a policy is none, or does not answer with a distribution where it is asked.
+        PolicyError: If a policy is none, or returns no distribution.
         ConfigError: If a number or the seed makes no sense.
         ClusterError: If workers cannot load the game, or the cluster is lost.
     """

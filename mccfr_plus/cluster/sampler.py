@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.cluster.batch import BatchResult, batch_kernel, nodes_of, read_only, sparse_sums, stream_of
+from mccfr_plus.cluster.batch import BatchResult, batch_kernel, read_only, sparse_sums, stream_of
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
-from mccfr_plus.kernels.scratch import new_scratch
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, new_scratch
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.layout import Shape
 
@@ -71,7 +71,8 @@ class Sampler:
         """
         strategy, sampling_weights = map(read_only, shared)
         begin = time.perf_counter()
-        before, plan = nodes_of(self._scratch), self._plan
+        counts, plan = self._scratch.counts, self._plan
+        before = int(counts[NODES_TOUCHED])
         sums = []
         for player in batch.players:
             if player == batch.players[0] or not plan.estimator.updates_all_players:
@@ -79,7 +80,7 @@ class Sampler:
                 visited = self._visited[: self._traverse(strategy, sampling_weights, player, plan.traversals)]
             sums.append(sparse_sums(self._arrays, self._scratch, player, visited, self._weights))
             visited = visited[:0]
-        return BatchResult(tuple(sums), nodes_of(self._scratch) - before, time.perf_counter() - begin)
+        return BatchResult(tuple(sums), int(counts[NODES_TOUCHED]) - before, time.perf_counter() - begin)
 
     def _traverse(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
         return self._kernel(

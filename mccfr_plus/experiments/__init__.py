@@ -1,5 +1,5 @@
-"""Comparisons: games x algorithms x seeds, run over the cores of this machine, with records, curves and pictures.
+"""Comparisons: games x algorithms x seeds on this machine or a cluster, with records, curves and pictures.
 
-algorithm ──▶ runner ──▶ race (one run) ──▶ record (a file)     comparison (a directory) ──▶ curves ──▶ plot, report
-                              ▲ points                                    ▲ workers
+algorithm ─▶ solvers ─▶ run_loop (one run) ─▶ record (a file)    comparison (a directory) ─▶ curves ─▶ plot, report
+                          ▲ evaluation_points                          ▲ run_all, cluster_runs
 """

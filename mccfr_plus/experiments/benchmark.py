@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.experiments.algorithm import algorithm_of
+from mccfr_plus.experiments.solvers import solver_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 
@@ -23,6 +25,8 @@ GAMES = (
     "liars_dice",
     "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)",
 )
+
+ALGORITHMS = ("external", "outcome", "cfr", "cfr+", "exploitability")
 
 Runs = Callable[[int], object]  # runs so many iterations
 
@@ -56,7 +60,7 @@ def compare(
 
     Args:
         games: Game strings.
-        algorithms: Keys of `ALGORITHMS`; None: all.
+        algorithms: Of `ALGORITHMS`; None: all.
         rounds: How often each side is measured.
         seconds: About how long one measurement takes, at least one iteration.
 
@@ -64,7 +68,7 @@ def compare(
         GameError: If a game cannot be compiled or has imperfect recall. All games are compiled first.
         ConfigError: If an algorithm is not known.
     """
-    algorithms = list(ALGORITHMS) if algorithms is None else algorithms
+    algorithms = ALGORITHMS if algorithms is None else algorithms
     for algorithm in algorithms:
         if algorithm not in ALGORITHMS:
             raise ConfigError(f"algorithm {algorithm!r} is not known: give one of {', '.join(ALGORITHMS)}.")
@@ -72,10 +76,22 @@ def compare(
     for game, tree in trees.items():
         tree.require_perfect_recall(f"the comparison on {game}")
     return (
-        _measure(game, algorithm, *ALGORITHMS[algorithm](tree), rounds, seconds)
+        _measure(game, algorithm, *_sides(tree, algorithm), rounds, seconds)
         for game, tree in trees.items()
         for algorithm in algorithms
     )
+
+
+def _sides(tree: GameTree, algorithm: str) -> tuple[Runs, Runs]:
+    """Returns what runs iterations of ours and of OpenSpiel's."""
+    if algorithm == "exploitability":
+        solver = Solver(tree, "external", "rm", seed=1).run(1000)
+        table = solver.average_policy().to_pyspiel()
+        # The same work under two names; the first refuses games that are not two-player constant-sum.
+        function = pyspiel.exploitability if tree.num_players == 2 and tree.is_constant_sum else pyspiel.nash_conv
+        return _repeated(solver.exploitability), _repeated(lambda: function(tree.game, table))
+    ours, theirs = (solver_of(tree, algorithm_of(f"{prefix}{algorithm}"), 1).run for prefix in ("", "openspiel:"))
+    return ours, theirs
 
 
 def _repeated(step: Callable[[], object]) -> Runs:
@@ -84,44 +100,6 @@ def _repeated(step: Callable[[], object]) -> Runs:
             step()
 
     return runs
-
-
-def _external(tree: GameTree) -> tuple[Runs, Runs]:
-    theirs = pyspiel.ExternalSamplingMCCFRSolver(tree.game, 1)
-    return Solver(tree, "external", "rm", seed=1).run, _repeated(theirs.run_iteration)
-
-
-def _outcome(tree: GameTree) -> tuple[Runs, Runs]:
-    theirs = pyspiel.OutcomeSamplingMCCFRSolver(tree.game)
-    return Solver(tree, "outcome", "rm", seed=1).run, _repeated(theirs.run_iteration)
-
-
-def _cfr(tree: GameTree) -> tuple[Runs, Runs]:
-    theirs = pyspiel.CFRSolver(tree.game)
-    return Solver(tree, "full", "rm").run, _repeated(theirs.evaluate_and_update_policy)
-
-
-def _cfr_plus(tree: GameTree) -> tuple[Runs, Runs]:
-    theirs = pyspiel.CFRPlusSolver(tree.game)
-    return Solver(tree, "full", "rm+").run, _repeated(theirs.evaluate_and_update_policy)
-
-
-def _exploitability(tree: GameTree) -> tuple[Runs, Runs]:
-    solver = Solver(tree, "external", "rm", seed=1).run(1000)
-    table = solver.average_policy().to_pyspiel()
-    # The same work under two names; the first refuses games that are not two-player constant-sum.
-    theirs = pyspiel.exploitability if tree.num_players == 2 and tree.is_constant_sum else pyspiel.nash_conv
-    return _repeated(solver.exploitability), _repeated(lambda: theirs(tree.game, table))
-
-
-# Each returns what runs iterations of ours and of OpenSpiel's.
-ALGORITHMS: dict[str, Callable[[GameTree], tuple[Runs, Runs]]] = {
-    "external": _external,
-    "outcome": _outcome,
-    "cfr": _cfr,
-    "cfr+": _cfr_plus,
-    "exploitability": _exploitability,
-}
 
 
 def _measure(game: str, algorithm: str, ours: Runs, theirs: Runs, rounds: int, seconds: float) -> Row:

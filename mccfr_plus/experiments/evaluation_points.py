@@ -24,17 +24,17 @@ class Limit(NamedTuple):
     unit: str  # one of `UNITS`
     total: float
 
-    def done(self, runner: Any) -> float:
+    def done(self, solver: Any) -> float:
         """Returns how much of it has been run."""
-        return float(getattr(runner, self.unit))
+        return float(getattr(solver, "nodes_touched" if self.unit == "nodes" else self.unit))
 
-    def iterations_to(self, runner: Any, target: float) -> int:
+    def iterations_to(self, solver: Any, target: float) -> int:
         """Returns how many iterations to run next so that the target is not passed, at least 1.
 
         It depends on what was run so far alone, and ends in single iterations: so the first iteration at or beyond the
         target is found, wherever a run was interrupted before. Only if iterations differ wildly is it missed by a few.
         """
-        done, iterations = self.done(runner), runner.iterations
+        done, iterations = self.done(solver), solver.iterations
         if self.unit == "iterations":
             return round(target - done)
         if not iterations or done <= 0.0:

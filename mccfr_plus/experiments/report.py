@@ -1,4 +1,4 @@
-"""`report.html`: the curves to zoom and to switch on and off, the final table, what was run where, and a strategy."""
+"""`report.html` of a comparison: interactive curves, the final table, versions and machine, and a strategy."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def _layout(path: Path, comparison: Comparison, curves: list[Curve]) -> Any:
     from bokeh.models import Div
 
     games = [game for game in comparison.games if any(curve.game == game for curve in curves)]
-    parts = [Div(text=f"<h1>Comparison {page.text(path.name)}</h1>{_about(path, comparison)}", width=1100)]
-    parts += _plots(comparison, curves, games)
-    parts.append(Div(text=f"<h2>Where the runs ended</h2>{_final(curves)}", width=1100))
+    content = [Div(text=f"<h1>Comparison {page.text(path.name)}</h1>{_about(path, comparison)}", width=1100)]
+    content += _plots(comparison, curves, games)
+    content.append(Div(text=f"<h2>Where the runs ended</h2>{_final(curves)}", width=1100))
     for game in games:
-        parts += _strategy(
+        content += _strategy(
             path, comparison, [curve for curve in curves if curve.game == game], MOST_SLOTS // len(games)
         )
-    return column(*parts)
+    return column(*content)
 
 
 def _about(path: Path, comparison: Comparison) -> str:
@@ -120,30 +120,21 @@ def _columns(curve: Curve) -> dict[str, list[float]]:
     """Returns a curve's points that have a place on logarithmic axes."""
     (low, high), mean = curve.band(), curve.mean()
     units = {unit: curve.x(unit) for unit in AXES}
-    kept = (mean > 0) & (units["nodes"] > 0)
-    floor = mean[kept].min(initial=1.0) * 1e-3
+    positive = (mean > 0) & (units["nodes"] > 0)
+    floor = mean[positive].min(initial=1.0) * 1e-3
     columns = {"x": units["nodes"], **units, "mean": mean, "low": low.clip(floor), "high": high.clip(floor)}
-    return {name: [float(f"{value:.6g}") for value in column[kept]] for name, column in columns.items()}
+    return {name: [float(f"{value:.6g}") for value in column[positive]] for name, column in columns.items()}
 
 
 def _final(curves: list[Curve]) -> str:
-    heading = [
-        "game",
-        "algorithm",
-        "seeds",
-        "nodes",
-        "iterations",
-        "seconds",
-        "exploitability",
-        f"{LOW:.0%}",
-        f"{HIGH:.0%}",
-    ]
+    units = ("nodes", "iterations", "seconds", "exploitability")
+    heading = ["game", "algorithm", "seeds", *units, f"{LOW:.0%}", f"{HIGH:.0%}"]
     rows = [
         [
             row["game"],
             row["algorithm"],
             str(row["seeds"]),
-            *(f"{row[name]:,.4g}" for name in ("nodes", "iterations", "seconds", "exploitability", "low", "high")),
+            *(f"{row[name]:,.4g}" for name in (*units, "low", "high")),
         ]
         for row in final_rows(curves)
     ]

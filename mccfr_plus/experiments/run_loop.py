@@ -15,7 +15,7 @@ from mccfr_plus.errors import CheckpointError, MccfrPlusError
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import Limit, affordable_points, evaluation_points
 from mccfr_plus.experiments.record import Point, Record
-from mccfr_plus.experiments.runner import Runner, Stop, runner_of
+from mccfr_plus.experiments.solvers import AnySolver, solver_of
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree, compile_game
@@ -23,6 +23,7 @@ from mccfr_plus.tree.game_tree import GameTree, compile_game
 CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at measuring points;
 SAVING_SHARE = 0.02  # less often where they would take more than this share of the time
 
+Stop = Callable[[], bool]  # called about five times a second; True ends the run
 Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1
 Changed = Callable[[Path], None]  # gets a file that was written or removed
 
@@ -118,18 +119,18 @@ class RunFiles:
         self.record = Record(run.record, header)
         changed(run.record)
 
-    def restore(self, runner: Runner) -> None:
-        """Takes a runner to the last checkpoint, if there is one of this version that can be read."""
+    def restore(self, solver: AnySolver) -> None:
+        """Restores the last checkpoint, if there is one of this version that can be read."""
         checkpoint = self._run.checkpoint
         if checkpoint.exists():
             try:
-                runner.restore(checkpoint)
+                solver.restore(checkpoint)
             except CheckpointError:  # damaged, or of another version: the run starts from the beginning
                 self._remove_checkpoint()
 
-    def save(self, runner: Runner) -> None:
-        """Replaces the checkpoint, if the runner has any."""
-        runner.save(self._run.checkpoint)
+    def save(self, solver: AnySolver) -> None:
+        """Replaces the checkpoint, if such a solver has any."""
+        solver.save_checkpoint(self._run.checkpoint)
         if self._run.checkpoint.exists():
             self._changed(self._run.checkpoint)
 
@@ -138,10 +139,10 @@ class RunFiles:
         self.record.add(point)
         self._changed(self._run.record)
 
-    def end(self, runner: Runner, **what: Any) -> None:
+    def end(self, solver: AnySolver, **what: Any) -> None:
         """Writes the final policy and that the run has ended, and removes the checkpoint."""
         if self._run.keeps_policy:
-            save_policy(runner.policy(), self._run.policy)
+            save_policy(solver.average_policy(), self._run.policy)
             self._changed(self._run.policy)
         self.record.end(**what)
         self._changed(self._run.record)
@@ -175,9 +176,9 @@ def run_to_end(
     files = RunFiles(run, run.header(about), changed)
     if files.record.ended is not None:
         return True
-    runner = runner_of(tree, algorithm_of(run.algorithm), run.seed)
-    files.restore(runner)
-    runner.evaluate()  # compiles what evaluations need
+    solver = solver_of(tree, algorithm_of(run.algorithm), run.seed)
+    files.restore(solver)
+    solver.evaluate()  # compiles what evaluations need
     last = files.record.points[-1] if files.record.points else None
     saved, pause, measuring, saving = time.monotonic(), CHECKPOINT_SECONDS, 0.0, 0.0
     for target in run.points:
@@ -185,53 +186,53 @@ def run_to_end(
         if is_recorded and target != run.points[-1]:
             continue
         # To the last point also if it is recorded: the policy is that of the run's end, and a checkpoint is older.
-        if not _advance(runner, run.limit, target, tell, stop):
-            files.save(runner)
+        if not _advance(solver, run.limit, target, tell, stop):
+            files.save(solver)
             return False
         if is_recorded:
             continue
         begin = time.perf_counter()
-        last = _measure(runner, run)
+        last = _measure(solver, run)
         files.add(last)
         measuring += time.perf_counter() - begin
         begin = time.monotonic()
         if begin - saved > pause and target != run.points[-1]:
-            files.save(runner)
+            files.save(solver)
             saved = time.monotonic()
             saving += saved - begin
             pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
-    files.end(runner, seconds=runner.seconds, measuring_seconds=measuring, saving_seconds=saving)
+    files.end(solver, seconds=solver.seconds, measuring_seconds=measuring, saving_seconds=saving)
     return True
 
 
-def _advance(runner: Runner, limit: Limit, target: float, tell: Tell, stop: Stop) -> bool:
+def _advance(solver: AnySolver, limit: Limit, target: float, tell: Tell, stop: Stop) -> bool:
     """Runs until a target is reached; returns False if it was stopped.
 
-    The number of iterations at a time depends on the runner's history alone, so that a restored run measures where an
+    The number of iterations at a time depends on the solver's history alone, so that a restored run measures where an
     uninterrupted one does, except with a limit in seconds.
     """
     is_stopped = False
 
-    def look() -> bool:
+    def look(_: Any) -> bool:
         nonlocal is_stopped
-        tell(limit.done(runner) / limit.total)
+        tell(limit.done(solver) / limit.total)
         is_stopped = is_stopped or stop()
-        return is_stopped or (limit.unit == "seconds" and limit.done(runner) >= target)
+        return is_stopped or (limit.unit == "seconds" and limit.done(solver) >= target)
 
-    while limit.done(runner) < target:
-        runner.run(limit.iterations_to(runner, target), look)
+    while limit.done(solver) < target:
+        solver.run(limit.iterations_to(solver, target), callback=look)
         if is_stopped:
             return False
     return True
 
 
-def _measure(runner: Runner, run: Run) -> Point:
-    found, done = runner.evaluate(), run.limit.done(runner)
+def _measure(solver: AnySolver, run: Run) -> Point:
+    found, done = solver.evaluate(), run.limit.done(solver)
     return Point(
         max(target for target in run.points if target <= done),
-        runner.iterations,
-        runner.nodes,
-        runner.seconds,
+        solver.iterations,
+        solver.nodes_touched,
+        solver.seconds,
         found.nash_conv,
         tuple(found.values.tolist()),
     )

@@ -1,4 +1,4 @@
-"""A strategy to look at in a browser: information states in a table that can be searched, bars for their actions."""
+"""A strategy in a browser: a table of information states that can be searched, with bars for their actions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ style="width:<%= value[i] / 10 %>%;background:<%= colours[i % 8] %>"></div><% } 
 
 _SEARCH = """
 const words = search.value_input.toLowerCase().split(/\\s+/).filter(w => w.length > 0);
-const texts = source.data.state, players = source.data.player, kept = [];
+const texts = source.data.state, players = source.data.player, found = [];
 for (let i = 0; i < texts.length; i++) {
     if (player.value !== "all" && String(players[i]) !== player.value) continue;
     const lower = texts[i].toLowerCase();
-    if (words.every(w => lower.includes(w))) kept.push(i);
+    if (words.every(w => lower.includes(w))) found.push(i);
 }
-filter.indices = kept;
-count.text = kept.length + " of " + texts.length + " information states";
+filter.indices = found;
+count.text = found.length + " of " + texts.length + " information states";
 """
 
 _DETAIL = """
@@ -65,48 +65,40 @@ def strategy_view(tree: GameTree, strategy: np.ndarray, most_slots: int = MOST_S
         most_slots: If information states have more actions, those that are reached most often are shown, and it says
             so.
     """
+    from bokeh import models
     from bokeh.layouts import column, row
-    from bokeh.models import (
-        CDSView,
-        ColumnDataSource,
-        CustomJS,
-        DataTable,
-        Div,
-        HTMLTemplateFormatter,
-        IndexFilter,
-        NumberFormatter,
-        Select,
-        TableColumn,
-        TextInput,
-    )
 
     data, names = _columns(tree, strategy, most_slots)
-    source = ColumnDataSource(data)
+    source = models.ColumnDataSource(data)
     shown = len(data["state"])
-    search = TextInput(title="search information states (all words)", width=380, name="search")
+    search = models.TextInput(title="search information states (all words)", width=380, name="search")
     players = ["all", *map(str, range(tree.num_players))]
-    player = Select(title="player", value="all", options=players, width=90, name="player")
-    kept = IndexFilter(indices=list(range(shown)))
+    player = models.Select(title="player", value="all", options=players, width=90, name="player")
+    shown_rows = models.IndexFilter(indices=list(range(shown)))
     cut = "" if shown == tree.num_infosets else f", the most often reached of {tree.num_infosets:,}"
-    count = Div(text=f"{shown:,} information states{cut}", name="count")
-    detail = Div(text="Choose a row to see its actions.", width=560, name="detail")
-    probability = NumberFormatter(format="0.0000")
+    count = models.Div(text=f"{shown:,} information states{cut}", name="count")
+    detail = models.Div(text="Choose a row to see its actions.", width=560, name="detail")
+    probability = models.NumberFormatter(format="0.0000")
     columns = [
-        TableColumn(field="player", title="player", width=50),
-        TableColumn(field="state", title="information state", width=380),
-        TableColumn(field="reach", title="reached", width=80, formatter=probability),
-        TableColumn(field="value", title="value", width=80, formatter=NumberFormatter(format="0.0000", nan_format="-")),
-        TableColumn(field="p", title="actions", width=260, formatter=HTMLTemplateFormatter(template=_BAR)),
+        models.TableColumn(field="player", title="player", width=50),
+        models.TableColumn(field="state", title="information state", width=380),
+        models.TableColumn(field="reach", title="reached", width=80, formatter=probability),
+        models.TableColumn(
+            field="value", title="value", width=80, formatter=models.NumberFormatter(format="0.0000", nan_format="-")
+        ),
+        models.TableColumn(
+            field="p", title="actions", width=260, formatter=models.HTMLTemplateFormatter(template=_BAR)
+        ),
     ]
-    view = CDSView(filter=kept)
-    grid = DataTable(source=source, view=view, columns=columns, width=880, height=_HEIGHT, index_position=None)
-    look = CustomJS(
-        args={"search": search, "player": player, "source": source, "filter": kept, "count": count}, code=_SEARCH
+    view = models.CDSView(filter=shown_rows)
+    grid = models.DataTable(source=source, view=view, columns=columns, width=880, height=_HEIGHT, index_position=None)
+    find = models.CustomJS(
+        args={"search": search, "player": player, "source": source, "filter": shown_rows, "count": count}, code=_SEARCH
     )
-    search.js_on_change("value_input", look)
-    player.js_on_change("value", look)
+    search.js_on_change("value_input", find)
+    player.js_on_change("value", find)
     source.selected.js_on_change(
-        "indices", CustomJS(args={"source": source, "names": names, "detail": detail}, code=_DETAIL)
+        "indices", models.CustomJS(args={"source": source, "names": names, "detail": detail}, code=_DETAIL)
     )
     return column(row(search, player), count, row(grid, detail))
 

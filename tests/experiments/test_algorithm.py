@@ -4,7 +4,7 @@ import pytest
 
 from mccfr_plus import ConfigError, compile_game
 from mccfr_plus.experiments.algorithm import CPP, NAMED, OPENSPIEL, OURS, PYTHON, algorithm_of, known_names
-from mccfr_plus.experiments.runner import runner_of
+from mccfr_plus.experiments.solvers import solver_of
 from mccfr_plus.solver.config import SolverConfig
 
 
@@ -36,12 +36,12 @@ def test_openspiels():
 @pytest.mark.parametrize("name", [name for name in known_names() if name != "average_strategy"])
 def test_every_name_runs(name):
     """The average policy of each is closer to an equilibrium after some iterations than uniform play is (0.458)."""
-    runner = runner_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)
-    runner.run(3, lambda: False)
-    runner.run(2000 if algorithm_of(name).is_random else 60, lambda: False)
-    assert runner.nodes > runner.iterations >= 63
-    assert runner.evaluate().exploitability < 0.2
-    assert runner.seconds > 0
+    solver = solver_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)
+    solver.run(3)
+    solver.run(2000 if algorithm_of(name).is_random else 60)
+    assert solver.nodes_touched > solver.iterations >= 63
+    assert solver.evaluate().exploitability < 0.2
+    assert solver.seconds > 0
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ def test_what_depends_on_the_seed():
 )
 def test_nodes_of_openspiels_full_traversals(name):
     """58 histories of Kuhn poker, once for each player."""
-    runner = runner_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)
-    runner.run(7, lambda: False)
-    assert (runner.iterations, runner.nodes) == (7, 7 * 2 * 58)
+    solver = solver_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)
+    solver.run(7)
+    assert (solver.iterations, solver.nodes_touched) == (7, 7 * 2 * 58)
 
 
-def test_nodes_of_openspiels_sampling_are_those_of_our_twin():
+def test_nodes_of_openspiels_sampling_are_those_of_our_solver():
     tree = compile_game("leduc_poker")
-    theirs, ours = (runner_of(tree, algorithm_of(name), seed=5) for name in ("openspiel:external", "external"))
+    theirs, ours = (solver_of(tree, algorithm_of(name), seed=5) for name in ("openspiel:external", "external"))
     for count in (1, 10, 100):
-        theirs.run(count, lambda: False)
-        ours.run(count, lambda: False)
-        assert theirs.nodes == ours.nodes
+        theirs.run(count)
+        ours.run(count)
+        assert theirs.nodes_touched == ours.nodes_touched
 
 
-def test_a_runner_stops_when_told():
-    runner = runner_of(compile_game("leduc_poker"), algorithm_of("openspiel:external"), seed=1)
-    runner.run(10**9, lambda: runner.iterations > 100)
-    assert 100 < runner.iterations < 10**6
+def test_a_solver_stops_when_told():
+    solver = solver_of(compile_game("leduc_poker"), algorithm_of("openspiel:external"), seed=1)
+    solver.run(10**9, callback=lambda _: solver.iterations > 100)
+    assert 100 < solver.iterations < 10**6

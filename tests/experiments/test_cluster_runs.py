@@ -5,14 +5,13 @@ import math
 
 import pytest
 
-from mccfr_plus import compile_game
+from mccfr_plus import Solver, compile_game
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.cluster_runs import ResultCollector, ResultWriter, _Sender
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import run_to_end
-from mccfr_plus.experiments.runner import OurRunner
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -95,10 +94,8 @@ def test_a_lost_run_goes_on_from_its_checkpoint(cluster, directory, tmp_path, mo
     writer = ResultWriter(cluster.ray, {0: run})
     monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)  # one at each point
     monkeypatch.setattr(run_loop, "SAVING_SHARE", math.inf)
-    restored, restore, measure = [], OurRunner.restore, run_loop._measure
-    monkeypatch.setattr(
-        OurRunner, "restore", lambda self, path: restored.append(restore(self, path) or self.iterations)
-    )
+    restored, restore, measure = [], Solver.restore, run_loop._measure
+    monkeypatch.setattr(Solver, "restore", lambda self, path: restored.append(restore(self, path).iterations))
 
     def attempt(number, lose_after):
         start = cluster.ray.get(writer.collector.start.remote(0))

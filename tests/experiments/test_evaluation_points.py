@@ -93,16 +93,16 @@ def test_steps_lead_to_the_first_iteration_at_a_target(per_iteration):
     limit, targets, found = Limit("nodes", 1e6), (1e3, 1e4, 1e5, 1e6), []
     touched = np.cumsum([per_iteration(rng) for rng in [np.random.default_rng(1)] for _ in range(1_000_001)])
     for seed in range(20):
-        rng, runner = np.random.default_rng(seed), SimpleNamespace(iterations=0, nodes=0)
+        rng, solver = np.random.default_rng(seed), SimpleNamespace(iterations=0, nodes_touched=0)
         found.append([])
         for target in targets:
             steps = 0
-            while limit.done(runner) < target:
-                count = limit.iterations_to(runner, target)
-                runner.iterations += count if seed == 0 else int(rng.integers(1, count + 1))
-                runner.nodes = int(touched[runner.iterations - 1])
+            while limit.done(solver) < target:
+                count = limit.iterations_to(solver, target)
+                solver.iterations += count if seed == 0 else int(rng.integers(1, count + 1))
+                solver.nodes_touched = int(touched[solver.iterations - 1])
                 steps += 1
-            found[-1].append(runner.iterations)
+            found[-1].append(solver.iterations)
             assert seed > 0 or steps < 60
     assert all(row == found[0] for row in found)
     assert found[0] == [int(np.searchsorted(touched, target)) + 1 for target in targets]

@@ -46,8 +46,8 @@ def numbers(path):
 def test_slow_checkpoints_are_few(tmp_path, monkeypatch):
     saves, seconds = [], 0.1
 
-    def save(self, runner):
-        saves.append(runner)
+    def save(self, solver):
+        saves.append(solver)
         time.sleep(seconds)
 
     monkeypatch.setattr(RunFiles, "save", save)
@@ -143,10 +143,10 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(run_loop, "SAVING_SHARE", math.inf)
     saves, real = itertools.count(), run_loop._measure
 
-    def measure(runner, run):
+    def measure(solver, run):
         if next(saves) == 6:
             raise KeyboardInterrupt
-        return real(runner, run)
+        return real(solver, run)
 
     monkeypatch.setattr(run_loop, "_measure", measure)
     with pytest.raises(KeyboardInterrupt):
@@ -180,7 +180,7 @@ def test_a_run_that_was_killed_after_its_last_point_goes_to_its_end(tmp_path, al
 def test_a_run_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
     run = run_in(tmp_path)
     whole(run)
-    monkeypatch.setattr(run_loop, "runner_of", None)
+    monkeypatch.setattr(run_loop, "solver_of", None)
     assert whole(run)
 
 

@@ -86,14 +86,11 @@ class DistributedDeepCFR(DistributedAdvantages, DeepCFR):
 
     Args:
         game: See `DeepCFR`.
-        config: A `DeepCFRConfig`; None: its defaults.
-        seed: An integer for a repeatable run; a numpy generator, or None: an integer is drawn, and kept as `seed`.
-        **others: ``workers``, ``num_batches``, ``cluster`` and ``device``; see `Distributed`.
+        config: Its config; None: the defaults.
+        seed: See `Distributed`, as ``workers``, ``num_batches``, ``cluster`` and ``device``.
 
     Raises:
-        ConfigError: If an argument is out of range, or Ray is needed and not installed.
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled.
+        MccfrPlusError: As `DeepCFR` and `Distributed`.
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
     Differs from `DeepCFR` in the random numbers alone: with ``num_batches=1`` and the same ones, the traversals are
@@ -124,14 +121,11 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
 
     Args:
         game: See `DREAM`.
-        config: A `DREAMConfig`; None: its defaults.
-        seed: An integer for a repeatable run; a numpy generator, or None: an integer is drawn, and kept as `seed`.
-        **others: ``workers``, ``num_batches``, ``cluster`` and ``device``; see `Distributed`.
+        config: Its config; None: the defaults.
+        seed: See `Distributed`, as ``workers``, ``num_batches``, ``cluster`` and ``device``.
 
     Raises:
-        ConfigError: If an argument is out of range, or Ray is needed and not installed.
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled, or its histories' tensors are.
+        MccfrPlusError: As `DREAM` and `Distributed`.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
     learning", section 4. Differs from `DREAM` in the random numbers alone: with ``num_batches=1`` and the same ones,
@@ -174,14 +168,11 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
 
     Args:
         game: See `ESCHER`.
-        config: An `ESCHERConfig`; None: its defaults.
-        seed: An integer for a repeatable run; a numpy generator, or None: an integer is drawn, and kept as `seed`.
-        **others: ``workers``, ``num_batches``, ``cluster`` and ``device``; see `Distributed`.
+        config: Its config; None: the defaults.
+        seed: See `Distributed`, as ``workers``, ``num_batches``, ``cluster`` and ``device``.
 
     Raises:
-        ConfigError: If an argument is out of range, or Ray is needed and not installed.
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled, or its histories' tensors are.
+        MccfrPlusError: As `ESCHER` and `Distributed`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4. Differs from `ESCHER` in the random numbers alone: with
@@ -236,15 +227,11 @@ class DistributedNFSP(Distributed, NFSP):
 
     Args:
         game: See `NFSP`.
-        config: An `NFSPConfig`; None: its defaults.
-        seed: An integer for a repeatable run; a numpy generator, or None: an integer is drawn, and kept as `seed`.
-        **others: ``workers``, ``num_batches`` (of an iteration's episodes), ``cluster`` and ``device``; see
-            `Distributed`.
+        config: Its config; None: the defaults.
+        seed: See `Distributed`, as ``workers``, ``num_batches`` (of an iteration's episodes), ``cluster``, ``device``.
 
     Raises:
-        ConfigError: If an argument is out of range, or Ray is needed and not installed.
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled.
+        MccfrPlusError: As `NFSP` and `Distributed`.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1. Differs from it as `NFSP` does, and in the above.

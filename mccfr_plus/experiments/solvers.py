@@ -1,0 +1,120 @@
+"""Solvers of a comparison: a `Solver`, or one of OpenSpiel's with the same methods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
+from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.experiments.algorithm import CPP, OURS, Algorithm
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.schedule import CHUNK_SECONDS, next_chunk
+from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.game_tree import GameTree
+
+
+class OpenSpielSolver:
+    """One of OpenSpiel's solvers, with those methods of `Solver` that a comparison needs.
+
+    OpenSpiel's solvers do not count histories. A solver of ours with the same scheme runs beside it, for as many
+    iterations, and outside of the time: `nodes_touched` is what that one has touched. They have no checkpoints.
+
+    Args:
+        tree: The game.
+        algorithm: The algorithm.
+        seed: An integer.
+    """
+
+    def __init__(self, tree: GameTree, algorithm: Algorithm, seed: int):
+        self.tree = tree
+        factory = _cpp if algorithm.library == CPP else _python
+        self._solver, self._step = factory(algorithm.name, tree.game, seed)
+        self._counter = Solver.from_config(tree, algorithm.config, seed=seed)
+        self.iterations, self.seconds, self._chunk = 0, 0.0, 1
+        self._nodes_each: int | None = None
+        if not algorithm.config.estimator.samples:  # all iterations cost the same
+            self._nodes_each = self._counter.run(1).nodes_touched
+
+    @property
+    def nodes_touched(self) -> int:
+        """Histories that our solver has touched after as many iterations."""
+        if self._nodes_each is not None:
+            return self._nodes_each * self.iterations
+        missing = self.iterations - self._counter.iterations
+        return (self._counter.run(missing) if missing else self._counter).nodes_touched
+
+    def run(self, iterations: int, *, callback: Callable[[Any], bool | None] = lambda solver: None) -> None:
+        """Runs further iterations, until the callback, which is called about five times a second, returns True."""
+        end = self.iterations + iterations
+        while self.iterations < end:
+            chunk, begin = min(self._chunk, end - self.iterations), time.perf_counter()
+            for _ in range(chunk):
+                self._step()
+            spent = time.perf_counter() - begin
+            self.seconds += spent
+            self.iterations += chunk
+            self._chunk = next_chunk(chunk, spent, CHUNK_SECONDS)
+            if callback(self):
+                return
+
+    def average_policy(self) -> TreePolicy:
+        """Returns the average policy."""
+        return TreePolicy(self.tree, strategy_of(self.tree, self._solver.average_policy()))
+
+    def evaluate(self) -> Evaluation:
+        """Returns the evaluation of the average policy."""
+        return evaluate_strategy(self.tree, self.average_policy().strategy())
+
+    def save_checkpoint(self, path: Path) -> None:
+        """Does nothing."""
+
+    def restore(self, path: Path) -> None:
+        """Does nothing."""
+
+
+AnySolver = Solver | OpenSpielSolver
+
+
+def solver_of(tree: GameTree, algorithm: Algorithm, seed: int) -> AnySolver:
+    """Returns the solver of an algorithm.
+
+    Raises:
+        GameError: If the algorithm cannot play the game.
+    """
+    if algorithm.library == OURS:
+        return Solver.from_config(tree, algorithm.config, seed=seed)
+    return OpenSpielSolver(tree, algorithm, seed)
+
+
+def _cpp(name: str, game: pyspiel.Game, seed: int) -> tuple[Any, Callable[[], object]]:
+    """Returns a C++ solver and what runs an iteration of it."""
+    if name == "external":
+        solver = pyspiel.ExternalSamplingMCCFRSolver(game, seed)
+    elif name == "outcome":
+        solver = pyspiel.OutcomeSamplingMCCFRSolver(game, seed=seed)
+    else:
+        solver = {"cfr": pyspiel.CFRSolver, "cfr+": pyspiel.CFRPlusSolver}[name](game)
+        return solver, solver.evaluate_and_update_policy
+    return solver, solver.run_iteration
+
+
+def _python(name: str, game: pyspiel.Game, seed: int) -> tuple[Any, Callable[[], object]]:
+    """Returns a Python solver of OpenSpiel's and what runs an iteration of it."""
+    from open_spiel.python.algorithms import cfr, discounted_cfr, external_sampling_mccfr, outcome_sampling_mccfr
+
+    np.random.seed(seed % 2**32)  # noqa: NPY002  (they draw from numpy's global generator)
+    solver = {
+        "cfr": cfr.CFRSolver,
+        "cfr+": cfr.CFRPlusSolver,
+        "lcfr": discounted_cfr.LCFRSolver,
+        "dcfr": discounted_cfr.DCFRSolver,
+        "external": external_sampling_mccfr.ExternalSamplingSolver,
+        "outcome": outcome_sampling_mccfr.OutcomeSamplingSolver,
+    }[name](game)
+    return solver, solver.iteration if name in ("external", "outcome") else solver.evaluate_and_update_policy
