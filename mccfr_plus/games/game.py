@@ -89,8 +89,6 @@ class RulesGame(ABC):
 
     __repr__ = __str__
 
-    # --- what a subclass defines ---
-
     @classmethod
     @abstractmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -111,8 +109,6 @@ class RulesGame(ABC):
     def state_text(self, state: np.ndarray) -> str:
         """Returns how a state is written; an empty text stands for its history."""
         return ""
-
-    # --- what follows ---
 
     @cached_property
     def table(self) -> np.ndarray:

@@ -22,7 +22,6 @@ _NAMES = ("fold", "call", "raise")
 _MOST_IN_ROUND = 4  # check, raise, raise, call
 _MOST_RAISES, _RAISE_BY = 2, 2  # the amount doubles in the second round
 _MOST_MONEY = 1 + 2 * _RAISE_BY + 4 * _RAISE_BY
-_MOST_RANKS, _MOST_SUITS = 100, 100
 
 
 @kernel
@@ -127,8 +126,8 @@ class LeducRanksGame(RulesGame):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game."""
-        ranks = parameters.whole_number("ranks", 2, _MOST_RANKS, "76 * ranks**3 histories")
-        suits = parameters.whole_number("suits", 1, _MOST_SUITS)
+        ranks = parameters.whole_number("ranks", 2, 100, "76 * ranks**3 histories")
+        suits = parameters.whole_number("suits", 1, 100)
         if ranks * suits < 3:
             raise ValueError(f"ranks={ranks}, suits={suits}: give a deck of at least 3 cards, ranks * suits.")
         cards = ["-", *map(str, range(ranks))]

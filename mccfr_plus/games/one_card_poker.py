@@ -13,7 +13,6 @@ from mccfr_plus.kernels.compile import kernel
 
 _CARD, _BETS, _NUM_BETS, _SIZE = 1, 3, 6, 7  # words of a state: cards plus 1, bets plus 1, how many bets
 _PASS, _BET = 0, 1
-_MOST_CARDS = 20_000
 
 
 @kernel
@@ -76,7 +75,7 @@ class OneCardPokerGame(RulesGame):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game."""
-        deck_size = parameters.whole_number("deck_size", 3, _MOST_CARDS, "4.5 * deck_size**2 histories")
+        deck_size = parameters.whole_number("deck_size", 3, 20_000, "4.5 * deck_size**2 histories")
         return Layout(
             state_size=_SIZE,
             fields=(

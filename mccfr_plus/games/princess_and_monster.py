@@ -25,7 +25,7 @@ _NAMES = ("up", "right", "down", "left", "stay")
 
 _ROWS, _COLUMNS, _HORIZON, _MAY_STAY, _SAME_START, _PRINCESS = range(6)  # places of the parameters
 
-_MOST_ROWS, _MOST_CELLS, _MOST_MOVES = 26, 100, 60
+_MOST_CELLS = 100  # chance has an outcome for each pair of them
 
 
 @kernel
@@ -101,13 +101,13 @@ class PrincessAndMonsterGame(RulesGame):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game."""
-        rows = parameters.whole_number("rows", 1, _MOST_ROWS)
-        columns = parameters.whole_number("columns", 1, _MOST_ROWS, "columns are named a .. z")
+        rows = parameters.whole_number("rows", 1, 26)
+        columns = parameters.whole_number("columns", 1, 26, "columns are named a .. z")
         cells = rows * columns
-        if not 2 <= cells <= _MOST_CELLS:  # chance has an outcome for each pair of cells
+        if not 2 <= cells <= _MOST_CELLS:
             given = f"rows={rows}, columns={columns}"
             raise ValueError(f"{given}: the grid has {cells} cells; from 2 to {_MOST_CELLS} are allowed.")
-        horizon = parameters.whole_number("horizon", 1, _MOST_MOVES, "single moves; a state keeps all of them")
+        horizon = parameters.whole_number("horizon", 1, 60, "single moves; a state keeps all of them")
         princess = parameters.one_of("first", {"princess": 0, "monster": 1})
         stay, same_start = parameters.switch("stay"), parameters.switch("same_start")
         shift = parameters["shift"]

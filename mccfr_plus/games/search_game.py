@@ -29,8 +29,6 @@ _ROUND, _NODE, _CAUGHT, _CHOICES = 1, 2, 3, 4
 # moves from each position and from each node where they begin and end.
 _MOVES, _CROSSING, _START_NODE, _PATROLS, _START_POSITION, _WHERE, _NEXT_POSITIONS, _NEXT_NODES, _LISTS = range(9)
 
-_MOST_MOVES = 20
-
 
 @kernel
 def _start(parameters, table, state):
@@ -107,7 +105,7 @@ class SearchGame(RulesGame):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game."""
-        moves = parameters.whole_number("moves", 1, _MOST_MOVES, "a state keeps all of them")
+        moves = parameters.whole_number("moves", 1, 20, "a state keeps all of them")
         wait, crossing = parameters.switch("wait"), parameters.switch("crossing")
         graph = read_graph(parameters["graph"])
         nodes, patrols = graph.nodes, graph.patrols
