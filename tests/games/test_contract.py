@@ -27,7 +27,7 @@ from mccfr_plus.games import (
     register_game,
 )
 from mccfr_plus.games.pyspiel_game import _Position
-from mccfr_plus.games.rules import ALCOPIES, NOW, RECALLED
+from mccfr_plus.games.rules import ALWAYS, NOW, RECALLED
 
 # --- fields ---
 
@@ -99,7 +99,7 @@ def test_places_of_fields():
     assert named(NOW, private=False) == {"b": 2, "e": 7}
     assert named(RECALLED, public=False) == {"a": 0, "d": 6}
     assert named(RECALLED, public=False, private=False) == {}
-    assert fields[0].when == ALCOPIES
+    assert fields[0].when == ALWAYS
 
 
 @pytest.mark.parametrize("names", [("a", "b", "a"), ("player",)])
