@@ -131,7 +131,8 @@ def in_turn(tree):
         ours.iteration()
     theirs.play(FLAGS.warm_up)
     stored = [len(agent._reservoir_buffer) for agent in theirs.agents]
-    print(f"reservoirs after warming up: OpenSpiel {stored}, here {ours.memory_sizes()}", flush=True)
+    sizes = {name: len(memory) for name, memory in ours._memories().items()}
+    print(f"reservoirs after warming up: OpenSpiel {stored}, here {sizes}", flush=True)
     ratios = []
     for number in range(FLAGS.rounds):
         our_time, their_time = [0.0], [0.0]

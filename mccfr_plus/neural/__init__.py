@@ -32,19 +32,17 @@ from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig, T
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
+    from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
     from mccfr_plus.neural.batched.algorithms import BatchedDeepCFR, BatchedDREAM, BatchedESCHER
     from mccfr_plus.neural.batched.network_policy import NetworkPolicy
     from mccfr_plus.neural.batched.nfsp import BatchedNFSP
-    from mccfr_plus.neural.deep_cfr import DeepCFR
-    from mccfr_plus.neural.dream import DREAM
-    from mccfr_plus.neural.escher import ESCHER
     from mccfr_plus.neural.nfsp import NFSP
     from mccfr_plus.neural.solver import HistoryEntry, NeuralProgress
 
 _NEEDS_TORCH = {
-    "DREAM": "dream",
-    "DeepCFR": "deep_cfr",
-    "ESCHER": "escher",
+    "DREAM": "algorithms",
+    "DeepCFR": "algorithms",
+    "ESCHER": "algorithms",
     "BatchedDeepCFR": "batched.algorithms",
     "BatchedNFSP": "batched.nfsp",
     "BatchedDREAM": "batched.algorithms",

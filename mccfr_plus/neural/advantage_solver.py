@@ -22,10 +22,10 @@ from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.buffer import Buffer
 from mccfr_plus.neural.config import AdvantageConfig
-from mccfr_plus.neural.features import Features, compile_with_tensors, features_of
+from mccfr_plus.neural.features import Features, features_of
 from mccfr_plus.neural.memory import Aggregated, Memory, Reservoir
 from mccfr_plus.neural.sampling import Sampler, Samples
-from mccfr_plus.neural.solver import NeuralSolver, config_or_default
+from mccfr_plus.neural.solver import NeuralSolver
 from mccfr_plus.neural.strategy_tables import match_advantages
 from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.game_tree import GameTree
@@ -43,16 +43,7 @@ class _Player(NamedTuple):
 class AdvantageSolver(NeuralSolver):
     """A solver with a network of advantages per player. A subclass samples the regrets.
 
-    Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
-            information-state tensors, and of a size that can be compiled.
-        config: A config of the subclass's `config_class`; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
-
-    Raises:
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled.
-        ConfigError: If the config is of another class, or the seed is not allowed.
+    See `DeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type[AdvantageConfig]]
@@ -66,25 +57,24 @@ class AdvantageSolver(NeuralSolver):
         config: AdvantageConfig | None = None,
         seed: int | np.random.Generator | None = None,
     ):
-        name = type(self).__name__
-        config = config_or_default(config, self.config_class)
-        tree = compile_with_tensors(game, name)
-        super().__init__(tree, config, seed)
+        super().__init__(game, config, seed)
+        tree = self.tree
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players + self.num_extra_rngs)
         self._sampler = self._new_sampler(rngs[:1].copy())
-        self._power = self._average_power = 1.0 if config.weighting == configs.LINEAR else 0.0
+        self._power = 1.0 if self.config.weighting == configs.LINEAR else 0.0
+        end = 1 + _RNGS_PER_PLAYER * tree.num_players
+        player_rngs = rngs[1:end].reshape(-1, _RNGS_PER_PLAYER)
         self._players = [
-            self._new_player(player, features, rngs[1 + _RNGS_PER_PLAYER * player :][:_RNGS_PER_PLAYER].copy())
-            for player, features in enumerate(features_of(tree, name))
+            self._new_player(player, features, player_rngs[player].copy())
+            for player, features in enumerate(features_of(tree))
         ]
-        self._extra_rngs = rngs[1 + _RNGS_PER_PLAYER * tree.num_players :].copy()
+        self._extra_rngs = rngs[end:].copy()
 
     def _new_player(self, player: int, features: Features, rngs: np.ndarray) -> _Player:
-        num_actions, memory_rng = self.tree.game.num_distinct_actions(), rngs[:1]
-        memory = self._new_memory(player, features, num_actions, memory_rng)
-        name = f"advantage loss of player {player}"
+        num_actions, name = self.tree.game.num_distinct_actions(), f"advantage loss of player {player}"
+        memory = self._new_memory(player, features, num_actions, rngs[:1])
         learner = Learner(features.tensors, num_actions, self.config, rngs[1:], name)
-        return _Player(features, memory, learner, memory_rng)
+        return _Player(features, memory, learner, rngs[:1])
 
     def _new_memory(self, player: int, features: Features, num_actions: int, rng: np.ndarray) -> Memory:
         unit = self._unit_of(player)
@@ -93,6 +83,10 @@ class AdvantageSolver(NeuralSolver):
         return Reservoir(features, num_actions, self.config.memory_capacity, rng, power=self._power, unit=unit)
 
     # --- defined by subclasses ---
+
+    def _average_power(self) -> float:
+        """Returns the exponent of the weights of iterations in the average."""
+        return self._power
 
     def _new_sampler(self, rng: np.ndarray) -> Any:
         """Returns a `Sampler`."""
@@ -109,7 +103,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _advance(self, iteration: int) -> None:
         for player in range(self.tree.num_players):
-            weight = float(iteration) ** self._average_power
+            weight = float(iteration) ** self._average_power()
             self._sampler.add_to_average(self._strategy, self._average, player, weight)
             self._before_traversals(player, iteration)
             self._sample(player, iteration)

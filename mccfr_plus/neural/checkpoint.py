@@ -16,7 +16,6 @@ from mccfr_plus.solver.saved_state import digest_of_tree, package_version
 logger = logging.getLogger("mccfr_plus")
 
 _KEYS = {"algorithm", "game", "tree", "config", "versions", "seed", "iterations", "nodes_touched", "seconds", "history"}
-_KEYS |= {"memory_sizes"}
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
@@ -29,7 +28,7 @@ def save(solver: Any, path: str | os.PathLike) -> None:
         "nodes_touched": solver.nodes_touched,
         "seconds": solver.seconds,
         "history": [list(entry) for entry in solver.history],
-        "memory_sizes": solver.memory_sizes(),
+        "memory_sizes": {name: len(memory) for name, memory in solver._memories().items()},
     }
     checkpoint_file.write(path, header, arrays_of(solver))
 
@@ -46,15 +45,18 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         CheckpointError: See `NeuralSolver.restore`.
     """
     header = header_of_run(path, solver)
-    sizes, stored = solver.memory_sizes(), header["memory_sizes"]
-    is_valid = isinstance(stored, dict) and set(stored) == set(sizes)
-    if not is_valid or any(not isinstance(size, int) or size < 0 for size in stored.values()):
-        raise CheckpointError(f"{path} is damaged: its memories are {stored}.")
-    solver.resize_memories(stored)
+    memories, sizes = solver._memories(), header["memory_sizes"]
+    is_valid = isinstance(sizes, dict) and set(sizes) == set(memories)
+    if not is_valid or any(not isinstance(size, int) or size < 0 for size in sizes.values()):
+        raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
+    before = {name: len(memory) for name, memory in memories.items()}
     try:
+        for name, memory in memories.items():
+            memory.resize(sizes[name])
         checkpoint_file.check(path, solver.state())
     except BaseException:
-        solver.resize_memories(sizes)
+        for name, memory in memories.items():
+            memory.resize(before[name])
         raise
     checkpoint_file.read_into(path, solver.state())
     if header["versions"] != _versions(solver):
@@ -79,7 +81,7 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
     if header["algorithm"] != algorithm:
         name = header["algorithm"]
         raise CheckpointError(f"{path} holds a run of {name}, not of {algorithm}: load it with {name}.load.")
-    missing = _KEYS - set(header)
+    missing = (_KEYS | {"memory_sizes"}) - set(header)
     if missing:
         raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
     return header

@@ -75,17 +75,13 @@ def compile_with_tensors(game: pyspiel.Game | str | GameTree, what: str) -> Game
     return tree
 
 
-def features_of(tree: GameTree, what: str = "a network") -> list[Features]:
+def features_of(tree: GameTree) -> list[Features]:
     """Returns the features of each player's information sets.
 
     Information sets with the same tensor are logged: a network cannot distinguish them.
 
     Args:
-        tree: The game.
-        what: The reader of the tensors, for error messages.
-
-    Raises:
-        GameError: If the game has no information-state tensors.
+        tree: A game with information-state tensors.
 
     Example:
         >>> import mccfr_plus
@@ -93,7 +89,7 @@ def features_of(tree: GameTree, what: str = "a network") -> list[Features]:
         >>> [features.tensors.shape for features in features_of(mccfr_plus.compile_game("kuhn_poker"))]
         [(6, 11), (6, 11)]
     """
-    check_has_tensors(tree.game, what)
+    check_has_tensors(tree.game, "a network")
     size = int(np.prod(tree.game.information_state_tensor_shape()))
     arrays, states = tree.arrays, representative_states(tree)
     result = []

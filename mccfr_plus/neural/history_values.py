@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.neural.buffer import draw_batches, draw_positions
+from mccfr_plus.neural.buffer import draw_positions
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import histories_of
 from mccfr_plus.neural.memory import Batch
@@ -20,15 +18,15 @@ NUM_RNGS = 2  # for initial parameters, for batches
 
 
 class ExactValues:
-    """Computes values by a pass over the tree.
-
-    Args:
-        tree: The game.
-    """
+    """Values computed by a pass over the tree."""
 
     def __init__(self, tree: GameTree):
         self._tree = tree
         self.table = np.zeros((tree.num_players, tree.num_nodes))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns the state between calls: none, as each turn refreshes the table."""
+        return {}
 
     def prepare(self) -> None:
         """Compiles the kernels."""
@@ -55,7 +53,9 @@ class LearnedValues:
 
     uses_model = True  # whether chance probabilities and the payoffs of unvisited leaves come from the game
 
-    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str):
+    def __init__(
+        self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str, outputs_per_head: int = 1
+    ):
         self._tree = tree
         self._histories = histories_of(tree, solver_name)
         self._parents = parents_of(tree.arrays.nodes)
@@ -63,24 +63,20 @@ class LearnedValues:
         self._targets = np.zeros_like(self.table)
         # One output serves both players where payoffs sum to a constant.
         self._is_shared = tree.num_players == 2 and tree.is_constant_sum
+        self._num_heads = 1 if self._is_shared else tree.num_players
         self._sum = float(tree.arrays.payoffs[0].sum())
         ranges = np.asarray(tree.payoff_range, np.float64)
         self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
         self.learner = Learner(
-            self._histories.tensors, self._num_heads * self._width, config, rngs, f"loss of the values of {solver_name}"
+            self._histories.tensors,
+            self._num_heads * outputs_per_head,
+            config,
+            rngs,
+            f"loss of the values of {solver_name}",
         )
         if self.uses_model:
             leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
             self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
-
-    @property
-    def _num_heads(self) -> int:
-        return 1 if self._is_shared else self._tree.num_players
-
-    @property
-    def _width(self) -> int:
-        """Outputs per head."""
-        return 1
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the arrays that carry from one call to the next, by name: views."""
@@ -119,7 +115,7 @@ class LearnedValues:
         if self._is_shared:
             self.table[1, nodes] = self._sum - self.table[0, nodes]
 
-    def _memory(self, visited: np.ndarray) -> Targets:
+    def _memory(self, visited: np.ndarray) -> Batch:
         raise NotImplementedError
 
     def _fill(self, predictions: np.ndarray) -> None:
@@ -133,11 +129,11 @@ class StateValues(LearnedValues):
     network's values elsewhere.
     """
 
-    def _memory(self, visited: np.ndarray) -> Targets:
+    def _memory(self, visited: np.ndarray) -> Batch:
         nodes = self._histories.nodes
         nodes = nodes[visited[nodes] > 0]
-        targets = self._scaled(nodes).T
-        return Targets(self._histories.row_of_node[nodes], targets, np.ones_like(targets))
+        targets = self._scaled(nodes).T.astype(np.float32)
+        return Batch(self._histories.row_of_node[nodes].astype(np.int64), targets, np.ones_like(targets))
 
     def _fill(self, predictions: np.ndarray) -> None:
         for head in range(self._num_heads):
@@ -155,7 +151,7 @@ class ActionValues(LearnedValues):
 
     def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str):
         self._num_actions = tree.game.num_distinct_actions()
-        super().__init__(tree, config, rngs, solver_name)
+        super().__init__(tree, config, rngs, solver_name, self._num_actions)
         nodes = tree.arrays.nodes
         after = np.flatnonzero(self._parents >= 0)
         after = after[nodes["kind"][self._parents[after]] != CHANCE]
@@ -165,48 +161,22 @@ class ActionValues(LearnedValues):
         self._rows = self._histories.row_of_node[parents]
         self._actions = tree.slot_action[slots].astype(np.int64)
 
-    @property
-    def _width(self) -> int:
-        return self._num_actions
-
-    def _memory(self, visited: np.ndarray) -> Targets:
+    def _memory(self, visited: np.ndarray) -> Batch:
         seen = visited[self._after] > 0
         nodes, actions = self._after[seen], self._actions[seen]
         rows, places = np.unique(self._rows[seen], return_inverse=True)
-        targets = np.zeros((len(rows), self._num_heads * self._num_actions))
+        targets = np.zeros((len(rows), self._num_heads * self._num_actions), np.float32)
         weights = np.zeros_like(targets)
         scaled = self._scaled(nodes)
         for head in range(self._num_heads):
             columns = head * self._num_actions + actions
             targets[places, columns] = scaled[head]
             weights[places, columns] = 1.0
-        return Targets(rows, targets, weights)
+        return Batch(rows.astype(np.int64), targets, weights)
 
     def _fill(self, predictions: np.ndarray) -> None:
         for head in range(self._num_heads):
             self._set(self._after, head, predictions[self._rows, head * self._num_actions + self._actions])
-
-
-class Targets:
-    """A fixed data set for `Learner.fit`.
-
-    Args:
-        rows: ``[n]``, rows of the learner's tensors.
-        targets: ``[n, num_outputs]``.
-        weights: ``[n, num_outputs]``.
-    """
-
-    def __init__(self, rows: np.ndarray, targets: np.ndarray, weights: np.ndarray):
-        self._rows = rows.astype(np.int64)
-        self._targets, self._weights = targets.astype(np.float32), weights.astype(np.float32)
-
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
-        """Yields batches; see `Memory.batches`."""
-
-        def batch_of(positions: np.ndarray) -> Batch:
-            return Batch(self._rows[positions], self._targets[positions], self._weights[positions])
-
-        yield from draw_batches(len(self._rows), size, rng, batch_of)
 
 
 def parents_of(nodes: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 | memory | contents | loss of its batches |
 |---|---|---|
 | `Aggregated` | weighted sums of targets and of weights per row | that of all samples, up to a constant |
+| `Discounted` | discounted sums of regrets per row, cut off at 0 | that to discounted regrets |
 | `Reservoir` | a uniform sample of all samples | the same in expectation over the contents |
 
 The first holds because sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a term without f, with W = sum_k w_k and Y the weighted
@@ -30,6 +31,12 @@ class Batch(NamedTuple):
     targets: np.ndarray  # [n, num_actions] float32, by OpenSpiel's actions; 0 at illegal ones
     weights: np.ndarray  # [n, num_actions] float32: the sample's weight, with mean about 1; 0 at illegal actions
 
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
+        """Yields batches of this batch's rows; see `draw_batches`."""
+        yield from draw_batches(
+            len(self.rows), size, rng, lambda positions: Batch(*(array[positions] for array in self))
+        )
+
 
 class Memory(Buffer):
     """Samples of one player; those of iteration t have weight t^power.
@@ -46,10 +53,6 @@ class Memory(Buffer):
         self._num_actions = num_actions
         self._power = power
         self._unit = unit
-
-    @abc.abstractmethod
-    def __len__(self) -> int:
-        """Returns the number of batch entries: samples, or information sets with a sample."""
 
     @abc.abstractmethod
     def add(self, samples: Samples, iteration: int) -> None:
@@ -86,8 +89,8 @@ class Memory(Buffer):
 class Aggregated(Memory):
     """Two sums per information set instead of its samples. See `Memory`."""
 
-    def __init__(self, features: Features, num_actions: int, *, power: float = 1.0, unit: float = 1.0):
-        super().__init__(features, num_actions, power=power, unit=unit)
+    def __init__(self, features: Features, num_actions: int, **options: float):
+        super().__init__(features, num_actions, **options)
         self.sums = np.zeros(features.actions.shape)  # of weight x target, in the order of slots
         self.weights = np.zeros(len(features.counts))
         self._before: dict[str, np.ndarray] = {}
@@ -134,6 +137,69 @@ class Aggregated(Memory):
             array[...] = self._before[name]
 
 
+class Discounted(Aggregated):
+    """Cumulative regrets per information set instead of means.
+
+    With r^t the regrets of iteration t, summed over its traversals,
+
+        R^t = max(R^{t-1} (t-1)^alpha / ((t-1)^alpha + 1) + r^t, 0),
+
+    and the targets of the network are R^t, or with prediction max(R^t t^alpha / (t^alpha + 1) + r^t, 0), where the
+    latest regrets predict the next ones. Both are divided by the discounted number of samples of the information set.
+    Regret matching ignores that factor, and it makes targets as large at rarely sampled information sets as at others.
+
+    Args:
+        features: See `Memory`.
+        num_actions: See `Memory`.
+        alpha: Exponent of the discount; larger values discount less.
+        predictive: Whether the targets include the prediction.
+        unit: See `Memory`.
+
+    Reference: Xu, Li, Liu, Fu, Fu, Xing, Cheng 2024, "Minimizing weighted counterfactual regret with optimistic online
+    mirror descent", equations of DCFR+ and PDCFR+; Xu et al. 2026, "Deep (predictive) discounted counterfactual regret
+    minimization", with networks.
+    """
+
+    def __init__(
+        self, features: Features, num_actions: int, *, alpha: float, predictive: bool = False, unit: float = 1.0
+    ):
+        super().__init__(features, num_actions, power=0.0, unit=unit)
+        self._alpha, self._predictive = alpha, predictive
+        # Of one iteration, and its number.
+        self._latest, self._counts = np.zeros_like(self.sums), np.zeros_like(self.weights)
+        self._iteration = np.zeros(1, np.int64)
+
+    def add(self, samples: Samples, iteration: int) -> None:
+        if iteration != self._iteration[0]:
+            self.sums[:], self.weights[:] = self._total_sums(), self.total_weights()
+            self._latest[:] = 0.0
+            self._counts[:] = 0.0
+            self._iteration[0] = iteration
+        counts = self._features.counts
+        add_sums(samples.rows, samples.regrets, weights_of(samples), counts, self._latest, self._counts)
+
+    def _discount(self, iteration: int) -> float:
+        return float(iteration) ** self._alpha / (float(iteration) ** self._alpha + 1.0) if iteration > 0 else 0.0
+
+    def _total_sums(self) -> np.ndarray:
+        """Returns R^t, with the latest iteration t included."""
+        return np.maximum(self._discount(int(self._iteration[0]) - 1) * self.sums + self._latest, 0.0)
+
+    def total_weights(self) -> np.ndarray:
+        """Returns the discounted number of samples of each row, ``[num_rows]`` float64."""
+        return self._discount(int(self._iteration[0]) - 1) * self.weights + self._counts
+
+    def means(self) -> np.ndarray:
+        """Returns the targets, ``[num_rows, max_actions]`` float64; 0 without samples."""
+        sums, weights = self._total_sums(), self.total_weights()
+        if self._predictive:
+            sums = np.maximum(self._discount(int(self._iteration[0])) * sums + self._latest, 0.0)
+        return sums / np.where(weights > 0.0, weights, 1.0)[:, None]
+
+    def state(self) -> dict[str, np.ndarray]:
+        return super().state() | {"latest": self._latest, "counts": self._counts, "iteration": self._iteration}
+
+
 class Reservoir(RowBuffer, Memory):
     """A uniform sample of all samples. See `RowBuffer` and `Memory`.
 
@@ -142,20 +208,10 @@ class Reservoir(RowBuffer, Memory):
         num_actions: See `Memory`.
         capacity: The largest number of samples.
         rng: See `RowBuffer`.
-        power: See `Memory`.
-        unit: See `Memory`.
+        **options: ``power`` and ``unit``; see `Memory`.
     """
 
-    def __init__(
-        self,
-        features: Features,
-        num_actions: int,
-        capacity: int,
-        rng: np.ndarray,
-        *,
-        power: float = 1.0,
-        unit: float = 1.0,
-    ):
+    def __init__(self, features: Features, num_actions: int, capacity: int, rng: np.ndarray, **options: float):
         columns = {
             "rows": np.zeros(capacity, np.int32),
             "iterations": np.zeros(capacity, np.int32),
@@ -163,11 +219,11 @@ class Reservoir(RowBuffer, Memory):
             "weights": np.zeros(capacity, np.float32),  # without the factor of the iteration
         }
         RowBuffer.__init__(self, columns, rng)
-        Memory.__init__(self, features, num_actions, power=power, unit=unit)
+        Memory.__init__(self, features, num_actions, **options)
 
     def add(self, samples: Samples, iteration: int) -> None:
-        iterations = np.full(len(samples.rows), iteration)
-        self.add_rows(rows=samples.rows, iterations=iterations, values=samples.regrets, weights=weights_of(samples))
+        rows, values, _ = samples
+        self.add_rows(rows=rows, iterations=np.full(len(rows), iteration), values=values, weights=weights_of(samples))
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
         stored = len(self)
@@ -202,16 +258,9 @@ def add_sums(rows, targets, new_weights, counts, sums, weights):
 
 @kernel
 def fill_batch(rows, values, weights, actions, counts, targets, out_weights):
-    """Writes values, given in the order of slots, to the columns of OpenSpiel's actions.
+    """Writes values, given in the order of slots, to the columns of OpenSpiel's actions, and weights likewise.
 
-    Args:
-        rows: ``[n]``, rows of `Features`.
-        values: ``[n, max_actions]``, in the order of slots.
-        weights: ``[n]``.
-        actions: See `Features`.
-        counts: See `Features`.
-        targets: ``[n, num_actions]`` float32, zeros. Modified in place.
-        out_weights: The same.
+    See `Features` for `actions` and `counts`. `targets` and `out_weights` are modified in place.
     """
     for entry in range(len(rows)):
         row = rows[entry]

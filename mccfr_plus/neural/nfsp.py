@@ -25,10 +25,10 @@ from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.buffer import Buffer, RowBuffer
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.episodes import DECISION, TRANSITION, Episodes, Tables
-from mccfr_plus.neural.features import Features, compile_with_tensors, features_of
+from mccfr_plus.neural.features import Features, features_of
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner
-from mccfr_plus.neural.solver import NeuralSolver, config_or_default, mean_losses
+from mccfr_plus.neural.solver import NeuralSolver, mean_losses
 from mccfr_plus.neural.strategy_tables import fill_softmax, find_best
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game_tree import GameTree
@@ -82,17 +82,16 @@ class NFSP(NeuralSolver):
         config: NFSPConfig | None = None,
         seed: int | np.random.Generator | None = None,
     ):
-        name = type(self).__name__
-        config = config_or_default(config, self.config_class)
-        tree = compile_with_tensors(game, name)
-        super().__init__(tree, config, seed)
+        super().__init__(game, config, seed)
+        tree = self.tree
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players)
-        self._episodes = Episodes(tree, config.anticipatory, rngs[:1].copy())
+        self._episodes = Episodes(tree, self.config.anticipatory, rngs[:1].copy())
         self._tables = Tables(self._strategy, np.zeros(tree.num_infosets, np.int32))
         self._updates = np.zeros(tree.num_players, np.int64)
+        player_rngs = rngs[1:].reshape(-1, _RNGS_PER_PLAYER)
         self._players = [
-            self._new_player(player, features, rngs[1 + _RNGS_PER_PLAYER * player :][:_RNGS_PER_PLAYER].copy())
-            for player, features in enumerate(features_of(tree, name))
+            self._new_player(player, features, player_rngs[player].copy())
+            for player, features in enumerate(features_of(tree))
         ]
 
     def _new_player(self, player: int, features: Features, rngs: np.ndarray) -> _Player:

@@ -12,20 +12,11 @@ from mccfr_plus.neural.network import Loss
 from mccfr_plus.neural.training import Learner
 
 
-class _StepLearner(Learner):
-    """A network that is trained step by step on another loss. See `Learner`."""
+class _NFSPLearner(Learner):
+    """A network that is trained step by step. See `Learner`."""
 
     def _step(self, rows: np.ndarray, loss: Loss, iteration: int) -> None:
-        """Makes a step of Adam.
-
-        Args:
-            rows: ``[n]`` int64, the information sets of the batch.
-            loss: The loss.
-            iteration: The current one, counted from 1.
-
-        Raises:
-            TrainingError: If the loss is no finite number.
-        """
+        """Makes a step of Adam on a loss at rows of information sets."""
         inputs = self._inputs.index_select(0, self._tensor(rows))
         with self._on_device() as (network, optimizer):
             value = network.differentiate(inputs, loss)
@@ -38,18 +29,11 @@ class _StepLearner(Learner):
         return memory.draw(size, self._rngs[1:])["records"]
 
 
-class ValueLearner(_StepLearner):
+class ValueLearner(_NFSPLearner):
     """Action values, by Q-learning with a target network (Mnih et al. 2015, algorithm 1).
 
     Only the largest output of the target network at each information set is used, so it is stored as a table of these.
-
-    Args:
-        features: The player's information sets.
-        num_actions: Of the game.
-        config: Shape of the network and how it is trained.
-        rngs: See `Learner`.
-        name: See `Learner`.
-        unit: Divisor of the values.
+    `unit` divides the values; see `Learner` for the other arguments.
     """
 
     def __init__(
@@ -68,14 +52,12 @@ class ValueLearner(_StepLearner):
         return transitions["reward"] / np.float32(self._unit) + self.target_values[transitions["next_row"]]
 
     def learn(self, transitions: np.ndarray, iteration: int) -> None:
-        """Makes a step on the mean squared error of the actions taken (Heinrich, Silver 2016, algorithm 1).
+        """Makes a step on the mean squared error of the actions taken in transitions, ``[n]`` TRANSITION.
 
-        Args:
-            transitions: ``[n]`` TRANSITION.
-            iteration: The current one, counted from 1.
+        Reference: Heinrich, Silver 2016, algorithm 1.
 
         Raises:
-            TrainingError: If the loss is no finite number.
+            TrainingError: If the loss is not finite.
         """
         actions = self._tensor(transitions["action"].astype(np.int64))[:, None]
         targets = self._tensor(self.targets(transitions))[:, None]
@@ -88,30 +70,20 @@ class ValueLearner(_StepLearner):
         self._step(transitions["row"].astype(np.int64), loss, iteration)
 
 
-class PolicyLearner(_StepLearner):
-    """An average policy, trained by cross-entropy on the actions in a memory.
-
-    Args:
-        features: The player's information sets.
-        num_actions: Of the game.
-        config: Shape of the network and how it is trained.
-        rngs: See `Learner`.
-        name: See `Learner`.
-    """
+class PolicyLearner(_NFSPLearner):
+    """An average policy, trained by cross-entropy on the actions in a memory. See `Learner`."""
 
     def __init__(self, features: Features, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str):
         super().__init__(features.tensors, num_actions, config, rngs, name)
         self._is_illegal = ~features.mask(num_actions)
 
     def learn(self, decisions: np.ndarray, iteration: int) -> None:
-        """Makes a step on the mean of -log Pi(s, a), over legal actions (Heinrich, Silver 2016, algorithm 1).
+        """Makes a step on the mean of -log Pi(s, a) over decisions, ``[n]`` DECISION.
 
-        Args:
-            decisions: ``[n]`` DECISION.
-            iteration: The current one, counted from 1.
+        Reference: Heinrich, Silver 2016, algorithm 1.
 
         Raises:
-            TrainingError: If the loss is no finite number.
+            TrainingError: If the loss is not finite.
         """
         rows = decisions["row"].astype(np.int64)
         actions = self._tensor(decisions["action"].astype(np.int64))[:, None]

@@ -31,9 +31,8 @@ class PathSampler(Sampler):
         depth = tree.shape.max_depth
         size = max(_MIN_CAPACITY, depth)
         max_actions = self._buffer.regrets.shape[1]
-        self._path_buffer = np.zeros(size, np.int32), np.zeros((size, max_actions)), np.zeros(size)
-        self._path = np.zeros(depth + 1, np.int32)
-        self._probabilities = np.zeros(depth + 1)
+        self._samples = np.zeros(size, np.int32), np.zeros((size, max_actions)), np.zeros(size)
+        self._trajectory = np.zeros(depth + 1, np.int32), np.zeros(depth + 1)
         self.visited = np.zeros(tree.num_nodes, np.int64)  # number of visits of each history since `evict`
 
     def evict(self) -> None:
@@ -61,46 +60,18 @@ class PathSampler(Sampler):
         Returns:
             See `Sampler.sample`.
         """
-        rows, regrets, weights = self._path_buffer
+        rows, regrets, weights = self._samples
+        infosets, options = self._tree.infoset_of_slot, (self._epsilon, corrected)
         done, count = record_paths(
-            self._tree.arrays,
-            strategy,
-            self.exploration,
-            self._epsilon,
-            values,
-            self._scratch,
-            player,
-            traversals,
-            corrected,
-            self._tree.infoset_of_slot,
-            self._path,
-            self._probabilities,
-            self.visited,
-            rows,
-            regrets,
-            weights,
-        )
+            self._tree.arrays, strategy, self.exploration, values, self._scratch, player, traversals, options, infosets,
+            self._trajectory, self.visited, self._samples,
+        )  # fmt: skip
         return int(done), Samples(rows[:count], regrets[:count], weights[:count] if corrected else None)
 
 
 @kernel
 def record_paths(
-    tree,
-    strategy,
-    exploration,
-    epsilon,
-    values,
-    scratch,
-    player,
-    traversals,
-    corrected,
-    infoset_of_slot,
-    path,
-    probabilities,
-    visited,
-    rows,
-    regrets,
-    weights,
+    tree, strategy, exploration, values, scratch, player, traversals, options, infosets, trajectory, visited, samples
 ):
     """Samples trajectories from the root to a leaf and records a player's regrets along them.
 
@@ -117,19 +88,15 @@ def record_paths(
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
         exploration: ``[num_slots]``; empty: uniform.
-        epsilon: Probability of exploration at own infosets.
         values: ``[num_players, num_nodes]``; without correction payoffs replace the values of leaves.
         scratch: `Scratch`. Its generator and its count of nodes are modified in place.
         player: The player whose regrets are sampled.
         traversals: The largest number of trajectories.
-        corrected: See above.
-        infoset_of_slot: ``[num_slots]`` int32.
-        path: ``[max_depth + 1]`` int32, scratch.
-        probabilities: ``[max_depth + 1]`` float64, scratch.
+        options: Epsilon, the probability of exploration at own infosets; and whether there is a correction.
+        infosets: ``[num_slots]`` int32, the infoset of each slot.
+        trajectory: Nodes, ``[max_depth + 1]`` int32, and probabilities, ``[max_depth + 1]`` float64: scratch.
         visited: ``[num_nodes]`` int64, numbers of visits. Modified in place.
-        rows: ``[capacity]`` int32. Modified in place.
-        regrets: ``[capacity, max_actions]`` float64. Modified in place.
-        weights: ``[capacity]`` float64. Modified in place.
+        samples: Rows, regrets and weights, of length ``[capacity]``; see `Samples`. Modified in place.
 
     Returns:
         The number of trajectories and the number of samples.
@@ -137,6 +104,8 @@ def record_paths(
     tree, scratch = no_refcount(tree), no_refcount(scratch)
     strategy, values = no_refcount(strategy), no_refcount(values)
     nodes, rng, own = tree.nodes, scratch.rng, values[player]
+    (path, probabilities), (rows, regrets, weights) = no_refcount(trajectory), no_refcount(samples)
+    epsilon, corrected = options
     begin = tree.infoset_range[player]
     done, count, touched = 0, 0, 0
     while done < traversals and count + len(path) <= len(rows):
@@ -166,7 +135,7 @@ def record_paths(
         for position in range(depth):
             if nodes[at(path[position])]["kind"] == player:
                 weights[count] = 1.0 / reach
-                rows[count] = infoset_of_slot[nodes[at(path[position])]["payload"]] - begin
+                rows[count] = infosets[nodes[at(path[position])]["payload"]] - begin
                 reach *= probabilities[position]
                 count += 1
         back = count

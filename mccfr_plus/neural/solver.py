@@ -21,6 +21,7 @@ from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.buffer import Buffer
+from mccfr_plus.neural.features import compile_with_tensors
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
 from mccfr_plus.tree.game_tree import GameTree
@@ -54,22 +55,24 @@ class NeuralSolver(abc.ABC):
     A subclass defines `_advance`, `_arrays`, `_memories`, `_prepare`, `_step_losses` and `nodes_touched`, and fills
     ``_strategy`` and ``_average``.
 
-    Args:
-        tree: The game.
-        config: A frozen dataclass with ``as_dict`` and ``threads``.
-        seed: An integer for a repeatable run, a numpy generator, or None.
+    See `DeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type]
     num_batches: int | None = None  # into how many batches sampling is divided; None: it is not
     device: str = "cpu"  # where networks are trained, as torch calls it
 
-    def __init__(self, tree: GameTree, config: Any, seed: int | np.random.Generator | None):
-        self.tree = tree
-        self.game = tree.game
-        self.config = config
-        self._strategy = tree.uniform_strategy()  # [num_slots], of the next iteration
-        self._average = np.zeros(tree.num_slots + tree.num_players)
+    def __init__(
+        self,
+        game: pyspiel.Game | str | GameTree,
+        config: Any = None,
+        seed: int | np.random.Generator | None = None,
+    ):
+        self.config = config_or_default(config, self.config_class)
+        self.tree = compile_with_tensors(game, type(self).__name__)
+        self.game = self.tree.game
+        self._strategy = self.tree.uniform_strategy()  # [num_slots], of the next iteration
+        self._average = np.zeros(self.tree.num_slots + self.tree.num_players)
         self._start(seed)
 
     def _start(self, seed: int | np.random.Generator | None) -> None:
@@ -331,7 +334,7 @@ class NeuralSolver(abc.ABC):
         """
         header = checkpoints.read_header(path, cls.__name__)
         config = checkpoints.config_of(path, header, cls.config_class)
-        solver = cls(header["game"] if game is None else game, config, seed=header["seed"])  # type: ignore[arg-type]
+        solver = cls(header["game"] if game is None else game, config, seed=header["seed"])
         return solver.restore(path)
 
     def _own_arrays(self) -> dict[str, np.ndarray]:
@@ -345,22 +348,9 @@ class NeuralSolver(abc.ABC):
             state |= {f"{name}/{key}": array for key, array in memory.state().items()}
         return state
 
-    def memory_sizes(self) -> dict[str, int]:
-        """Returns the number of entries of each memory."""
-        return {name: len(memory) for name, memory in self._memories().items()}
-
-    def resize_memories(self, sizes: dict[str, int]) -> None:
-        """Makes `state` return arrays for memories of the given sizes, to be filled."""
-        for name, memory in self._memories().items():
-            memory.resize(sizes[name])
-
 
 def config_or_default(config: Any, kind: type) -> Any:
-    """Returns the config, or the default one for None.
-
-    Raises:
-        ConfigError: If it is of another type.
-    """
+    """Returns the config, or the default one for None. Raises ConfigError if it is of another type."""
     if config is None:
         return kind()
     if not isinstance(config, kind):

@@ -135,7 +135,7 @@ def test_reservoir_draws():
     solver.iteration()
     for name in ("player1/memory_rng", "player0/network/rngs", "player0/memory/counts", "player0/memory/values"):
         assert not np.array_equal(before[name], solver.state()[name]), name
-    assert solver.memory_sizes() == {"player0/memory": 100, "player1/memory": 100}
+    assert [len(memory) for memory in solver._memories().values()] == [100, 100]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError  # noqa: E402
 from mccfr_plus.neural import DeepCFR, DeepCFRConfig  # noqa: E402
-from mccfr_plus.neural.discounted import Discounted  # noqa: E402
+from mccfr_plus.neural.memory import Discounted  # noqa: E402
 from mccfr_plus.neural.sampling import Samples  # noqa: E402
 
 SMALL = DeepCFRConfig(traversals=40, hidden_layers=(16,), train_steps=5, batch_size=16)

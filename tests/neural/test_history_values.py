@@ -9,7 +9,8 @@ from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.features import histories_of  # noqa: E402
-from mccfr_plus.neural.history_values import ActionValues, StateValues, Targets, back_up, parents_of  # noqa: E402
+from mccfr_plus.neural.history_values import ActionValues, StateValues, back_up, parents_of  # noqa: E402
+from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -156,7 +157,7 @@ def test_only_what_was_sampled_is_learned():
     for kind, rows in ((StateValues, [0, 1]), (ActionValues, [])):
         learned = kind(tree, TrainingConfig(), rngs(), "X")
         memory = learned._memory(visited)
-        assert memory._rows.tolist() == rows
+        assert memory.rows.tolist() == rows
     after = int(tree.arrays.nodes[int(tree.arrays.nodes[1]["first_child"])]["first_child"])
     visited[[after - 1, after]] = 3
     learned._back_up(strategy_of(tree), visited)
@@ -165,9 +166,9 @@ def test_only_what_was_sampled_is_learned():
     assert ((batch.targets != 0) <= (batch.weights > 0)).all()
 
 
-def test_batches_of_targets():
+def test_batches_of_a_batch():
     rows = np.arange(50)
-    targets = Targets(rows, rows[:, None] * 2.0, np.ones((50, 1)))
+    targets = Batch(rows, rows[:, None] * 2.0, np.ones((50, 1)))
     whole = targets.batches(50, 1, rngs()[:1])
     first = next(whole)
     assert next(whole) is first
@@ -180,7 +181,7 @@ def test_batches_of_targets():
         assert (batch.targets[:, 0] == 2 * batch.rows).all()
         seen |= set(batch.rows.tolist())
     assert seen == set(rows.tolist())
-    assert list(Targets(rows[:0], np.zeros((0, 1)), np.zeros((0, 1))).batches(8, 1, rngs()[:1])) == []
+    assert list(Batch(rows[:0], np.zeros((0, 1)), np.zeros((0, 1))).batches(8, 1, rngs()[:1])) == []
 
 
 def test_divergence_names_the_network():

@@ -9,13 +9,13 @@ from mccfr_plus.neural.adam import Adam  # noqa: E402
 from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.episodes import DECISION, TRANSITION  # noqa: E402
-from mccfr_plus.neural.history_values import Targets  # noqa: E402
+from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
 from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner  # noqa: E402
 from mccfr_plus.neural.training import Learner  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(5, 5), layer_norm=True, skip=True, gradient_clip=0.1, train_steps=70)
-MEMORY = Targets(np.arange(3), np.arange(12.0).reshape(3, 4), np.ones((3, 4)))
+MEMORY = Batch(np.arange(3), np.arange(12, dtype=np.float32).reshape(3, 4), np.ones((3, 4), np.float32))
 
 
 def regression(features):

@@ -43,7 +43,7 @@ def test_game_without_tensors():
     with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*a solver sees.*mccfr_plus\.Solver"):
         check_has_tensors(pyspiel.load_game("nim"), "a solver")
     with pytest.raises(GameError, match="latent_ttt provides no information_state_tensor"):
-        features_of(types.SimpleNamespace(game=mccfr_plus.load_game("latent_ttt")), "a network")
+        features_of(types.SimpleNamespace(game=mccfr_plus.load_game("latent_ttt")))
 
 
 def test_information_sets_with_one_tensor_are_told(caplog, monkeypatch):

@@ -76,7 +76,7 @@ def test_action_values_become_exact():
     solver.iteration()
     average = solver.average_strategy()
     solver.run(9)
-    assert solver.memory_sizes()["player0/decisions"] == 0
+    assert len(solver._memories()["player0/decisions"]) == 0
     assert solver.losses == (None, None)
     np.testing.assert_array_equal(solver.average_strategy(), average)
     tree = solver.tree
@@ -102,8 +102,8 @@ def test_only_best_responses_enter_the_reservoir():
         NFSP("leduc_poker", dataclasses.replace(SMALL, anticipatory=eta, episodes=20), seed=1).run(1) for eta in (0, 1)
     )
     for player in range(2):
-        assert never.memory_sizes()[f"player{player}/decisions"] == 0
-        assert never.memory_sizes()[f"player{player}/transitions"] > 20  # averages teach the best responses too
+        assert len(never._memories()[f"player{player}/decisions"]) == 0
+        assert len(never._memories()[f"player{player}/transitions"]) > 20  # averages teach the best responses too
         part = always._players[player]
         assert part.decisions.seen == part.transitions.seen > 20
     config = dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, learn_every=1 << 40)  # nothing is trained

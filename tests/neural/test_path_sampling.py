@@ -43,17 +43,18 @@ def means(tree, strategy, exploration, epsilon, values, player, corrected):
     script = Script()
     run = plain(record_paths, scripted_draws(script))
     sampler = PathSampler(tree, new_state(1), exploration, epsilon)
-    depth, width = tree.shape.max_depth, sampler._path_buffer[1].shape[1]
-    rows, regrets, weights = np.zeros(depth + 1, np.int32), np.zeros((depth + 1, width)), np.ones(depth + 1)
+    depth, width = tree.shape.max_depth, sampler._samples[1].shape[1]
+    buffers = np.zeros(depth + 1, np.int32), np.zeros((depth + 1, width)), np.ones(depth + 1)
 
     def traversal():
         done, count = run(
-            tree.arrays, strategy, exploration, epsilon, values, sampler._scratch, player, 1, corrected,
-            tree.infoset_of_slot, sampler._path, sampler._probabilities, sampler.visited, rows, regrets, weights,
+            tree.arrays, strategy, exploration, values, sampler._scratch, player, 1, (epsilon, corrected),
+            tree.infoset_of_slot, sampler._trajectory, sampler.visited, buffers,
         )  # fmt: skip
         assert done == 1
         if not corrected:
-            weights[:count] = 1.0
+            buffers[2][:count] = 1.0
+        rows, regrets, weights = buffers
         return [(int(rows[i]), regrets[i].copy(), float(weights[i])) for i in range(count)]
 
     begin = int(tree.arrays.infoset_range[player])
@@ -152,8 +153,8 @@ def test_a_full_buffer_only_splits_the_work():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy, values = tree.uniform_strategy(), np.zeros((2, tree.num_nodes))
     whole, split = (PathSampler(tree, new_state(5), np.zeros(0), 1.0) for _ in range(2))
-    rows, regrets, weights = split._path_buffer
-    split._path_buffer = rows[:9], regrets[:9], weights[:9]
+    rows, regrets, weights = split._samples
+    split._samples = rows[:9], regrets[:9], weights[:9]
     done, wanted = whole.sample_paths(strategy, values, 1, 50, corrected=True)
     assert done == 50
     got, left = [], 50

@@ -21,10 +21,8 @@ from mccfr_plus.cluster.neural.batches import (
 from mccfr_plus.cluster.neural.solver import Distributed
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
+from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
 from mccfr_plus.neural.config import AdvantageConfig, ESCHERConfig
-from mccfr_plus.neural.deep_cfr import DeepCFR
-from mccfr_plus.neural.dream import DREAM
-from mccfr_plus.neural.escher import ESCHER
 from mccfr_plus.neural.history_values import ExactValues
 from mccfr_plus.neural.nfsp import NFSP
 from mccfr_plus.neural.sampling import Samples

@@ -61,8 +61,7 @@ class BatchedDREAM(BatchedSolver):
         seed: See `BatchedDeepCFR`.
 
     Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is of another class, or the seed is not allowed.
+        GameError, ConfigError: See `BatchedDeepCFR`.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
     learning", section 4.
@@ -113,8 +112,7 @@ class BatchedESCHER(BatchedSolver):
         seed: See `BatchedDeepCFR`.
 
     Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is of another class, or the seed is not allowed.
+        GameError, ConfigError: See `BatchedDeepCFR`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4.

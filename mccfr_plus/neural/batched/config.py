@@ -71,11 +71,7 @@ class BatchedDeepCFRConfig(BatchedConfig, DeepCFRConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedDREAMConfig(BatchedConfig, DREAMConfig):
-    """Settings of `BatchedDREAM`: see `BatchedConfig` and `DREAMConfig`.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
-    """
+    """Settings of `BatchedDREAM`: see `BatchedConfig` and `DREAMConfig`."""
 
     baseline_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=200))
 
@@ -85,9 +81,6 @@ class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
     """Settings of `BatchedESCHER`: see `BatchedConfig` and `ESCHERConfig`.
 
     ``values`` is ``"network"`` and ``sampling`` ``"uniform"``.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
     """
 
     value_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=200))

@@ -71,9 +71,8 @@ class BatchedNFSP(TreelessSolver):
         players = self.game.num_players()
         rngs = new_states(seed, 1 + _PER_PLAYER * players)
         self._rng = rngs[:1].copy()
-        self._agents = [
-            _Agent(self, player, rngs[1 + _PER_PLAYER * player :][:_PER_PLAYER].copy()) for player in range(players)
-        ]
+        player_rngs = rngs[1:].reshape(players, _PER_PLAYER)
+        self._agents = [_Agent(self, player, player_rngs[player].copy()) for player in range(players)]
 
     # --- implementation of `NeuralSolver` ---
 

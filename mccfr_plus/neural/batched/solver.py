@@ -30,7 +30,7 @@ from mccfr_plus.neural.batched.paths import Paths, sample_paths, value_targets
 from mccfr_plus.neural.batched.reservoir import TensorReservoir
 from mccfr_plus.neural.buffer import Buffer, draw_positions, reservoir_places
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.history_values import Targets
+from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.solver import NeuralSolver, config_or_default
 from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.game import load_game
@@ -42,14 +42,7 @@ _SHARED = 3  # generators: of histories, and two of the network of values
 class TreelessSolver(NeuralSolver):
     """A solver on pyspiel's states: its policies are networks, and it cannot compute exploitability.
 
-    Args:
-        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
-        config: A config of the subclass's `config_class`; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
-
-    Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is of another class.
+    See `BatchedDeepCFR` for the arguments.
     """
 
     _rng: np.ndarray  # [1] uint64, of histories, set by the subclass
@@ -92,14 +85,7 @@ class TreelessSolver(NeuralSolver):
 class BatchedSolver(TreelessSolver):
     """A solver with a network of regrets per player. A subclass samples the regrets.
 
-    Args:
-        game: See `TreelessSolver`.
-        config: See `TreelessSolver`.
-        seed: See `TreelessSolver`.
-
-    Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is of another class, or the seed is not allowed.
+    See `BatchedDeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type]
@@ -112,18 +98,15 @@ class BatchedSolver(TreelessSolver):
         self._rng = rngs[:1].copy()
         power = 1.0 if config.weighting == configs.LINEAR else 0.0
         self._trained = np.zeros(players + 1, np.int64)  # whether each player's network is trained; that of values
+        self._player_rngs = [own.copy() for own in rngs[_SHARED:].reshape(players, _PER_PLAYER)]
         self._regrets, self._strategies, self._learners = [], [], []
-        self._player_rngs = []
         self._averaged: tuple[int, NetworkPolicy] | None = None  # iteration and average policy
         size = self._observer.size
-        for player in range(players):
-            own = rngs[_SHARED + _PER_PLAYER * player :][:_PER_PLAYER].copy()
-            self._player_rngs.append(own)
-            self._regrets.append(
-                TensorReservoir(size, actions, config.memory_capacity, own[:1], power=power, unit=self._unit)
-            )
+        no_inputs = np.zeros((0, size), np.float32)
+        for player, own in enumerate(self._player_rngs):
+            regrets = TensorReservoir(size, actions, config.memory_capacity, own[:1], power=power, unit=self._unit)
+            self._regrets.append(regrets)
             self._strategies.append(TensorReservoir(size, actions, config.policy_capacity, own[1:2], power=power))
-            no_inputs = np.zeros((0, size), np.float32)
             self._learners.append(Learner(no_inputs, actions, config, own[2:], f"advantage loss of player {player}"))
         is_zero_sum = self.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
         self._is_two_player_zero_sum = players == 2 and is_zero_sum
@@ -213,7 +196,7 @@ class BatchedSolver(TreelessSolver):
         targets[rows, :, actions] = found[:, : self._num_heads] / self._unit
         weights[rows, :, actions] = 1.0
         assert self._values is not None
-        memory = Targets(rows, targets.reshape(len(rows), -1), weights.reshape(len(rows), -1))
+        memory = Batch(rows, targets.reshape(len(rows), -1), weights.reshape(len(rows), -1))
         self._values.fit(memory, iteration, histories)
         self._trained[-1] = 1
 
