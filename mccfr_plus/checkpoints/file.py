@@ -1,8 +1,8 @@
-"""The file of a checkpoint: named arrays beside a JSON header, written in one piece or not at all.
+"""The file of a checkpoint: named arrays and a JSON header.
 
 It is a zip archive like numpy's `.npz`, not compressed and without pickle: ``format.npy`` and ``version.npy``, which
-tell it from other files, ``header.json``, and one ``.npy`` per array. Each has a checksum (CRC-32), and ``header.json``
-lists the arrays, so that damage is found. Arrays go to and from the disk in pieces: none is copied in memory.
+identify it, ``header.json``, and one ``.npy`` per array. Each has a checksum (CRC-32), and ``header.json`` lists the
+arrays: so damage is found. Arrays are read and written in pieces, without a copy in memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,7 @@ VERSION = 1
 
 _HEADER = "header.json"
 _PIECE = 1 << 20  # bytes
-_MIN_ROOM = 1 << 16  # bytes that archive and header need beside the arrays
-
-
-class Contents(NamedTuple):
-    """What a checkpoint's file holds."""
-
-    header: dict[str, Any]
-    arrays: dict[str, np.ndarray]
+_MIN_ROOM = 1 << 16  # bytes of archive and header
 
 
 def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -49,68 +42,63 @@ def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[st
     path = Path(path)
     _check_target(path)
     text = json.dumps({**header, "arrays": {name: _description(array) for name, array in arrays.items()}})
+    members = {"format": np.array(FORMAT), "version": np.array(VERSION), _HEADER: text, **arrays}
     with atomic_write(path, CheckpointError) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        _write_array(archive, "format", np.array(FORMAT))
-        _write_array(archive, "version", np.array(VERSION))
-        archive.writestr(zipfile.ZipInfo(_HEADER), text)
-        for name, array in arrays.items():
-            _write_array(archive, name, array)
+        for name, content in members.items():
+            if isinstance(content, str):
+                archive.writestr(zipfile.ZipInfo(name), content)
+                continue
+            # A new ZipInfo has a fixed date: equal states are equal files.
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(content), allow_pickle=False)
 
 
-def read(path: str | os.PathLike) -> Contents:
-    """Returns the header and the arrays of a checkpoint.
+def read_header(path: str | os.PathLike) -> dict[str, Any]:
+    """Returns the header of a checkpoint, without reading the arrays.
 
     Raises:
         CheckpointError: If there is no such file, or it is no checkpoint, damaged, or of a newer version.
     """
-    with _opened(Path(path)) as (archive, header):
-        return Contents(header, {name: _read_array(archive, name) for name in header["arrays"]})
-
-
-def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Returns the header of a checkpoint; the arrays are not looked at.
-
-    Raises:
-        CheckpointError: As for `read`.
-    """
-    with _opened(Path(path)) as (_, header):
+    with _opened(path) as (_, header):
         return header
 
 
 def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Looks at all of a checkpoint: whether it is whole, and whether its arrays are those wanted.
+    """Reads a checkpoint: raises an error if it is damaged or has other arrays.
 
     Args:
         path: The file.
         arrays: Arrays of the names, shapes and dtypes that it must have.
 
     Raises:
-        CheckpointError: As for `read`, or if the arrays are others.
+        CheckpointError: As for `read_header`, or if the arrays are others.
     """
-    path = Path(path)
     with _opened(path) as (archive, header):
-        layout = {name: _description(array) for name, array in arrays.items()}
-        for name in sorted(set(layout) | set(header["arrays"])):
-            if layout.get(name) != header["arrays"].get(name):
+        layout, found = {name: _description(array) for name, array in arrays.items()}, header["arrays"]
+        for name in sorted(set(layout) | set(found)):
+            if layout.get(name) != found.get(name):
                 raise CheckpointError(
-                    f"{path} does not fit: its array {name!r} is {header['arrays'].get(name, 'missing')}, and "
-                    f"{layout.get(name, 'none')} is wanted. Use the parts and the version of mccfr_plus that wrote it."
+                    f"{path} does not fit: its array {name!r} is {found.get(name, 'missing')}, and "
+                    f"{layout.get(name, 'none')} is needed. Use the components and the version of "
+                    "mccfr_plus that wrote it."
                 )
-        _read_all(archive, arrays, fill=False)
+        for name, array in arrays.items():
+            _read(archive, name, array, fill=False)
 
 
 def read_into(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Fills arrays with those of a checkpoint, piece by piece: large ones are not in memory twice.
+    """Fills arrays with those of a checkpoint.
 
     Args:
-        path: A file that `check` has found good.
-        arrays: As many as the checkpoint has, of the same names, shapes and dtypes, contiguous. Modified in place.
+        path: A file that `check` has accepted.
+        arrays: All arrays of the checkpoint, of the same names, shapes and dtypes, contiguous. Modified in place.
 
     Raises:
-        CheckpointError: As for `read`.
+        CheckpointError: As for `read_header`.
     """
-    with _opened(Path(path)) as (archive, _):
-        _read_all(archive, arrays, fill=True)
+    with _opened(path) as (archive, _):
+        for name, array in arrays.items():
+            _read(archive, name, array, fill=True)
 
 
 def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
@@ -138,56 +126,34 @@ def _description(array: np.ndarray) -> list:
     return json.loads(json.dumps([np.lib.format.dtype_to_descr(array.dtype), array.shape]))
 
 
-def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
-    # ZipInfo by hand has a fixed date, so that equal states are equal files. Its size is not known before.
-    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-        np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-
-
-def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+def _read(archive: zipfile.ZipFile, name: str, array: np.ndarray, fill: bool) -> None:
+    """Reads an array to its end, where zipfile compares the checksum; writes it to `array` if `fill`."""
     with archive.open(f"{name}.npy") as member:
-        array = np.lib.format.read_array(member, allow_pickle=False)
-        _expect_end(member)
-    return array
-
-
-def _read_all(archive: zipfile.ZipFile, arrays: Mapping[str, np.ndarray], fill: bool) -> None:
-    for name, array in arrays.items():
-        with archive.open(f"{name}.npy") as member:
-            _read_piecewise(member, array, fill)
-
-
-def _read_piecewise(member: Any, array: np.ndarray, fill: bool) -> None:
-    """Reads an array to its end, where its checksum is looked at; writes it to `array` if `fill`."""
-    np.lib.format.read_magic(member)
-    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(member)
-    if shape != array.shape or dtype != array.dtype or fortran_order:
-        raise ValueError
-    target = array.reshape(-1).view(np.uint8).data if fill and array.size else memoryview(b"")
-    done = 0
-    while done < array.nbytes:
-        piece = member.read(min(_PIECE, array.nbytes - done))
-        if not piece:
-            raise EOFError
-        if fill:
-            target[done : done + len(piece)] = piece
-        done += len(piece)
-    _expect_end(member)
-
-
-def _expect_end(member: Any) -> None:
-    if member.read(1):  # the checksum is compared when the end is read
-        raise ValueError
+        np.lib.format.read_magic(member)
+        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(member)
+        if shape != array.shape or dtype != array.dtype or fortran_order:
+            raise ValueError
+        target = array.reshape(-1).view(np.uint8).data if fill and array.size else memoryview(b"")
+        done = 0
+        while done < array.nbytes:
+            piece = member.read(min(_PIECE, array.nbytes - done))
+            if not piece:
+                raise EOFError
+            if fill:
+                target[done : done + len(piece)] = piece
+            done += len(piece)
+        if member.read(1):
+            raise ValueError
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
-    """Yields the archive of a checkpoint and its header; what goes wrong inside becomes a CheckpointError."""
-    if not path.is_file():
+def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """Yields the archive of a checkpoint and its header; errors inside become a CheckpointError."""
+    if not Path(path).is_file():
         raise CheckpointError(f"there is no file {path}.")
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            yield archive, _header_of(path, file, archive)
+            yield archive, _header_of(path, archive)
     except CheckpointError:
         raise
     except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, json and numpy
@@ -196,13 +162,17 @@ def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
         ) from None
 
 
-def _header_of(path: Path, file: BinaryIO, archive: zipfile.ZipFile) -> dict[str, Any]:
+def _header_of(path: str | os.PathLike, archive: zipfile.ZipFile) -> dict[str, Any]:
+    def scalar(name: str) -> Any:
+        with archive.open(f"{name}.npy") as member:
+            return np.lib.format.read_array(member, allow_pickle=False)
+
     names = set(archive.namelist())
-    kind = str(_read_array(archive, "format")) if "format.npy" in names else ""
+    kind = str(scalar("format")) if "format.npy" in names else ""
     if kind != FORMAT:
         what = "a policy: load it with load_policy" if kind == "mccfr_plus.policy" else "something else"
         raise CheckpointError(f"{path} is no checkpoint of mccfr_plus but {what}.")
-    version = int(_read_array(archive, "version"))
+    version = int(scalar("version"))
     if not 1 <= version <= VERSION:
         raise CheckpointError(
             f"{path} has version {version} of the checkpoint format; this mccfr_plus reads up to {VERSION}. Update it."

@@ -14,11 +14,12 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from checkpoint_contents import contents_of
 
 from mccfr_plus import CheckpointError, PolicyFileError, Solver, load_policy, save_policy
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
-from mccfr_plus.checkpoints.file import FORMAT, VERSION, check, check_writable, read, read_header, write
+from mccfr_plus.checkpoints.file import FORMAT, VERSION, check, check_writable, read_header, write
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.kernels.scratch import MARK
 
@@ -62,7 +63,7 @@ def path(tmp_path):
 
 
 def test_gives_back_what_was_written(path):
-    contents = read(path)
+    contents = contents_of(path)
     assert_same(contents.arrays, some_arrays())
     assert {key: contents.header[key] for key in HEADER} == HEADER
     assert read_header(path) == contents.header
@@ -136,11 +137,8 @@ def test_every_flipped_byte_is_found_or_means_nothing(path, stride):
         except CheckpointError:
             found += 1
             assert b"".join(array.tobytes() for array in arrays.values()) == before  # all or nothing
-            with pytest.raises(CheckpointError, match="checkpoint"):
-                read(path)
         else:
             assert_same(arrays, some_arrays())
-            assert_same(read(path).arrays, some_arrays())
     assert found > len(contents) / stride
 
 
@@ -160,7 +158,7 @@ def test_an_array_that_says_to_be_shorter_is_found(path):
     assert good.count(b"'shape': (9000,)") == 1
     path.write_bytes(good.replace(b"'shape': (9000,)", b"'shape': (1000,)"))
     with pytest.raises(CheckpointError, match="damaged"):
-        read(path)
+        read_into(path, {"long": np.zeros(9000)})
 
 
 def test_exchanged_contents_are_found(path):
@@ -182,7 +180,7 @@ def test_a_newer_version_is_refused(path, monkeypatch, version):
     monkeypatch.setattr(checkpoint_file, "VERSION", version)
     write(path, HEADER, some_arrays())
     monkeypatch.undo()
-    for question in (read, read_header, check_writable):
+    for question in (read_header, check_writable):
         with pytest.raises(CheckpointError, match=f"version {version} .* reads up to {VERSION}"):
             question(path)
 
@@ -202,18 +200,17 @@ def foreign_files(folder):
 def test_other_files_are_neither_read_nor_overwritten(tmp_path):
     for path in foreign_files(tmp_path):
         before = path.read_bytes()
-        for question in (read, read_header):
-            with pytest.raises(CheckpointError, match="no checkpoint of mccfr_plus"):
-                question(path)
+        with pytest.raises(CheckpointError, match="no checkpoint of mccfr_plus"):
+            read_header(path)
         for act in (check_writable, CheckpointLock, lambda path: write(path, HEADER, some_arrays())):
             with pytest.raises(CheckpointError, match="not overwritten: delete it, or give another name"):
                 act(path)
         assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 4
     with pytest.raises(CheckpointError, match="a policy: load it with load_policy"):
-        read(tmp_path / "policy.npz")
+        read_header(tmp_path / "policy.npz")
     with pytest.raises(CheckpointError, match="there is no file"):
-        read(tmp_path / "nothing")
+        read_header(tmp_path / "nothing")
 
 
 def test_a_checkpoint_is_no_policy(path):

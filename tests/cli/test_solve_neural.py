@@ -11,11 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from checkpoint_contents import contents_of
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 import mccfr_plus.neural  # noqa: E402
-from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
 from mccfr_plus.cli.algorithms import _OF_TABLES, NEURAL, WITHOUT_TREE  # noqa: E402
 from mccfr_plus.cli.main import COMMANDS  # noqa: E402
 from mccfr_plus.cli.neural_live import NeuralWatch  # noqa: E402
@@ -46,7 +46,7 @@ def path(tmp_path):
 
 
 def state_of(path):
-    header, arrays = checkpoint_file.read(path)
+    header, arrays = contents_of(path)
     return {name: header[name] for name in ("algorithm", "config", "seed", "iterations", "nodes_touched")}, arrays
 
 

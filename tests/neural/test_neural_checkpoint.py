@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from checkpoint_contents import contents_of
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -38,7 +39,7 @@ def assert_same(solver, state):
 
 
 def edit_header(path, change):
-    contents = checkpoint_file.read(path)
+    contents = contents_of(path)
     header = {name: value for name, value in contents.header.items() if name != "arrays"}
     change(header)
     checkpoint_file.write(path, header, contents.arrays)

@@ -13,6 +13,7 @@ import naive
 import numpy as np
 import pyspiel
 import pytest
+from checkpoint_contents import contents_of
 from lazy_trees import PLENTY, assert_same_bits, lazy_solver
 
 from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
@@ -416,7 +417,7 @@ def test_a_checkpoint_of_something_else(solver, path):
 
 def test_a_game_that_cannot_be_loaded(solver, path):
     solver.save_checkpoint(path)
-    contents = checkpoint_file.read(path)
+    contents = contents_of(path)
     checkpoint_file.write(path, {**contents.header, "game": "kuhn_pokr()"}, contents.arrays)
     with pytest.raises(GameError, match="kuhn_poker"):
         Solver.from_checkpoint(path)
@@ -424,7 +425,7 @@ def test_a_game_that_cannot_be_loaded(solver, path):
 
 def test_another_version_of_the_package_is_told(solver, path, caplog):
     solver.save_checkpoint(path)
-    contents = checkpoint_file.read(path)
+    contents = contents_of(path)
     checkpoint_file.write(path, {**contents.header, "package": "0.0.1"}, contents.arrays)
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"):
         solver.restore(path)
