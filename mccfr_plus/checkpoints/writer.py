@@ -82,27 +82,20 @@ class CheckpointWriter:
             self._write()
         except CheckpointError as error:
             failure = error
-        end = time.perf_counter()
-        pause = max(self._interval, (end - begin) * (1 / _MAX_SHARE - 1))
-        self._due = end + pause
+        seconds = time.perf_counter() - begin
+        pause = max(self._interval, seconds * (1 / _MAX_SHARE - 1))
+        self._due = begin + seconds + pause
         if failure is not None:
             last = f"the last good one is of iteration {self._written:,}" if self._written else "there is none yet"
             logger.warning(
-                "no checkpoint of iteration %s: %s The run goes on; %s. The next try is in %.0f seconds.",
-                f"{self._solver.iterations:,}",
-                failure,
-                last,
-                pause,
+                f"no checkpoint of iteration {self._solver.iterations:,}: {failure} The run goes on; {last}. The next "
+                f"try is in {pause:.0f} seconds."
             )
         elif pause > self._interval and not self._warned_of_slow_writes:
             self._warned_of_slow_writes = True
             logger.warning(
-                "writing %s takes %.1f seconds: it is written every %.0f seconds instead of every %g, so as not to "
-                "take more than a tenth of the run.",
-                self._lock,
-                end - begin,
-                pause,
-                self._interval,
+                f"writing {self._lock} takes {seconds:.1f} seconds: it is written every {pause:.0f} seconds instead of "
+                f"every {self._interval:g}, so as not to take more than a tenth of the run."
             )
 
     def __enter__(self) -> CheckpointWriter:

@@ -39,21 +39,11 @@ class Beliefs:
     They follow from those of the player's last decision. If there are more than `max_histories`, as many are sampled.
     Random numbers depend on the seed and the information state alone: with perfect recall, a belief is a function of
     what the player knows.
-
-    Args:
-        game: A turn-based game.
-        behavior: How the opponents play.
-        player: The player.
-        max_histories: The largest number of histories of an information state.
-        seed: Any integer.
     """
 
     def __init__(self, game: pyspiel.Game, behavior: Behavior, player: int, max_histories: int, seed: int):
-        self._game = game
-        self._behavior = behavior
-        self._player = player
-        self._max_histories = max_histories
-        self._seed = seed
+        self._game, self._behavior, self._player = game, behavior, player
+        self._max_histories, self._seed = max_histories, seed
         self._groups: dict[tuple[str, int] | None, dict[str, Belief]] = {}
         self._sampled: set[tuple[str, int] | None] = set()  # keys of groups that are samples
         self._num_kept = 0
@@ -152,16 +142,10 @@ class _TooLarge(Exception):
 
 
 class Rollouts:
-    """Payoffs of one player under known strategies of all.
-
-    Args:
-        row_of: The distribution at a decision node.
-        player: Whose payoffs.
-    """
+    """Payoffs of one player, if `row_of` gives the distributions at decision nodes."""
 
     def __init__(self, row_of: Callable[[pyspiel.State], Row], player: int):
-        self._row_of = row_of
-        self._player = player
+        self._row_of, self._player = row_of, player
         self._values: dict[tuple[int, ...], tuple[float, int]] = {}  # with the number of histories below
         self._left = 0
 
@@ -216,16 +200,7 @@ class Rollouts:
 
 
 class LocalResponder:
-    """Decides at a player's information states by one step of lookahead.
-
-    Args:
-        game: A turn-based game of perfect recall.
-        behavior: How the opponents play.
-        player: The responding player.
-        rollout: How the player plays after the decision; None for as in `behavior`.
-        lookahead: Limits of a decision.
-        seed: Any integer.
-    """
+    """Decides at a player's information states by one step of lookahead. See `local_best_response`."""
 
     def __init__(
         self,

@@ -143,14 +143,9 @@ class _Place:
 
 
 class ControlledPlay:
-    """Plays games and returns a player's payoffs, plain and with control variates.
+    """Plays turn-based games and returns a player's payoffs, plain and with control variates.
 
-    Args:
-        game: A turn-based game.
-        row_of: The distribution at a decision node.
-        player: Whose payoffs.
-        rng: Source of all random choices.
-        max_nodes: How many histories, and how many information states, are kept.
+    `row_of` gives the distributions at decision nodes. Up to `max_nodes` histories and information states are kept.
     """
 
     def __init__(
@@ -161,12 +156,8 @@ class ControlledPlay:
         rng: random.Random,
         max_nodes: int = _MAX_NODES,
     ):
-        self._game = game
-        self._row_of = row_of
-        self._player = player
-        self._rng = rng
-        self._max_nodes = max_nodes
-        self._num_nodes = 0
+        self._game, self._row_of, self._player, self._rng = game, row_of, player, rng
+        self._max_nodes, self._num_nodes = max_nodes, 0
         self._infosets: dict[tuple[int, str], _Infoset] = {}
         self._root: _Place | None = None
         self._products = [0.0] * (3 * _GROUPS)  # by group: sum of (payoff - value before) * control variate
@@ -258,22 +249,12 @@ class ControlledPlay:
 
 @dataclass(frozen=True)
 class Stop:
-    """When to stop playing: at the first of two limits.
+    """When to stop playing: after so many games or seconds. ConfigError if a number is out of range."""
 
-    Args:
-        num_games: Games in all, or None for no limit.
-        seconds: Of wall-clock time, or None for no limit.
-        confidence: Of the intervals.
-        progress: Whether to show a progress bar.
-
-    Raises:
-        ConfigError: If a number is out of range or there is no limit at all.
-    """
-
-    num_games: int | None
+    num_games: int | None  # None for no limit, as in the next
     seconds: float | None
-    confidence: float
-    progress: bool
+    confidence: float  # of the intervals
+    progress: bool  # whether to show a progress bar
 
     def __post_init__(self) -> None:
         if self.num_games is None and self.seconds is None:

@@ -17,7 +17,7 @@ from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, require_confi
 from mccfr_plus.evaluation.head_to_head import head_to_head
 from mccfr_plus.evaluation.local_best_response import ExploitabilityBound, exploitability_lower_bound
 from mccfr_plus.evaluation.lookahead import Lookahead
-from mccfr_plus.evaluation.play import ControlledPlay, sum_of_payoffs
+from mccfr_plus.evaluation.play import sum_of_payoffs
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
@@ -204,37 +204,28 @@ def _perfect_recall(game: pyspiel.Game, seconds: float, rng: np.random.Generator
 def _sampled_responses(
     game: pyspiel.Game, policy: JointPolicy, pace: Pace, seconds: float, **options: Any
 ) -> list[SampledBestResponse]:
-    """Returns a response per player; none if one takes too long."""
+    """Returns a response per player, with the most samples that the time allows; none if it allows none."""
     responses = []
+    seconds /= game.num_players()
+    num_games = int(min(max(_LOWER_SHARE * seconds / pace.game_seconds, MIN_SAMPLES), _MOST_GAMES))
     for player in range(game.num_players()):
-        found = _sampled_response(game, policy, player, pace, seconds / game.num_players(), options)
+        end = time.perf_counter() + seconds
+        limits: dict[str, Any] = {"num_samples": _FIRST_SAMPLES, "num_games": num_games, "max_nodes": _MAX_NODES}
+        limit, found = _TRIAL_SHARE * seconds, None
+        while True:
+            try:
+                found = sampled_best_response(game, policy, player, seconds=limit, **limits, **options)
+            except BudgetError:
+                break
+            limit = end - time.perf_counter()
+            assert found.upper is not None  # as there is no limit of depth
+            if _COST_OF_MORE * found.upper.seconds + _LOWER_SHARE * seconds > limit:
+                break
+            limits["num_samples"] *= _MORE_SAMPLES
         if found is None:
             return []
         responses.append(found)
     return responses
-
-
-def _sampled_response(
-    game: pyspiel.Game, policy: JointPolicy, player: int, pace: Pace, seconds: float, options: dict
-) -> SampledBestResponse | None:
-    """Returns the response with the most samples that the time allows; None if it allows none."""
-    end = time.perf_counter() + seconds
-    num_games = int(min(max(_LOWER_SHARE * seconds / pace.game_seconds, MIN_SAMPLES), _MOST_GAMES))
-    limits: dict[str, Any] = {"num_games": num_games, "max_nodes": _MAX_NODES}
-    num_samples, limit = _FIRST_SAMPLES, _TRIAL_SHARE * seconds
-    found = None
-    while True:
-        try:
-            found = sampled_best_response(
-                game, policy, player, num_samples=num_samples, seconds=limit, **limits, **options
-            )
-        except BudgetError:
-            return found
-        limit = end - time.perf_counter()
-        assert found.upper is not None  # as there is no limit of depth
-        if _COST_OF_MORE * found.upper.seconds + _LOWER_SHARE * seconds > limit:
-            return found
-        num_samples *= _MORE_SAMPLES
 
 
 def _gain(game: pyspiel.Game, responses: list[Estimate], values: tuple[Estimate, ...]) -> Estimate:
@@ -252,10 +243,14 @@ class Pace(NamedTuple):
     """The length of games and the time to play them."""
 
     move_seconds: float  # of a move, chance's too, policy included
-    game_seconds: float  # of a game with control variates
     moves: float  # of a game, chance's too
     decisions: float  # of one player in a game
     actions: float  # of a decision
+
+    @property
+    def game_seconds(self) -> float:
+        """Seconds of a game."""
+        return self.moves * self.move_seconds
 
     def response_seconds(self, lookahead: Lookahead) -> float:
         """Returns an estimate of the seconds of a local best response's game, if no decision repeats."""
@@ -268,17 +263,10 @@ class Pace(NamedTuple):
 
 
 def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.Random) -> Pace:
-    """Measures the pace of games.
-
-    Args:
-        game: A turn-based game.
-        behavior: How all players play.
-        seconds: For how long to measure; one game at least.
-        rng: Source of all random choices.
-    """
+    """Plays for so many seconds, at least one game, and returns the pace."""
     moves = decisions = actions = 0
     paces: list[float] = []
-    end = time.perf_counter() + seconds / 2
+    end = time.perf_counter() + seconds
     while not paces or time.perf_counter() < end:
         begin = time.perf_counter()
         state = game.new_initial_state()
@@ -289,17 +277,8 @@ def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.
             random_move(state, behavior.row, rng)
         moves += len(state.history())
         paces.append((time.perf_counter() - begin) / max(len(state.history()), 1))
-    play = ControlledPlay(game, behavior.row, 0, rng)
-    plays: list[float] = []
-    end = time.perf_counter() + seconds / 2
-    while not plays or time.perf_counter() < end:
-        begin = time.perf_counter()
-        play.play()
-        plays.append(time.perf_counter() - begin)
     return Pace(
-        # Medians: first-time work and other programs slow single games down.
-        move_seconds=statistics.median(paces),
-        game_seconds=statistics.median(plays),
+        move_seconds=statistics.median(paces),  # first-time work and other programs slow single games down
         moves=moves / len(paces),
         decisions=decisions / len(paces) / game.num_players(),
         actions=actions / max(decisions, 1),
@@ -307,12 +286,7 @@ def pace_of(game: pyspiel.Game, behavior: Behavior, seconds: float, rng: random.
 
 
 def lookahead_within(pace: Pace, seconds: float) -> Lookahead | None:
-    """Returns the largest lookahead with which enough games end in time; None if even the coarsest is too slow.
-
-    Args:
-        pace: Of the game.
-        seconds: For the games of one player.
-    """
+    """Returns the largest lookahead with which enough of a player's games end in time; None if there is none."""
     lookahead = Lookahead()
     while _FEW_GAMES * pace.response_seconds(lookahead) > seconds:
         if lookahead.num_rollouts == 1:

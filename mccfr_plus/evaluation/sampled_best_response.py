@@ -135,17 +135,11 @@ def sampled_best_response(
 
 
 class Budget:
-    """Histories and seconds that a traversal may take.
-
-    Args:
-        max_nodes: Histories, over all traversals that share this budget.
-        seconds: Of wall-clock time from now on, or None for no limit.
-    """
+    """Histories and seconds that all traversals may take together."""
 
     def __init__(self, max_nodes: int, seconds: float | None):
-        self.max_nodes = max_nodes
+        self.max_nodes, self.seconds = max_nodes, seconds
         self.nodes = 0
-        self.seconds = seconds
         self._end = np.inf if seconds is None else time.perf_counter() + seconds
 
     def spend(self) -> str | None:
@@ -159,16 +153,7 @@ class Budget:
 
 
 class SampledGame:
-    """One player's decisions in a sampled game, and the best ones.
-
-    Args:
-        game: A turn-based game of perfect recall.
-        behavior: How the opponents play, and the player beyond `depth`.
-        player: The responding player.
-        words: ``[num_samples]`` uint64, a random word per sample.
-        depth: The number of free own decisions of a play; None for all.
-        budget: Shared with other traversals.
-    """
+    """One player's best decisions in a sampled game, which has a random word per sample, ``[num_samples]`` uint64."""
 
     def __init__(
         self,

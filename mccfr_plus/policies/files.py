@@ -1,17 +1,16 @@
-"""Policies on disk: a versioned `.npz` without pickle, written in one piece or not at all."""
+"""Files of policies: a versioned `.npz` without pickle."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import PolicyFileError
-from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable
+from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distributions
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game
@@ -21,35 +20,34 @@ FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"
 VERSION = 1
 
-_FIELDS = {"fingerprint", "strategy"}
-_KEYED_FIELDS = {"kind", "texts", *KeyedTable._fields}
+_FIELDS = {
+    FORMAT: {"version", "game", "fingerprint", "strategy"},
+    KEYED_FORMAT: {"version", "game", "kind", "texts", *KeyedTable._fields},
+}
 
 
 def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> None:
     """Writes a policy to a file, which appears only when it is complete.
 
-    The file is a numpy `.npz` with ``format``, ``version`` and ``game`` (OpenSpiel's string). For a `TreePolicy` there
-    are ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]`` float64); for a
-    `KeyedPolicy` the arrays of its `KeyedTable`, the ``kind`` of its keys, and their ``texts`` (JSON) if it has them.
+    The file is a numpy `.npz` with ``format``, ``version`` and ``game`` (OpenSpiel's string). A `TreePolicy` has
+    ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]`` float64). A
+    `KeyedPolicy` has the arrays of its `KeyedTable`, the ``kind`` of its keys, and their ``texts`` (JSON, may be
+    empty).
 
     Raises:
         PolicyFileError: If the file cannot be written.
     """
-    with atomic_write(path, PolicyFileError) as file:
-        np.savez_compressed(file, version=np.array(VERSION), game=np.array(str(policy.game)), **_fields_of(policy))
-
-
-def _fields_of(policy: TreePolicy | KeyedPolicy) -> dict[str, Any]:
     if isinstance(policy, KeyedPolicy):
         texts = np.frombuffer(policy.keys.as_bytes(), np.uint8)
-        kind = np.array(policy.keys.kind)
-        return {"format": np.array(KEYED_FORMAT), "kind": kind, "texts": texts, **policy.table._asdict()}
-    fingerprint = np.array(policy.tree.fingerprint)
-    return {"format": np.array(FORMAT), "fingerprint": fingerprint, "strategy": policy.strategy()}
+        fields = {"format": KEYED_FORMAT, "kind": policy.keys.kind, "texts": texts, **policy.table._asdict()}
+    else:
+        fields = {"format": FORMAT, "fingerprint": policy.tree.fingerprint, "strategy": policy.strategy()}
+    with atomic_write(path, PolicyFileError) as file:
+        np.savez_compressed(file, version=VERSION, game=str(policy.game), **fields)
 
 
 def needs_tree(path: str | os.PathLike) -> bool:
-    """Returns whether a file holds a policy for which the game must be compiled; False for what is no policy file."""
+    """Returns whether a file holds a policy for which the game must be compiled; False if it holds no policy."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return str(archive["format"]) == FORMAT
@@ -67,7 +65,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     Raises:
         PolicyFileError: If there is no such file, it is damaged or no policy of this package, or it belongs to a game
             with other information states or actions.
-        GameError: If the game that it names cannot be loaded or compiled.
+        GameError: If the game cannot be loaded or compiled.
     """
     path = Path(path)
     fields = _read(path)
@@ -81,8 +79,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
             f"{path} holds a policy of {name}, which has other information states or actions than {tree.game}. "
             "Evaluate it on its own game, or solve this one."
         )
-    totals = np.add.reduceat(strategy, tree.arrays.infosets["first_slot"])
-    if not np.isfinite(strategy).all() or (strategy < 0).any() or (np.abs(totals - 1) > 1e-6).any():
+    if not are_distributions(strategy, tree.arrays.infosets["first_slot"]):
         raise PolicyFileError(f"{path} is damaged: its probabilities are not distributions. Write it again.")
     return TreePolicy(tree, strategy)
 
@@ -110,30 +107,24 @@ def _keyed_policy(
 def _read(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise PolicyFileError(f"there is no file {path}.")
-    foreign = f"{path} is no policy file of mccfr_plus"
+    no_policy = f"{path} is no policy file of mccfr_plus"
     try:
-        # The file is opened here because np.load leaves it open when the archive is damaged.
+        # np.load leaves a file that it has opened open if the archive is damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            is_checkpoint = "format" in archive.files and str(archive["format"]) == "mccfr_plus.checkpoint"
-            fields = {} if is_checkpoint else {key: archive[key] for key in archive.files}
+            kind = str(archive["format"]) if "format" in archive.files else ""
+            wanted = _FIELDS.get(kind)
+            fields = {key: archive[key] for key in archive.files} if wanted else {}
     except Exception as e:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
-        raise PolicyFileError(f"{foreign}, or is damaged ({type(e).__name__}). Write it again.") from None
-    if is_checkpoint:
+        raise PolicyFileError(f"{no_policy}, or is damaged ({type(e).__name__}). Write it again.") from None
+    if kind == "mccfr_plus.checkpoint":
         raise PolicyFileError(
-            f"{foreign} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy(), or go "
+            f"{no_policy} but a checkpoint: load it with Solver.from_checkpoint and take its average_policy(), or go "
             "on with `mccfr-plus solve GAME --checkpoint=FILE --resume --policy_out=POLICY`."
         )
-    kind = str(fields.get("format", ""))
-    wanted = {FORMAT: _FIELDS, KEYED_FORMAT: _KEYED_FIELDS}.get(kind)
-    if wanted is None or {"format", "version", "game", *wanted} - set(fields):
-        raise PolicyFileError(f"{foreign}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
+    if wanted is None or wanted - set(fields):
+        raise PolicyFileError(f"{no_policy}: save one with save_policy or `mccfr-plus solve GAME --policy_out=FILE`.")
     version = fields["version"]
-    if (
-        version.shape != ()
-        or not np.issubdtype(version.dtype, np.integer)
-        or int(version) > VERSION
-        or int(version) < 1
-    ):
+    if version.shape != () or version.dtype.kind not in "iu" or not 1 <= version <= VERSION:
         raise PolicyFileError(
             f"{path} has version {version} of the policy format; this mccfr_plus reads up to {VERSION}. Update it."
         )

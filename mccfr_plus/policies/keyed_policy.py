@@ -1,9 +1,8 @@
-"""The policy of a tree that is_lazy: what was found, under keys of information states, and uniform play elsewhere."""
+"""Policies of lazy trees: probabilities under keys of information states, and uniform play elsewhere."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,35 +26,33 @@ class KeyedTable(NamedTuple):
     probabilities: np.ndarray  # [num_rows] float64
 
     def is_consistent(self, num_players: int) -> bool:
-        """Returns whether the arrays fit together, and hold distributions."""
+        """Returns whether the arrays fit together and hold distributions."""
         count, rows = len(self.players), len(self.actions)
-        shapes = (self.keys.shape, self.first.shape, self.probabilities.shape)
-        dtypes = [array.dtype for array in self]
-        if dtypes != [np.int8, np.int64, np.int64, np.int64, np.float64] or shapes != (
-            (count, 2),
-            (count + 1,),
-            (rows,),
-        ):
+        shapes = [(count,), (count, 2), (count + 1,), (rows,), (rows,)]
+        dtypes = [np.int8, np.int64, np.int64, np.int64, np.float64]
+        if [array.shape for array in self] != shapes or [array.dtype for array in self] != dtypes:
             return False
         if self.first[0] != 0 or self.first[-1] != rows or (np.diff(self.first) < 1).any():
             return False
-        if not count:
-            return True
-        if (np.diff(self.players) < 0).any() or self.players[0] < 0 or self.players[-1] >= num_players:
-            return False
-        totals = np.add.reduceat(self.probabilities, self.first[:-1])
-        return bool((self.probabilities >= 0).all() and (np.abs(totals - 1) < _TOLERANCE).all())
+        players_fit = (np.diff(self.players) >= 0).all() and ((self.players >= 0) & (self.players < num_players)).all()
+        return bool(players_fit) and are_distributions(self.probabilities, self.first[:-1])
+
+
+def are_distributions(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
+    """Returns whether all rows, which begin at `firsts`, are distributions."""
+    totals = np.add.reduceat(probabilities, firsts) if len(firsts) else np.ones(0)
+    return bool((probabilities >= 0).all() and (np.abs(totals - 1) <= _TOLERANCE).all())
 
 
 class KeyedPolicy(openspiel_policy.Policy):
-    """A joint policy of all players over the information states that a solver has found.
+    """A joint policy of all players at the information states that a solver has found, uniform elsewhere.
 
-    Elsewhere it plays all legal actions alike. It owns its numbers and needs no tree.
+    It is independent of the solver and its tree.
 
     Args:
         game: The turn-based game.
         table: The probabilities.
-        keys: What gives the keys of information states.
+        keys: The keys of information states.
 
     Example:
         >>> import mccfr_plus, pyspiel
@@ -75,7 +72,7 @@ class KeyedPolicy(openspiel_policy.Policy):
 
     @classmethod
     def of_tree(cls, tree: LazyTree, strategy: np.ndarray) -> KeyedPolicy:
-        """Returns the policy of a strategy, ``[num_slots]``, on the infosets that were found so far."""
+        """Returns the policy of a strategy, ``[num_slots]``, at the infosets found so far."""
         infosets, info_keys = tree.found_infosets, tree.found_keys
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))
         counts = infosets["num_actions"][order].astype(np.int64)
@@ -96,14 +93,13 @@ class KeyedPolicy(openspiel_policy.Policy):
         return len(self.table.players)
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at an information state, or None if it was never found."""
+        """Returns {action: probability} at an information state, or None if it was not found."""
         key = self.keys.find(info_state)
         if key is None:
             return None
-        part = self._ranges[player]
-        lows = self.table.keys[part, 0]
-        index = part.start + int(np.searchsorted(lows, key[0]))
-        while index < part.stop and self.table.keys[index, 0] == key[0]:
+        own = self._ranges[player]
+        index = own.start + int(np.searchsorted(self.table.keys[own, 0], key[0]))
+        while index < own.stop and self.table.keys[index, 0] == key[0]:
             if self.table.keys[index, 1] == key[1]:
                 rows = slice(self.table.first[index], self.table.first[index + 1])
                 actions, probabilities = self.table.actions[rows].tolist(), self.table.probabilities[rows].tolist()
@@ -117,7 +113,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         Also answers for states of the simultaneous game that the game was converted from.
 
         Raises:
-            PolicyError: If nobody is to move, or the state is of another game: its legal actions are others.
+            PolicyError: If no single player is to move, or the state has other legal actions.
         """
         player = state.current_player() if player_id is None else player_id
         if player < 0:
@@ -137,12 +133,14 @@ class KeyedPolicy(openspiel_policy.Policy):
         return found
 
     def items(self) -> list[tuple[str, dict[int, float]]]:
-        """Returns the information states and their {action: probability}, if the texts are kept.
+        """Returns the information states and their {action: probability}.
 
         Raises:
-            PolicyError: If only hashes are.
+            PolicyError: If the keys are hashes, not texts.
         """
-        names = self._names()
+        if self.keys.kind != "text":
+            raise PolicyError("this policy has hashes of information states, not the texts: solve with keys='text'.")
+        names = [self.keys.texts[number] for number in self.table.keys[:, 0].tolist()]
         bounds = self.table.first.tolist()
         actions, probabilities = self.table.actions.tolist(), self.table.probabilities.tolist()
         return [
@@ -151,9 +149,9 @@ class KeyedPolicy(openspiel_policy.Policy):
         ]
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
-        """Returns a C++ tabular policy with the same probabilities, if the texts are kept; see `items`.
+        """Returns a C++ tabular policy with the same probabilities; see `items` for errors.
 
-        It has no answer at information states that were never found, which OpenSpiel's algorithms then complain about.
+        It has none at information states that were not found: some of OpenSpiel's algorithms then raise an error.
         """
         return pyspiel.TabularPolicy({name: list(row.items()) for name, row in self.items()})
 
@@ -164,8 +162,3 @@ class KeyedPolicy(openspiel_policy.Policy):
         keys = Keys(state["kind"])
         keys.restore(state["texts"])
         self.__init__(state["game"], state["table"], keys)  # type: ignore[misc]
-
-    def _names(self) -> Sequence[str]:
-        if self.keys.kind != "text":
-            raise PolicyError("this policy has hashes of information states, not the texts: solve with keys='text'.")
-        return [self.keys.texts[number] for number in self.table.keys[:, 0].tolist()]

@@ -1,4 +1,4 @@
-"""Between arrays and OpenSpiel: a policy that is OpenSpiel's tabular policy, backed by a strategy array."""
+"""OpenSpiel's tabular policy, backed by a strategy array."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from mccfr_plus.tree.order import openspiel_order, representative_states
 class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     """A joint policy of all players, as OpenSpiel's Python code expects one.
 
-    It owns its numbers: a solver that goes on does not change it. It is an
-    `open_spiel.python.policy.TabularPolicy`, whose indexed parts (``states``, ``action_probability_array``, ...) are
-    built when first asked for; writing to ``action_probability_array`` changes the policy, as it does there. It is
-    also a mapping from information state strings to ``[(action, probability), ...]``, which is what
-    `pyspiel.exploitability` and `pyspiel.nash_conv` accept beside C++ policies.
+    Later iterations of a solver do not change it. It is an `open_spiel.python.policy.TabularPolicy`, whose indexed
+    attributes (``states``, ``action_probability_array``, ...) are built on first use. Writing to
+    ``action_probability_array`` changes the policy, as in OpenSpiel. It is also a mapping from information state
+    strings to ``[(action, probability), ...]``, which `pyspiel.exploitability` and `pyspiel.nash_conv` accept.
 
     Args:
         tree: The game.
@@ -36,7 +35,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
     """
 
     def __init__(self, tree: GameTree, strategy: np.ndarray):
-        # Not TabularPolicy's own: that traversals the game to build what is built on demand here.
+        # Not TabularPolicy's own, which traverses the game.
         openspiel_policy.Policy.__init__(self, tree.game, list(range(tree.num_players)))
         self.tree = tree
         self.game_type = tree.game.get_type()
@@ -46,8 +45,6 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
                 f"a strategy of shape {self._strategy.shape} does not fit {tree.game}, which has {tree.num_slots} "
                 "(information state, action) pairs."
             )
-
-    # --- asking ---
 
     def strategy(self) -> np.ndarray:
         """Returns a copy of the probabilities, ``[num_slots]`` float64."""

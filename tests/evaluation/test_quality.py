@@ -50,7 +50,7 @@ def test_sum_of_is_the_rule_for_independent_terms():
 
 
 def test_looks_as_far_as_the_time_allows():
-    pace = Pace(move_seconds=1e-5, game_seconds=1e-4, moves=10.0, decisions=5.0, actions=3.0)
+    pace = Pace(move_seconds=1e-5, moves=10.0, decisions=5.0, actions=3.0)
     assert lookahead_within(pace, 1e6) == Lookahead()
     some = lookahead_within(pace, 1.0)
     assert 1 <= some.num_rollouts < Lookahead().num_rollouts
