@@ -1,4 +1,4 @@
-"""The errors of this package: each says what was given, what is allowed and what to do."""
+"""The errors of this package. Each message says what was given, what is allowed and what to do."""
 
 
 class MccfrPlusError(Exception):
@@ -14,7 +14,7 @@ class BudgetError(GameError, MemoryError):
 
 
 class ConfigError(MccfrPlusError, ValueError):
-    """A parameter, or a config of parts, that makes no sense."""
+    """A parameter, or a combination of components, that is not allowed."""
 
 
 class PolicyError(MccfrPlusError, ValueError):
@@ -26,15 +26,15 @@ class PolicyFileError(PolicyError):
 
 
 class CheckError(MccfrPlusError, AssertionError):
-    """A part that does not keep its contract: what failed, where, what was expected, what was found, where to look."""
+    """A component that breaks its contract: what failed, where, what was expected and found, where to look."""
 
 
 class CheckpointError(MccfrPlusError, ValueError):
-    """A checkpoint that cannot be written or read, is in use, or belongs to another game or to other parts."""
+    """A checkpoint that cannot be written or read, is in use, or belongs to another game or to other components."""
 
 
 class RecordError(MccfrPlusError, ValueError):
-    """A record of a run, or a directory of them, that cannot be written or read, or is of something else."""
+    """A record of a run, or a directory of them, that cannot be written or read, or is of another run."""
 
 
 class TrainingError(MccfrPlusError, ArithmeticError):

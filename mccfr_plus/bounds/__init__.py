@@ -7,7 +7,7 @@ of an estimator and a minimizer, `measured` the exact regret, `nash_conv` the Na
 from mccfr_plus.bounds.dilated import dilated_bound, dilated_diameter, strong_convexity
 from mccfr_plus.bounds.measured import measured_regret
 from mccfr_plus.bounds.nash_conv import NashConvBound, nash_conv_bound
-from mccfr_plus.bounds.regret import RegretBound, hedge_bound, regret_bound, sampling_deviation, why_no_bound
+from mccfr_plus.bounds.regret import RegretBound, hedge_bound, regret_bound, why_no_bound
 from mccfr_plus.bounds.treeplex import (
     action_sequences,
     largest_m_value,
@@ -36,7 +36,6 @@ __all__ = [
     "outcome_delta",
     "plan_norm",
     "regret_bound",
-    "sampling_deviation",
     "strong_convexity",
     "why_no_bound",
 ]

@@ -1,25 +1,12 @@
-"""The NashConv of the average strategy, from regrets.
+"""The NashConv of the average strategy, from regrets, in two-player constant-sum games.
 
-In two-player constant-sum games, with the weighted averages X of x_t and Y of y_t over T iterations, W the sum of the
-weights:
+With the weighted averages X of x_t and Y of y_t over T iterations, W the sum of the weights:
 
-* simultaneous updates: both players' regrets are against the same pairs (x_t, y_t), and exactly
+* simultaneous updates: NashConv(X, Y) = (R_1 + R_2) / W;
+* alternating updates that improve against the current opponent: NashConv(X, Y) <= (R_1 + R_2) / W + w_T Delta / W.
+  Exact gradients with RM, RM+ and discounted regrets do.
 
-      NashConv(X, Y) = (R_1 + R_2) / W;
-
-* alternating updates: player 2 faces x_{t+1}. With X' the weighted average of x_2 .. x_{T+1},
-
-      NashConv(X', Y) = (R_1 + R_2) / W - sum of w_t (u_1(x_{t+1}, y_t) - u_1(x_t, y_t)) / W
-
-  (Burch, Moravcik, Schmid 2019, as a bound). So regrets alone do not bound NashConv (Farina, Kroer, Sandholm 2019),
-  unless every update improves against the current opponent. With exact gradients RM, RM+ and discounted regrets do:
-  their next strategy is [c R + r]+ with R >= 0 where the last one was positive (shown there for RM and RM+). With
-  sampled gradients, or with predictions, they need not. The average here is over x_1 .. x_T. W (X - X') is w_T times a
-  difference of two strategies for weights that do not decrease: so NashConv(X, Y) <= (R_1 + R_2) / W + w_T Delta / W
-  (derived here).
-
-Both need the averages themselves: sampled averages are unbiased, but NashConv is not linear. With more players, or
-other payoffs, small regrets mean a coarse correlated equilibrium, and NashConv may stay large.
+References: Burch, Moravcik, Schmid 2019; docs/bounds.md has the derivation.
 """
 
 from __future__ import annotations

@@ -22,25 +22,7 @@ D = D' = max |payoff| / delta for outcome sampling (Farina et al., equation 7; w
 least 1 / (number of sequences - 1)); where subsets of own actions are visited, D = D' = (largest - smallest payoff,
 0 among them) / delta.
 
-Differences from the papers:
-
-* Theorem 3 of Lanctot et al. 2009 is term 1 for regret matching. Their Theorems 4 and 5 have M (1 + sqrt(2 / p)) for
-  the sampled schemes, which Gibson et al. corrected in a footnote to M + sqrt(2 |I| |B| / p). Theorem 5 of Gibson et
-  al. replaces M_i by M_i(sigma*), sigma* the best strategy in hindsight; before a run only its maximum is known.
-* Both papers have Delta / delta in place of D = max |payoff| / delta. A single sampled payoff is a difference to 0: so
-  theirs holds only if 0 lies between the smallest and the largest payoff.
-* Proposition 2 is about a fixed comparator. The best one depends on the draws: so the maximum needs K in the logarithm,
-  a union bound over pure strategies. log K is exact, see `log_pure_strategies`.
-* Derived, weights: N comes from regret matching's sqrt(sum of squares) where regrets are weighted (linear CFR). RM+
-  keeps Q_T(a) >= sum of r_t(a) over t >= s for any s, and sum of w_t r_t = sum over s of (w_s - w_{s-1}) (sum over t
-  >= s of r_t) <= w_T Q_T for weights that do not decrease (Tammelin et al. 2015 have w_t = t).
-* Derived, predictions: |[R_T]+|^2 <= sum of |r_t - r_{t-1}|^2 <= 4 sum of |r_t|^2, as <r_t, [R_{t-1} + r_{t-1}]+> = 0
-  and |[.]+|^2 / 2 is 1-smooth; for the + variant the two projections of optimistic mirror descent give the same.
-  Farina, Kroer, Sandholm 2021 bound the same sum, with their own constants.
-* Derived, Theorem 6 with weights and for any minimizer: exact minus estimated regrets of one infoset and action are a
-  martingale. Its differences have a second moment of at most E[w_t^2 r_t^2], and these sum to at most D^2 w_t^2 over a
-  block. Markov's inequality on the sum over infosets and actions gives the formula, even without the factor 2 under
-  the root. It holds for the best strategy in hindsight.
+docs/bounds.md lists the differences from the papers, with derivations.
 """
 
 from __future__ import annotations
@@ -180,7 +162,11 @@ def regret_bound(
     """
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
     averaging = average_of(averaging, minimizer)
-    _check(tree, player, iterations, p)
+    check_player(tree, player)
+    if iterations < 1:
+        raise ConfigError(f"iterations={iterations!r}: must be at least 1.")
+    if not 0 < p < 1:
+        raise ConfigError(f"p={p!r}: the probability to fail must be above 0 and below 1.")
     if why_no_bound(tree, estimator, minimizer, averaging) is not None:
         return None
     return _find(tree, player, iterations, estimator, minimizer, averaging, p)
@@ -213,44 +199,6 @@ def why_no_bound(
     if type(minimizer) in _UNWEIGHTED and gamma != 0:
         return f"{minimizer.short_name} has a bound for the uniform average only"
     return None
-
-
-def sampling_deviation(
-    tree: GameTree,
-    player: int,
-    iterations: int,
-    estimator: Estimator | str,
-    averaging: PowerAverage | str = "uniform",
-    *,
-    p: float = 0.05,
-) -> float:
-    """Returns a bound on exact minus estimated average regret that holds with probability at least 1 - p.
-
-    This is term 2 of the module, for minimizers with another term 1 (`hedge_bound`, `dilated_bound`); 0 for exact
-    gradients. See `regret_bound` for the arguments.
-
-    Raises:
-        ConfigError: If an argument is out of range, or nothing is known about the estimator.
-        GameError: If the game has imperfect recall.
-    """
-    estimator = estimator_of(estimator)
-    reason = why_no_bound(tree, estimator, "rm+", averaging)
-    if reason is not None:
-        raise ConfigError(f"estimator={estimator!r}: {reason}.")
-    _check(tree, player, iterations, p)
-    if isinstance(estimator, Full):
-        return 0.0
-    weights = Weights.of(float(average_of(averaging, minimizer_of("rm+")).gamma), int(iterations))
-    scale = _scale(tree, player, estimator)[0]
-    return _deviation(tree, player, scale, weights, p)[0] / weights.total
-
-
-def _check(tree: GameTree, player: int, iterations: int, p: float) -> None:
-    check_player(tree, player)
-    if iterations < 1:
-        raise ConfigError(f"iterations={iterations!r}: must be at least 1.")
-    if not 0 < p < 1:
-        raise ConfigError(f"p={p!r}: the probability to fail must be above 0 and below 1.")
 
 
 def _find(

@@ -25,17 +25,7 @@ from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 
 
 class _CFRSolver(DropInSolver):
-    """CFR with the options of OpenSpiel's class of this name.
-
-    Args:
-        game: A `pyspiel.Game`.
-        alternating_updates: Whether each player is updated before the next one's regrets are computed.
-        linear_averaging: Whether iteration t has weight t in the average policy, instead of 1.
-        regret_matching_plus: Whether cumulative regrets are cut at 0 after every update.
-        seed: Not used: a full traversal draws nothing.
-
-    Raises:
-        GameError: If the game cannot be compiled or has imperfect recall.
+    """CFR with the arguments of OpenSpiel's class of this name. See `CFRSolver` for errors.
 
     Reference: Zinkevich et al. 2007; Tammelin et al. 2015.
     """
@@ -49,25 +39,28 @@ class _CFRSolver(DropInSolver):
         *,
         seed: Seed = None,
     ):
-        super().__init__(
-            game,
-            Full(),
-            RegretMatchingPlus() if regret_matching_plus else RegretMatching(),
-            linear() if linear_averaging else uniform(),
-            alternating=alternating_updates,
-            seed=seed,
-        )
+        minimizer = RegretMatchingPlus() if regret_matching_plus else RegretMatching()
+        average = linear() if linear_averaging else uniform()
+        super().__init__(game, Full(), minimizer, average, alternating=alternating_updates, seed=seed)
 
 
 class CFRSolver(_CFRSolver):
-    """CFR (Zinkevich et al. 2007) with alternating updates, as OpenSpiel's. See `_CFRSolver` for the arguments."""
+    """CFR (Zinkevich et al. 2007) with alternating updates.
+
+    Args:
+        game: A `pyspiel.Game`.
+        seed: Not used: a full traversal draws nothing.
+
+    Raises:
+        GameError: If the game cannot be compiled or has imperfect recall.
+    """
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, False, False, seed=seed)
 
 
 class CFRPlusSolver(_CFRSolver):
-    """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `_CFRSolver` for the arguments."""
+    """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `CFRSolver` for the arguments."""
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, True, seed=seed)

@@ -1,14 +1,4 @@
-"""Replaces `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies.
-
-Example:
-    >>> import pyspiel
-    >>> from mccfr_plus.drop_in import discounted_cfr
-    >>> solver = discounted_cfr.DCFRSolver(pyspiel.load_game("kuhn_poker"))
-    >>> for _ in range(100):
-    ...     solver.evaluate_and_update_policy()
-    >>> pyspiel.exploitability(pyspiel.load_game("kuhn_poker"), solver.average_policy()) < 0.01
-    True
-"""
+"""Replaces `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies."""
 
 from __future__ import annotations
 
@@ -25,25 +15,10 @@ logger = logging.getLogger("mccfr_plus")
 
 
 class _DCFRSolver(DropInSolver):
-    """Discounted CFR with the options of OpenSpiel's class of this name.
+    """Discounted CFR with the arguments of OpenSpiel's class of this name. See `DCFRSolver` for the others and errors.
 
-    Differs from it in simultaneous updates: OpenSpiel's then stays at the uniform policy.
-
-    Args:
-        game: A `pyspiel.Game`.
-        alternating_updates: Whether each player is updated before the next one's regrets are computed.
-        linear_averaging: Whether iteration t has weight t^gamma in the average policy, instead of 1.
-        regret_matching_plus: Has no effect, as in OpenSpiel; a line is logged if it is True.
-        alpha: Positive regrets are multiplied by t^alpha / (t^alpha + 1) after iteration t.
-        beta: The same for negative ones.
-        gamma: See `linear_averaging`; finite and at least 0.
-        seed: Not used: a full traversal draws nothing.
-
-    Raises:
-        GameError: If the game cannot be compiled or has imperfect recall.
-        ConfigError: If alpha, beta or gamma is out of range.
-
-    Reference: Brown, Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
+    Differs from it in simultaneous updates: OpenSpiel's then stays at the uniform policy. `regret_matching_plus` has no
+    effect in either.
     """
 
     def __init__(
@@ -60,33 +35,35 @@ class _DCFRSolver(DropInSolver):
     ):
         if regret_matching_plus:
             logger.warning("regret_matching_plus=True has no effect on discounted CFR, as in OpenSpiel.")
-        super().__init__(
-            game,
-            Full(),
-            Discounted(alpha, beta),
-            PowerAverage(gamma if linear_averaging else 0.0),
-            alternating=alternating_updates,
-            seed=seed,
-        )
+        average = PowerAverage(gamma if linear_averaging else 0.0)
+        super().__init__(game, Full(), Discounted(alpha, beta), average, alternating=alternating_updates, seed=seed)
 
 
 class DCFRSolver(_DCFRSolver):
-    """DCFR (Brown, Sandholm 2019) with the paper's parameters as defaults. See `_DCFRSolver` for the arguments."""
+    """DCFR with alternating updates and the paper's parameters as defaults.
+
+    Args:
+        game: A `pyspiel.Game`.
+        alpha: Positive regrets are multiplied by t^alpha / (t^alpha + 1) after iteration t.
+        beta: The same for negative ones.
+        gamma: Iteration t has weight t^gamma in the average policy; finite and at least 0.
+        seed: Not used: a full traversal draws nothing.
+
+    Raises:
+        GameError: If the game cannot be compiled or has imperfect recall.
+        ConfigError: If alpha, beta or gamma is out of range.
+
+    Reference: Brown, Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
+    """
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        alpha: float = 3 / 2,
-        beta: float = 0,
-        gamma: float = 2,
-        *,
-        seed: Seed = None,
+        self, game: pyspiel.Game, alpha: float = 3 / 2, beta: float = 0, gamma: float = 2, *, seed: Seed = None
     ):
         super().__init__(game, True, True, False, alpha, beta, gamma, seed=seed)
 
 
 class LCFRSolver(_DCFRSolver):
-    """Linear CFR (Brown, Sandholm 2019): alpha = beta = gamma = 1. See `_DCFRSolver` for the arguments."""
+    """Linear CFR (Brown, Sandholm 2019): alpha = beta = gamma = 1. See `DCFRSolver` for the arguments."""
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, False, 1, 1, 1, seed=seed)

@@ -46,13 +46,7 @@ class ExternalSamplingSolver(DropInSolver):
         ConfigError: If `average_type` or `seed` is something else.
     """
 
-    def __init__(
-        self,
-        game: pyspiel.Game,
-        average_type: AverageType = AverageType.SIMPLE,
-        *,
-        seed: Seed = None,
-    ):
+    def __init__(self, game: pyspiel.Game, average_type: AverageType = AverageType.SIMPLE, *, seed: Seed = None):
         if not isinstance(average_type, AverageType):
             raise ConfigError(f"average_type={average_type!r}: give AverageType.SIMPLE or AverageType.FULL.")
         average = uniform("exact" if average_type is AverageType.FULL else "auto")

@@ -1,14 +1,4 @@
-"""Replaces `open_spiel.python.algorithms.outcome_sampling_mccfr`.
-
-Example:
-    >>> import pyspiel
-    >>> from mccfr_plus.drop_in import outcome_sampling_mccfr
-    >>> solver = outcome_sampling_mccfr.OutcomeSamplingSolver(pyspiel.load_game("kuhn_poker"), seed=1)
-    >>> for _ in range(20_000):
-    ...     solver.iteration()
-    >>> pyspiel.exploitability(pyspiel.load_game("kuhn_poker"), solver.average_policy()) < 0.2
-    True
-"""
+"""Replaces `open_spiel.python.algorithms.outcome_sampling_mccfr`."""
 
 from __future__ import annotations
 

@@ -63,10 +63,7 @@ class ExternalSamplingMCCFRSolver(_CppPolicies):
     """
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        seed: Seed = 0,
-        avg_type: pyspiel.MCCFRAverageType = pyspiel.MCCFRAverageType.SIMPLE,
+        self, game: pyspiel.Game, seed: Seed = 0, avg_type: pyspiel.MCCFRAverageType = pyspiel.MCCFRAverageType.SIMPLE
     ):
         if not isinstance(avg_type, pyspiel.MCCFRAverageType):
             raise ConfigError(f"avg_type={avg_type!r}: give pyspiel.MCCFRAverageType.SIMPLE or FULL.")

@@ -11,13 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_plus.evaluation.strategies import (
-    AnyPolicy,
-    answers_at_states,
-    answers_by_text,
-    distribution,
-    one_per_player,
-)
+from mccfr_plus.evaluation.strategies import AnyPolicy, answers_at_states, answers_by_text, distribution, one_per_player
 
 PlayerPolicy: TypeAlias = AnyPolicy | Callable[[pyspiel.State], Mapping[int, float]]
 JointPolicy: TypeAlias = PlayerPolicy | Sequence[PlayerPolicy]

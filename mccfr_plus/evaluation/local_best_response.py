@@ -84,26 +84,14 @@ def local_best_response(
     comes from games with control variates.
 
     Args:
-        game: A game or a game string of any size, of perfect recall; simultaneous moves are made turn-based.
-        policy: The policy to respond to: any of OpenSpiel's, from Python or C++; a mapping from information states to
-            {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
-            these per player.
+        game: See `head_to_head`, also for errors and for what is not listed here. It must have perfect recall.
+        policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
-        num_games: Games to play, at least 4; None for no limit.
-        seconds: Of wall-clock time, or None for no limit.
         rollout: How the player plays after the decision: None for as in `policy`, ``{}`` for uniform play, or any
             other policy.
         max_histories: The most histories of an exact belief; larger beliefs are samples of this size.
         num_rollouts: Plays per action where an expectation is sampled.
         max_nodes: The most histories of an exact expectation, per decision.
-        confidence: Of the interval, from 0.5 to below 1.
-        seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
-        progress: Whether to show a progress bar.
-
-    Raises:
-        GameError: If the game is unknown, or has no explicit chance or no information states.
-        PolicyError: If a policy is none, or has no distribution over the legal actions at a state.
-        ConfigError: If a number, the player or the seed is out of range, or there is no limit at all.
 
     Example:
         >>> from mccfr_plus.evaluation import local_best_response

@@ -83,20 +83,11 @@ def estimate_quality(
     Bounds of one quantity by two methods are two numbers: the larger of two lower bounds is biased upwards.
 
     Args:
-        game: A game or a game string of any size; simultaneous moves are made turn-based.
-        policy: A joint policy: any of OpenSpiel's, from Python or C++; a mapping from information states to
-            {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
-            these per player.
+        game: See `head_to_head`, also for errors and for what is not listed here.
+        policy: The policy to evaluate.
         seconds: Of wall-clock time, approximately.
-        confidence: Of each interval, from 0.5 to below 1.
         seed: An integer >= 0, a numpy generator, or None. As time limits the samples, two calls with the same seed are
             close, not equal.
-        progress: Whether to show progress bars.
-
-    Raises:
-        GameError: If the game is unknown, or has no explicit chance or no information states.
-        PolicyError: If the policy is none, or has no distribution over the legal actions at a state.
-        ConfigError: If a number or the seed is out of range.
 
     Example:
         >>> from mccfr_plus.evaluation import estimate_quality

@@ -66,11 +66,9 @@ def sampled_best_response(
     `num_samples` increases.
 
     Args:
-        game: A game or a game string, of perfect recall; simultaneous moves are made turn-based. All own actions are
-            traversed: own decisions of a play must be few, or `depth` small. Everything else may be of any size.
-        policy: The policy to respond to: any of OpenSpiel's, from Python or C++; a mapping from information states to
-            {action: probability}, uniform where it has no entry; a function from states to that; or a list of one of
-            these per player.
+        game: See `head_to_head`, also for errors and for what is not listed here. It must have perfect recall. All own
+            actions are traversed: own decisions of a play must be few, or `depth` small.
+        policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
         num_samples: Samples per sampled game, at least 1.
         repetitions: Sampled games, at least 4.
@@ -79,14 +77,8 @@ def sampled_best_response(
             limit there is no upper bound, as better strategies may differ from `policy` later on.
         max_nodes: The most histories of all repetitions together, of some 10 microseconds each.
         seconds: The most wall-clock time of all repetitions together, or None for no limit.
-        confidence: Of the intervals, from 0.5 to below 1.
-        seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
-        progress: Whether to show a progress bar.
 
     Raises:
-        GameError: If the game is unknown, or has no explicit chance or no information states.
-        PolicyError: If the policy is none, or has no distribution over the legal actions at a state.
-        ConfigError: If a number, the player or the seed is out of range.
         BudgetError: If the traversal takes more than `max_nodes` or `seconds`.
 
     Example:
@@ -156,13 +148,7 @@ class SampledGame:
     """One player's best decisions in a sampled game, which has a random word per sample, ``[num_samples]`` uint64."""
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        behavior: Behavior,
-        player: int,
-        words: np.ndarray,
-        depth: int | None,
-        budget: Budget,
+        self, game: pyspiel.Game, behavior: Behavior, player: int, words: np.ndarray, depth: int | None, budget: Budget
     ):
         self._game, self._behavior, self._player = game, behavior, player
         self._words, self._depth, self._budget = words, depth, budget

@@ -33,26 +33,14 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     It observes its own information states, its legal actions and its payoff, through `end_game`. It knows neither the
     game's tree nor its opponents. Time and memory are linear in the infosets that it visits.
 
-    **The estimate.** Let x(s) be the probability that the bot's draws take all actions of its sequence s, and p(z) the
-    probability of the opponents' and chance's choices on the path to history z. History z occurs with probability
-    p(z) x(s). So the estimate u(z) / x(s) at the bot's last sequence s has mean sum p(z) u(z), the utility gradient,
-    and p need not be known. Its second moment is sum p(z) u(z)^2 / x(s), of order 1 / delta for the least x, delta.
+    * ``epsilon``: exploration at each node, epsilon / n + (1 - epsilon) strategy for n actions. Its cost, at most
+      d D epsilon a game for d own moves and payoffs in a range of D, does not vanish.
+    * ``horizon`` = T: exploration of whole games, uniform play throughout with probability T^(-1/3). **Regret is
+      O(T^(2/3)), or O(T^(-1/3)) a game**, whatever the depth. No coin is tossed: actions are drawn from their
+      probability given the bot's own actions so far, which is the same distribution. After T games the exploration
+      remains.
 
-    **The exploration.** Regret matching on such estimates has expected regret O(sqrt(T / delta)) over T games, also
-    against adaptive opponents. Exploration has a cost in addition. With n actions at each of d own moves, and payoffs
-    in a range of D:
-
-    * ``epsilon``, at each node: play epsilon / n + (1 - epsilon) strategy. delta = (epsilon / n)^d; the cost is at
-      most d D epsilon a game and does not vanish. With T known, epsilon = T^(-1/(d+2)) balances the two, for regret
-      O(T^((d+1)/(d+2))); but a player need not know d.
-    * ``horizon`` = T, for each game as a whole: uniform play throughout with probability epsilon, otherwise no
-      exploration. x(s) = epsilon / n^d + (1 - epsilon) (the strategy's own reach), so delta >= epsilon / n^d, linear in
-      epsilon whatever the depth; the cost is at most D epsilon a game. epsilon = T^(-1/3) balances sqrt(T / epsilon)
-      and epsilon T: **regret O(T^(2/3)), or O(T^(-1/3)) a game**, whatever the depth. No coin is tossed: actions are
-      drawn from their probability given the bot's own actions so far, which is the same distribution.
-
-    In Kuhn, Leduc and Goofspiel against uniform play, ``epsilon`` = T^(-1/3) at each node had at most the regret of
-    ``horizon``, although its known bound is worse. After T games, epsilon and its cost of D epsilon a game remain.
+    docs/online-play.md derives this.
 
     **The averages** are exact: sums over all games, visited or not, of own reach times strategy, with unvisited
     infosets at uniform. They need no importance weights.
