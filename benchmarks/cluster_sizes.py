@@ -4,8 +4,8 @@
     python benchmarks/cluster_sizes.py --gigabytes=12.5 --merge=5
 
 A round of one player: the strategy goes to every node, each worker makes one chunk, its sums go to those who own the
-tables, are added up there, and the tables are updated. Sending and adding up is not overlapped with traversals: the table
-says how long traversals must take for all that to be a tenth of them.
+tables, are added up there, and the tables are updated. Sending and adding up is not overlapped with traversals: the
+table says how long traversals must take for all that to be a tenth of them.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Nodes per second of `compile_game` beside a bare Python traversal over the same pyspiel states, and bytes per node.
 
-The traversal calls what any traversal has to call (whose turn, which actions, the child states) and keeps nothing, so it is the
-limit of what can be done from Python. The two take turns; the median of the paired ratios counts.
+The traversal calls what any traversal has to call (whose turn, which actions, the child states) and keeps nothing, so
+it is the limit of what can be done from Python. The two take turns; the median of the paired ratios counts.
 """
 
 import statistics

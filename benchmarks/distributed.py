@@ -5,9 +5,9 @@
 
 First, seconds per iteration of `DistributedSolver` with one worker on a cluster of this machine over those of
 `Solver` with the same batch, in turn in this process; rounds take about as long as asked. On a shared machine both
-vary more than they differ: so the iteration is also given over the time that its traversals took, by the worker's own clock,
-which other work slows down alike, and traversals over those of `Solver` by CPU time. Then what the sizing table of
-docs/cluster.md is computed from: what chunks send, and what merging, updating and sending cost.
+vary more than they differ: so the iteration is also given over the time that its traversals took, by the worker's own
+clock, which other work slows down alike, and traversals over those of `Solver` by CPU time. Then what the sizing table
+of docs/cluster.md is computed from: what chunks send, and what merging, updating and sending cost.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""How much variance baselines take away: of sampled gradients and regrets, at the strategy that a run has reached.
+"""How much baselines reduce the variance of sampled gradients and regrets, at the strategy that a run has reached.
 
 Runs a solver, then draws gradients with its strategy held fixed, with the baselines that it has learned (which go on
 learning) and without any. The figure is the sum over slots of the variance of
@@ -11,36 +11,32 @@ learning) and without any. The figure is the sum over slots of the variance of
     python benchmarks/variance.py --game=leduc_poker --iterations=1000000
 """
 
-import numba
 import numpy as np
 from absl import app, flags
-from mccfr_plus.estimators.estimate import estimate, estimate_controlled
 
 import mccfr_plus
+from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.loops.components import estimate
+from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal
 
 FLAGS = flags.FLAGS
 
 flags.DEFINE_string("game", "leduc_poker", "Name of the game")
-flags.DEFINE_list("estimators", ["outcome", "balanced", "external", "average_strategy"], "Schemes that sample")
+flags.DEFINE_list("estimators", ["outcome", "balanced", "external", "average_strategy"], "Estimators that sample")
 flags.DEFINE_list("baselines", ["expected:1", "expected:0.5", "sampled:0.5", "sampled:0.1"], "Baselines, backup:rate")
 flags.DEFINE_integer("iterations", 1_000_000, "Iterations before the variance is measured")
 flags.DEFINE_integer("samples", 200_000, "Gradients per player")
 flags.DEFINE_integer("seed", 1, "Seed")
 
 
-@numba.njit(error_model="numpy")
-def _moments(samples, parameters, sampling_weights, baseline, rate, expected, tree, strategy, scratch, player, sums):
+@kernel
+def _moments(samples, parameters, sampling_weights, tree, strategy, scratch, player, sums):
     """Adds up values and squares of gradients, regrets and game values; `sums` is ``[6, num_slots]``."""
     for _ in range(samples):
         begin_gradient(tree, scratch, player)
         begin_traversal(scratch)
-        if len(baseline) > 0:
-            estimate_controlled(
-                parameters, sampling_weights, baseline, rate, expected, tree, strategy, scratch, player, 0
-            )
-        else:
-            estimate(parameters, sampling_weights, tree, strategy, scratch, player, 0)
+        estimate(parameters, sampling_weights, tree, strategy, scratch, player)
         gradient, begin = scratch.gradient, tree.infoset_range[player]
         for position in range(begin, begin + scratch.num_touched[player]):
             first = scratch.touched[position]["first_slot"]
@@ -63,26 +59,21 @@ def _moments(samples, parameters, sampling_weights, baseline, rate, expected, tr
         sums[5, player] += value**2
 
 
-def variances(solver, baselines, baseline):
-    """Returns the total variances of gradients, regrets and game values over both players."""
-    tree, total = solver.tree, np.zeros((6, solver.tree.num_slots))
-    sampling_weights = (
-        solver._engine.average if solver.estimator.short_name == "average_strategy" else solver._engine.sampling
-    )
+def variances(solver, baseline):
+    """Returns the total variances of gradients, regrets and game values over both players.
+
+    Args:
+        solver: Its strategy and its baselines are used.
+        baseline: How the baselines are used and moved; None: they are not.
+    """
+    tree, engine, total = solver.tree, solver._engine, np.zeros((6, solver.tree.num_slots))
+    moments = compose(_moments, estimate=estimate_with(solver.estimator, baseline))
+    parameters = solver.estimator.parameters()
+    if baseline is not None:
+        parameters = np.append(parameters, baseline.rate)
     for player in range(tree.num_players):
-        _moments(
-            FLAGS.samples,
-            solver.estimator.parameters(),
-            sampling_weights,
-            baselines,
-            baseline.rate,
-            baseline.backup == "expected",
-            tree.arrays,
-            solver.current_strategy(),
-            solver._engine.scratches[0],
-            player,
-            total,
-        )
+        bundles = tree.arrays, solver.current_strategy(), engine.scratches[0]
+        moments(FLAGS.samples, parameters, engine.sampling_weights(), *bundles, player, total)
     total /= FLAGS.samples
     return [(total[row + 1] - total[row] ** 2).sum() for row in (0, 2, 4)]
 
@@ -98,8 +89,7 @@ def main(_):
             backup, _, rate = spec.partition(":")
             baseline = mccfr_plus.Baseline(float(rate), backup)
             solver = mccfr_plus.Solver(tree, estimator, "rm", baseline=baseline, seed=FLAGS.seed).run(FLAGS.iterations)
-            without = variances(solver, np.zeros((0, 0)), baseline)
-            found = variances(solver, solver._engine.baselines, baseline)
+            without, found = variances(solver, None), variances(solver, baseline)
             ratios = " ".join(f"{a / b:>7.1f}" for a, b in zip(without, found, strict=True))
             print(f"{estimator:>16} {spec:>12} {ratios} {solver.exploitability():>9.5f} {plain:>9.5f}", flush=True)
 

@@ -1,4 +1,4 @@
-"""A minimizer of one's own: Hedge (multiplicative weights) at every information set, beside the built-in one.
+"""A user-defined minimizer: Hedge (multiplicative weights) at every information set, beside the built-in one.
 
 Reference: Freund, Schapire 1997, "A decision-theoretic generalization of on-line learning", figure 2.
 """
@@ -21,7 +21,7 @@ flags.DEFINE_integer("iterations", 100_000, "Number of iterations")
 
 @numba.njit
 def hedge_update(values, strategy, tables, first, last, iteration, parameters):
-    """One information set: regrets expand, the next strategy is proportional to exp(eta * regret)."""
+    """One information set: regrets are added up, the next strategy is proportional to exp(eta * regret)."""
     value, best = 0.0, -math.inf
     for slot in range(first, last):
         value += strategy[slot] * values[slot]
@@ -30,10 +30,10 @@ def hedge_update(values, strategy, tables, first, last, iteration, parameters):
         best = max(best, tables[0, slot])
     total = 0.0
     for slot in range(first, last):
-        values[slot] = math.exp(parameters[1] * (tables[0, slot] - best))  # minus the best: no overflow
+        values[slot] = math.exp(parameters[0] * (tables[0, slot] - best))  # minus the best: no overflow
         total += values[slot]
     for slot in range(first, last):
-        strategy[slot] = values[slot] / total  # only now: threads may be playing it
+        strategy[slot] = values[slot] / total  # probabilities only: other threads may be playing it
     return value
 
 
@@ -44,7 +44,7 @@ class Hedge(mccfr_plus.Minimizer):
     kernel = staticmethod(hedge_update)
 
     def parameters(self):
-        return np.array([0.0, FLAGS.eta])  # entry 0 belongs to the package
+        return np.array([FLAGS.eta])
 
 
 def main(_):

@@ -38,10 +38,16 @@ def pytest_unconfigure():
         shutil.rmtree(_temporary_cache, ignore_errors=True)
 
 
+@pytest.fixture
+def interpreted_loops(monkeypatch):
+    """Runs solvers' loops as plain Python."""
+    import interpreted  # it imports the package, and so must come after the folder of the cache is set
+
+    monkeypatch.setattr(interpreted.engine, "composed", interpreted.composed)
+
+
 @pytest.fixture(params=["interpreted", pytest.param("compiled", marks=pytest.mark.slow)])
-def interpreted_or_compiled(request, monkeypatch):
+def interpreted_or_compiled(request):
     """Runs solvers' loops as plain Python. Compiled ones are slow: each combination costs a second or two."""
     if request.param == "interpreted":
-        import interpreted  # it imports the package, and so must come after the folder of the cache is set
-
-        monkeypatch.setattr(interpreted.engine, "composed", interpreted.composed)
+        request.getfixturevalue("interpreted_loops")

@@ -1,7 +1,7 @@
 """Slow, obvious twins of everything that the kernels compute, and small random games to compare them on.
 
-A game is a tree of `Node` objects, traversed through pyspiel here and not by the package. A strategy is a dictionary from
-(player, information state) to a list of probabilities in the order of the legal actions. A sequence is ((player,
+A game is a tree of `Node` objects, traversed through pyspiel here and not by the package. A strategy is a dictionary
+from (player, information state) to a list of probabilities in the order of the legal actions. A sequence is ((player,
 information state), index of the action), or None for the empty one.
 """
 
@@ -508,7 +508,7 @@ def _sample_outcome(root: Node, player: int, strategy: dict, draws, epsilon: flo
 
 
 def own_traversal(root: Node, player: int, strategy: dict, all_own: bool, draws) -> tuple[list, int]:
-    """Returns (infoset, weight) for the visits of the traversal that serves the average alone, and the nodes it visits."""
+    """Returns (infoset, weight) for the visits of the average's own traversal, and the number of nodes it visits."""
     visits: list = []
     nodes = 0
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.cli import output, trees
-from mccfr_plus.cli.command import Command
-from mccfr_plus.cli.flag_kinds import Count, Names, Positive
+from mccfr_plus.cli import output
+from mccfr_plus.cli.command import GAME_NOTE, Command, define, names, positive, whole
 from mccfr_plus.experiments import benchmark
 
 _UNIT = "iterations per second"
@@ -21,7 +20,7 @@ class BenchmarkCommand(Command):
     name = "benchmark"
     summary = "Compare speed with OpenSpiel's C++ solvers."
     notes = (
-        trees.GAME_NOTE
+        GAME_NOTE
         + """
 Both sides run in one process, on one thread, in turn. The ratio is the median over rounds of ours / OpenSpiel's in
 neighbouring measurements; lowest and highest show how quiet the machine was.
@@ -37,11 +36,12 @@ algorithms, ours and OpenSpiel's
     )
 
     def define_flags(self, values: flags.FlagValues) -> None:
-        flags.DEFINE(Names("GAME,..."), "games", list(benchmark.GAMES), "Games, separated by commas.", values)
-        names = tuple(benchmark.ALGORITHMS)
-        flags.DEFINE(Names("NAME,...", names), "algorithms", list(names), "Algorithms, separated by commas.", values)
-        flags.DEFINE(Count(), "rounds", 5, "How often each side is measured.", values)
-        flags.DEFINE(Positive("SECONDS"), "seconds", 0.5, "About how long a measurement takes.", values)
+        define(values, "games", names("GAME,..."), "Games, separated by commas.", list(benchmark.GAMES))
+        algorithms = list(benchmark.ALGORITHMS)
+        meaning = "Algorithms, separated by commas."
+        define(values, "algorithms", names("NAME,...", *algorithms), meaning, algorithms)
+        define(values, "rounds", whole(), "How often each side is measured.", 5)
+        define(values, "seconds", positive("SECONDS"), "About how long a measurement takes.", 0.5)
         keys = (
             "unit, and rows: a list with game, algorithm, ours, openspiel (both in the unit), ratio, ratio_min, "
             "ratio_max, rounds"

@@ -1,18 +1,30 @@
-"""A subcommand: its flags, its help, and how its arguments are read. Nothing is defined in absl's global flags."""
+"""Subcommands: their flags, their help, and how their arguments are read. Nothing is defined in absl's global flags."""
 
 from __future__ import annotations
 
+import ast
+import math
 import shutil
 import textwrap
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from absl import flags
 
-from mccfr_plus.cli.flag_kinds import define_switch
-from mccfr_plus.errors import MccfrPlusError
+from mccfr_plus.errors import ConfigError, MccfrPlusError
+from mccfr_plus.tree.memory import bytes_of
 
 PROGRAM = "mccfr-plus"
+
+GAME_NOTE = """
+GAME is a game of OpenSpiel with its parameters, in quotes because of the parentheses:
+  leduc_poker    "kuhn_poker(players=3)"    "goofspiel(num_cards=5,imp_info=True,points_order=descending)"
+or a game of this package (mccfr-plus games):
+  bid_goofspiel    "bluff(dice1=1,dice2=1)"    "leduc_ranks(ranks=5)"
+"""
+
+_SECONDS_OF = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class UsageError(MccfrPlusError):
@@ -25,7 +37,7 @@ class Command(ABC):
     Attributes:
         name: The word after `mccfr-plus`.
         summary: One line of what it does.
-        positionals: Names of the arguments that are no flags, all of them required.
+        positionals: Names of the arguments that are not flags, all of them required.
         repeats_last: Whether the last of them may be given several times.
         notes: What the help says after the flags.
         line: The command line as it was given, for records.
@@ -63,21 +75,22 @@ class Command(ABC):
         Raises:
             UsageError: If a flag is unknown or has a bad value, or an argument is missing or too many.
         """
-        values = self._flags()
+        values = self.flags()
+        see_help = f"See {PROGRAM} {self.name} --help."
         try:
             arguments = values([PROGRAM, *argv])[1:]
         except flags.UnrecognizedFlagError as error:
-            raise UsageError(f"{str(error).rstrip(' ?')}.{self._see_help()}") from None
+            raise UsageError(f"{str(error).rstrip(' ?')}. {see_help}") from None
         except (flags.Error, ValueError) as error:
-            raise UsageError(f"{str(error).removeprefix('ERROR:: ').rstrip('.')}.{self._see_help()}") from None
+            raise UsageError(f"{str(error).removeprefix('ERROR:: ').rstrip('.')}. {see_help}") from None
         if values["help"].value:
             return arguments, values
         if len(arguments) < len(self.positionals):
             missing = self.positionals[len(arguments)]
-            raise UsageError(f"{missing} is missing: {self.usage()}.{self._see_help()}")
+            raise UsageError(f"{missing} is missing: {self.usage()}. {see_help}")
         if len(arguments) > len(self.positionals) and not self.repeats_last:
             extra = arguments[len(self.positionals)]
-            raise UsageError(f"unexpected argument {extra!r}: {self.usage()}.{self._see_help()}")
+            raise UsageError(f"unexpected argument {extra!r}: {self.usage()}. {see_help}")
         return arguments, values
 
     def usage(self) -> str:
@@ -85,46 +98,37 @@ class Command(ABC):
         more = ["..."] if self.repeats_last else []
         return " ".join([PROGRAM, self.name, *self.positionals, *more, "[--flags]"])
 
-    def help(self) -> str:
-        """Returns usage, flags with their defaults, and the notes."""
+    def help(self, values: flags.FlagValues | None = None) -> str:
+        """Returns usage, flags with their defaults, and the notes; `values` are those that --help was given with."""
         width = max(60, min(shutil.get_terminal_size().columns, 110))
         lines = [self.summary, "", f"usage: {self.usage()}", "", "flags:"]
-        values = self._flags()
-        for name in values:
-            flag = values[name]
+        defaults = self.flags()
+        for name in defaults:
+            flag = defaults[name]
             if name != flag.name:
                 continue  # a short name
             lines.append(f"  {_heading(flag)}")
-            lines += textwrap.wrap(
-                _description(flag),
-                width,
-                initial_indent=" " * 6,
-                subsequent_indent=" " * 6,
-                break_on_hyphens=False,
-                break_long_words=False,
-            )
-        lines += ["", *(text.strip() + "\n" for text in (self.notes, self.more_help()) if text)]
-        return "\n".join(lines).rstrip()
+            lines.append(textwrap.indent(wrapped(_description(flag), width - 6), " " * 6))
+        return "\n".join([*lines, "", self.notes.strip()]).rstrip()
 
-    def more_help(self) -> str:
-        """Returns what the help says after the notes; for what is not known before it is asked for."""
-        return ""
-
-    def _flags(self) -> flags.FlagValues:
+    def flags(self) -> flags.FlagValues:
+        """Returns the command's flags with their defaults."""
         values = flags.FlagValues()
         self.define_flags(values)
-        define_switch(values, "help", False, "Print this and exit.", short_name="h")
+        define_switch(values, "help", "Print this and exit.", short_name="h")
         return values
 
-    def _see_help(self) -> str:
-        return f" See {PROGRAM} {self.name} --help."
+
+def wrapped(text: str, width: int = 100) -> str:
+    """Returns a text in lines of at most so many characters, words whole."""
+    return textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False)
 
 
 def _heading(flag: flags.Flag) -> str:
     if flag.boolean:
         # A flag that is on by default is there to be switched off.
         return f"--[no]{flag.name}" if flag.default else f"--{flag.name}"
-    return f"--{flag.name}={getattr(flag.parser, 'metavar', 'VALUE')}"
+    return f"--{flag.name}={getattr(flag.parser, 'metavar', '')}"
 
 
 def _description(flag: flags.Flag) -> str:
@@ -132,3 +136,185 @@ def _description(flag: flags.Flag) -> str:
         return str(flag.help)
     default = ", ".join(flag.default) if isinstance(flag.default, list) else flag.default
     return f"{flag.help} Default: {default}."
+
+
+# --- kinds of values ---
+
+
+class Kind(flags.ArgumentParser):
+    """A kind of flag values.
+
+    Args:
+        metavar: What the help shows after the equals sign.
+        read: Returns the value of a text; raises ValueError with what is allowed.
+    """
+
+    def __init__(self, metavar: str, read: Callable[[Any], Any]):
+        super().__init__()
+        self.metavar = metavar
+        self._read = read
+
+    def parse(self, argument: Any) -> Any:
+        return self._read(argument)
+
+
+def define(values: flags.FlagValues, name: str, kind: Kind, meaning: str, default: Any = None) -> None:
+    """Defines a flag ``--name=VALUE``."""
+    flags.DEFINE(kind, name, default, meaning, values)
+
+
+def define_switch(
+    values: flags.FlagValues, name: str, meaning: str, default: bool | None = False, short_name: str | None = None
+) -> None:
+    """Defines a flag that is on (``--name``) or off (``--noname``)."""
+    switch = flags.BooleanFlag(name, default, meaning, short_name)
+    switch.parser = _OnOff()
+    flags.DEFINE_flag(switch, values)
+
+
+def define_settings(values: flags.FlagValues, name: str, meaning: str) -> None:
+    """Defines a flag ``--name NAME=VALUE`` that may be given several times."""
+    flags.DEFINE_multi(Kind("NAME=VALUE", _setting), flags.ArgumentSerializer(), name, None, meaning, values)
+
+
+class _OnOff(flags.BooleanParser):
+    def parse(self, argument: str | int) -> bool:
+        try:
+            return super().parse(argument)
+        except (ValueError, TypeError):
+            raise ValueError("must be true or false") from None
+
+
+def text(metavar: str) -> Kind:
+    """Any text that is not empty."""
+
+    def read(argument: str) -> str:
+        if not argument.strip():
+            raise ValueError("must not be empty")
+        return argument
+
+    return Kind(metavar, read)
+
+
+def whole(lowest: int = 1) -> Kind:
+    """A whole number, at least `lowest`; ``1e6`` and ``1_000_000`` are read as such too."""
+
+    def read(argument: str | int) -> int:
+        problem = ValueError(f"must be a whole number, at least {lowest}")
+        try:
+            number = int(argument)
+        except ValueError:
+            try:
+                number = int(float(argument))
+            except (ValueError, OverflowError):
+                raise problem from None
+            if number != float(argument):
+                raise problem from None
+        if number < lowest:
+            raise problem
+        return number
+
+    return Kind("N", read)
+
+
+def _number(argument: Any, allowed: str, is_allowed: Callable[[float], bool]) -> float:
+    try:
+        number = float(argument)
+    except ValueError:
+        number = math.nan
+    if not is_allowed(number):
+        raise ValueError(allowed)
+    return number
+
+
+def positive(metavar: str) -> Kind:
+    """A finite number above 0."""
+    return Kind(metavar, lambda value: _number(value, "must be a positive number", lambda x: 0 < x < math.inf))
+
+
+def fraction() -> Kind:
+    """A number between 0 and 1, both excluded."""
+    return Kind("FRACTION", lambda value: _number(value, "must be above 0 and below 1", lambda x: 0 < x < 1))
+
+
+def seconds() -> Kind:
+    """A number of seconds, 0 included."""
+    allowed = "must be a number of seconds, 0 or more"
+    return Kind("SECONDS", lambda value: _number(value, allowed, lambda x: 0 <= x < math.inf))
+
+
+def duration() -> Kind:
+    """A time above 0, in seconds: ``90``, ``90s``, ``5m``, ``2h``; ``1.5h``."""
+
+    def read(argument: str | float) -> float:
+        digits = str(argument).strip()
+        unit = _SECONDS_OF.get(digits[-1:])
+        allowed = "must be a time above 0, such as 90, 90s, 5m or 2h"
+        number = _number(digits if unit is None else digits[:-1], allowed, lambda x: 0 < x < math.inf)
+        return number * (unit or 1.0)
+
+    return Kind("TIME", read)
+
+
+def memory_size() -> Kind:
+    """A size of memory in bytes: ``4GB``, ``512MiB``, ``4e9``."""
+
+    def read(argument: str | int) -> int:
+        try:
+            return bytes_of(argument)
+        except ConfigError:
+            raise ValueError("must be a size such as 4GB, 512MiB or 4e9") from None
+
+    return Kind("SIZE", read)
+
+
+def one_of(*allowed: str) -> Kind:
+    """One of a few words."""
+
+    def read(argument: str) -> str:
+        if argument not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+        return argument
+
+    return Kind("|".join(allowed), read)
+
+
+def names(metavar: str, *allowed: str) -> Kind:
+    """Several names, separated by commas; a comma between parentheses belongs to the name. Without `allowed`, any."""
+
+    def read(argument: str | list[str]) -> list[str]:
+        found = _split(argument) if isinstance(argument, str) else argument
+        if not all(found):
+            raise ValueError("must be names separated by commas")
+        for name in found:
+            if allowed and name not in allowed:
+                raise ValueError(f"{name!r} is none of {', '.join(allowed)}")
+        return found
+
+    return Kind(metavar, read)
+
+
+def _split(argument: str) -> list[str]:
+    found, depth = [""], 0
+    for character in argument:
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += character
+    return [name.strip() for name in found]
+
+
+def _setting(argument: str) -> tuple[str, Any]:
+    """Returns a name and its value as Python writes it: ``hidden_layers=(64,64)``; an unknown word is a text."""
+    name, sign, value = (piece.strip() for piece in argument.partition("="))
+    if not sign or not all(piece.isidentifier() for piece in name.split(".")):
+        raise ValueError("must be NAME=VALUE, such as traversals=1000 or hidden_layers=(64,64)")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        if value.isidentifier():
+            return name, value
+        raise ValueError(
+            "must have a value as Python writes it: a number, True, False, None, a word, or a tuple such as (64,64)"
+        ) from None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from absl import flags
+from tqdm import tqdm
 
-from mccfr_plus.cli import output, trees
-from mccfr_plus.cli.cluster_flags import check_cluster_flags, chosen_cluster, define_cluster
-from mccfr_plus.cli.command import PROGRAM, Command, UsageError
-from mccfr_plus.cli.compare_view import View
-from mccfr_plus.cli.flag_kinds import Count, Names, Positive, Text, define_switch
+from mccfr_plus.cli import output
+from mccfr_plus.cli.cluster import chosen_cluster, define_for_runs, imports_of
+from mccfr_plus.cli.command import GAME_NOTE, PROGRAM, Command, UsageError, define, names, positive, text, whole
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
@@ -20,9 +20,11 @@ from mccfr_plus.experiments.evaluation_points import limit_of
 from mccfr_plus.experiments.page import bokeh
 from mccfr_plus.experiments.plot import AXES, matplotlib, plot_curves
 from mccfr_plus.experiments.report import write_report
-from mccfr_plus.experiments.run_all import run_all
+from mccfr_plus.experiments.run_all import STOPPED, RunEvent, in_order, run_all
 
 _DEFAULT_ALGORITHMS = ("external", "outcome", "cfr+")
+_OVERALL = "{desc} {percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} gone, {remaining} left"
+_ONE = "{desc} {percentage:3.0f}%|{bar:20}|"
 
 
 class CompareCommand(Command):
@@ -33,7 +35,7 @@ class CompareCommand(Command):
     positionals = ("GAME",)
     repeats_last = True
     notes = (
-        trees.GAME_NOTE
+        GAME_NOTE
         + """
 algorithms
   external, outcome(epsilon=0.3), ...     an estimator with rm and its average
@@ -51,28 +53,26 @@ count histories: theirs are those that our solver with the same scheme has touch
 
     def define_flags(self, values: flags.FlagValues) -> None:
         meaning = "Algorithms, separated by commas; see below."
-        flags.DEFINE(Names("NAME,..."), "algorithms", list(_DEFAULT_ALGORITHMS), meaning, values)
-        flags.DEFINE(Count(), "seeds", 5, "How many runs of each: seeds 1 to N.", values)
-        flags.DEFINE(Count(), "nodes", None, "Length of a run in histories touched, such as 1e7.", values)
-        flags.DEFINE(Count(), "iterations", None, "Length of a run in iterations.", values)
-        flags.DEFINE(Positive("SECONDS"), "seconds", None, "Length of a run in seconds.", values)
-        flags.DEFINE(
-            Count(), "num_evaluations", None, "Measuring points of a run. Default: as many as cost little.", values
-        )
-        flags.DEFINE(Text("DIR"), "out", None, "Directory of records and pictures; made if it is not there.", values)
-        flags.DEFINE(Count(), "processes", None, "Runs at a time. Default: one per core.", values)
-        define_cluster(values)
+        define(values, "algorithms", names("NAME,..."), meaning, list(_DEFAULT_ALGORITHMS))
+        define(values, "seeds", whole(), "Number of runs of each: seeds 1 to N.", 5)
+        define(values, "nodes", whole(), "Length of a run in histories touched, such as 1e7.")
+        define(values, "iterations", whole(), "Length of a run in iterations.")
+        define(values, "seconds", positive("SECONDS"), "Length of a run in seconds.")
+        define(values, "num_evaluations", whole(), "Evaluations of a run. Default: as many as cost little.")
+        define(values, "out", text("DIR"), "Directory of records and pictures; made if it is not there.")
+        define(values, "processes", whole(), "Runs at a time. Default: one per core.")
+        define_for_runs(values)
         keys = (
             "out, and rows: a list with game, algorithm, seeds, nodes, iterations, seconds (means over seeds at the "
             "end), exploitability (mean), low, high (quantiles 5 % and 95 %); failed: a list of texts; pictures"
         )
         output.define_json(values, keys)
-        define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
+        output.define_quiet(values)
 
     def run(self, arguments: list[str], values: Any) -> None:
         if values.out is None:
             raise UsageError(f"--out=DIR is missing: say where records go. See {PROGRAM} {self.name} --help.")
-        imports = check_cluster_flags(values)
+        imports = imports_of(values)
         comparison = Comparison(
             tuple(arguments),
             tuple(values.algorithms),
@@ -141,3 +141,58 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         spread = [output.number(row[name], 4) for name in ("exploitability", "low", "high")]
         table.append([f"  {row['algorithm']}", str(row["seeds"]), *numbers, *spread])
     output.print_table(table)
+
+
+class View:
+    """Progress bars on a terminal, otherwise a line for each run that has ended.
+
+    Args:
+        directories: The comparisons that are run.
+        quiet: Show nothing.
+    """
+
+    def __init__(self, directories: Sequence[Directory], *, quiet: bool):
+        self._names = [f"{run.game}  {run.algorithm}  seed {run.seed}" for run in in_order(directories)]
+        self._quiet = quiet
+        self._is_terminal = not quiet and sys.stderr.isatty()
+        self._progress = [0.0] * len(self._names)
+        self._bars: dict[int, tqdm] = {}
+        self._num_ended = 0
+        self._overall = tqdm(
+            total=len(self._names), desc="all", bar_format=_OVERALL, leave=False, disable=not self._is_terminal
+        )
+
+    def name_of(self, number: int) -> str:
+        """Returns what a run is called."""
+        return self._names[number]
+
+    def show(self, event: RunEvent) -> None:
+        """Shows what has happened."""
+        name = self._names[event.number]
+        self._progress[event.number] = 0.0 if event.outcome == STOPPED else event.progress
+        if event.outcome is None:
+            if self._is_terminal:
+                bar = self._bars.get(event.number) or self._new_bar(event.number)
+                bar.n = event.progress
+                bar.refresh()
+        else:
+            self._num_ended += 1
+            bar = self._bars.pop(event.number, None)
+            if bar is not None:
+                bar.close()
+            if not self._quiet:
+                what = f"failed: {event.failure}" if event.failure else event.outcome
+                tqdm.write(f"{self._num_ended}/{len(self._names)}  {name}  {what}", file=sys.stderr)
+        self._overall.n = sum(self._progress)
+        self._overall.refresh()
+
+    def _new_bar(self, number: int) -> tqdm:
+        self._bars[number] = tqdm(total=1.0, desc=self._names[number], bar_format=_ONE, leave=False)
+        return self._bars[number]
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for bar in (*self._bars.values(), self._overall):
+            bar.close()

@@ -88,9 +88,11 @@ def _dispatch(argv: list[str]) -> None:
     command.line = shlex.join([PROGRAM, *argv])
     arguments, values = command.parse(argv[:position] + argv[position + 1 :])
     if values["help"].value:
-        print(command.help())
-    else:
-        command.run(arguments, values)
+        print(command.help(values))
+        return
+    if "quiet" in values and values["quiet"].value:
+        logging.getLogger("mccfr_plus").setLevel(logging.WARNING)
+    command.run(arguments, values)
 
 
 def _position_of_command(argv: list[str]) -> int:
@@ -131,7 +133,7 @@ def _overview() -> str:
 
 
 class _Once(logging.Filter):
-    """Lets a message pass once: that kernels are being compiled is news only the first time."""
+    """Lets a message pass once: that kernels are compiled is told only the first time."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How commands write: aligned tables, numbers people can read, one line of JSON for programs."""
+"""Output of the commands: aligned tables, readable numbers, one line of JSON for programs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.cli.flag_kinds import define_switch
+from mccfr_plus.cli.command import define_switch
 
 
 def define_json(values: flags.FlagValues, what: str) -> None:
     """Defines ``--json``; `what` lists the keys for the help."""
-    text = f"Also print one JSON object, as the last line of standard output: {what}."
-    define_switch(values, "json", False, text)
+    define_switch(values, "json", f"Also print one JSON object, as the last line of standard output: {what}.")
+
+
+def define_quiet(values: flags.FlagValues) -> None:
+    """Defines ``--quiet``."""
+    define_switch(values, "quiet", "No progress and no notes on standard error, only warnings.")
 
 
 def show_notes() -> None:
@@ -39,6 +43,23 @@ def print_table(rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (0,)) -
 def print_json(values: dict[str, Any]) -> None:
     """Prints one line of JSON. Not-a-number, which JSON does not have, is refused: pass None."""
     print(json.dumps(values, allow_nan=False))
+
+
+def run_rows(result: dict[str, Any], ending: str) -> list[list[str]]:
+    """Returns the rows of a result's table about its run; `ending` says why it ended early."""
+    return [
+        ["seed", str(result["seed"])],
+        ["iterations", count(result["iterations"]) + ending],
+        ["nodes touched", count(result["nodes_touched"])],
+        ["seconds", number(result["seconds"], 4)],
+        ["iterations/s", rate(result["iterations_per_second"])],
+    ]
+
+
+def file_rows(result: dict[str, Any]) -> list[list[str]]:
+    """Returns the rows of a result's table about the files that were written."""
+    names = {"policy": "policy_out", "checkpoint": "checkpoint"}
+    return [[name, result[key]] for name, key in names.items() if result[key] is not None]
 
 
 def number(value: float | None, digits: int = 6) -> str:

@@ -1,8 +1,9 @@
-"""The policy of a file of the command line, whatever kind it is."""
+"""The policies that the command line names: files of any kind, or the word `uniform`."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pyspiel
@@ -13,6 +14,14 @@ from mccfr_plus.policies.files import load_policy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 
+UNIFORM = "uniform"
+
+
+def require_policy(source: str) -> None:
+    """Raises PolicyFileError if there is no such file and it is not the uniform policy."""
+    if source != UNIFORM and not Path(source).is_file():
+        raise PolicyFileError(f"there is no file {source}. Give a saved policy, or the word {UNIFORM}.")
+
 
 def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
     """Returns a policy that `save_policy` wrote, or `NetworkPolicy.save`, which needs torch.
@@ -22,7 +31,7 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
         game: The game to use it with, or its tree if it is compiled already.
 
     Raises:
-        PolicyFileError: If it is damaged, no policy of this package, or of another game.
+        PolicyFileError: If it is damaged, is not a policy of this package, or is of another game.
         ConfigError: If it is a network and torch is missing.
     """
     name = _game_of_network(path)
@@ -40,7 +49,7 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
 
 
 def _game_of_network(path: str | os.PathLike) -> str | None:
-    """Returns the game that a network policy is of; None for any other file."""
+    """Returns the game of a network policy; None for any other file."""
     try:
         header = checkpoint_file.read_header(path)
     except CheckpointError:

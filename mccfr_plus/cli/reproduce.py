@@ -9,10 +9,9 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.cluster_flags import check_cluster_flags, chosen_cluster, define_cluster
-from mccfr_plus.cli.command import Command
-from mccfr_plus.cli.compare_view import View
-from mccfr_plus.cli.flag_kinds import Count, Names, OneOf, Text, define_switch
+from mccfr_plus.cli.cluster import chosen_cluster, define_for_runs, imports_of
+from mccfr_plus.cli.command import Command, define, names, one_of, text, whole
+from mccfr_plus.cli.compare import View
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.comparison import about_here
@@ -33,14 +32,14 @@ class ReproduceCommand(Command):
     )
 
     def define_flags(self, values: flags.FlagValues) -> None:
-        flags.DEFINE(Names("ITEM,..."), "item", None, "Which tables and figures. Default: all.", values)
+        define(values, "item", names("ITEM,..."), "Which tables and figures. Default: all.")
         meaning = "small: minutes on two cores, with smaller games; paper: the paper's sizes, hours and 10 GB."
-        flags.DEFINE(OneOf(SCALES), "scale", "small", meaning, values)
-        flags.DEFINE(Text("DIR"), "out", None, "Directory of the results. Default: PAPER-SCALE.", values)
-        flags.DEFINE(Count(), "processes", None, "Runs at a time. Default: one per core.", values)
-        define_cluster(values, with_imports=False)
+        define(values, "scale", one_of(*SCALES), meaning, "small")
+        define(values, "out", text("DIR"), "Directory of the results. Default: PAPER-SCALE.")
+        define(values, "processes", whole(), "Runs at a time. Default: one per core.")
+        define_for_runs(values, with_imports=False)
         output.define_json(values, "out, and items: an object of lists of rows (what, paper, here, verdict)")
-        define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
+        output.define_quiet(values)
 
     def run(self, arguments: list[str], values: Any) -> None:
         (name,) = arguments
@@ -48,7 +47,7 @@ class ReproduceCommand(Command):
             raise ConfigError(f"{name!r} is no paper that can be reproduced: give one of {', '.join(PAPERS)}.")
         paper = PAPERS[name]
         items = paper.chosen(values.item)
-        check_cluster_flags(values)
+        imports_of(values)
         folder = Path(values.out or f"{name}-{values.scale}")
         with record_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)

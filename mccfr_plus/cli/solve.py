@@ -1,34 +1,95 @@
-"""`mccfr-plus solve`: runs a solver on a game, shows how it gets on, and writes its average policy."""
+"""`mccfr-plus solve`: runs a solver on a game, shows its progress, and writes its average policy."""
 
 from __future__ import annotations
 
 import contextlib
-import secrets
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from absl import flags
 
+from mccfr_plus.bounds import nash_conv_bound, regret_bound, why_no_bound
 from mccfr_plus.checkpoints.atomic_write import require_writable
 from mccfr_plus.checkpoints.lock import CheckpointLock
-from mccfr_plus.cli import algorithms, checkpoint_flags, output, solve_cluster, trees
-from mccfr_plus.cli import lazy_tree_flags as growth_flags
-from mccfr_plus.cli.bounds_table import bounds_of, print_bounds
-from mccfr_plus.cli.choice import Choice, Specs, choose, choose_for_growth
-from mccfr_plus.cli.command import Command
-from mccfr_plus.cli.flag_kinds import Count, Fraction, Positive, Text, define_switch
-from mccfr_plus.cli.limited_run import run_to_limits
-from mccfr_plus.cli.live import Watch
-from mccfr_plus.cli.quality import quality_of, quality_rows
-from mccfr_plus.cli.solve_neural import settings_note, solve_neural
-from mccfr_plus.cli.solve_notes import NOTES
+from mccfr_plus.cli import checkpoints, cluster, neural, output, run
+from mccfr_plus.cli.command import (
+    GAME_NOTE,
+    Command,
+    UsageError,
+    define,
+    define_settings,
+    define_switch,
+    duration,
+    fraction,
+    memory_size,
+    one_of,
+    positive,
+    seconds,
+    text,
+    whole,
+)
+from mccfr_plus.cli.components import define_limits, limits_of, new_solver
 from mccfr_plus.errors import ConfigError, PolicyFileError
-from mccfr_plus.estimators import Baseline
 from mccfr_plus.policies.files import save_policy
-from mccfr_plus.solver import registry as parts
+from mccfr_plus.solver.config import THREAD_MODES, TREES
+from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.keys import KINDS
+
+TABULAR = "tabular"
+
+_NOTES = """
+A tabular solver is an estimator, a minimizer and an average; any three go together. Parameters go into parentheses,
+as in --estimator="outcome(epsilon=0.3)" or --averaging="power(gamma=1.5)".
+
+estimators: which part of the tree a traversal visits
+  full              all of it: CFR; pruning=True: not what the other players do not reach
+  chance            one outcome at each chance node
+  opponent          one action at each node of the other players
+  external          both: MCCFR with external sampling; prune_below, prune_probability
+  outcome           one history: MCCFR with outcome sampling; epsilon, update_all_players
+  balanced          one history, by the exploration-balanced strategy; epsilon
+  average_strategy  as external, but a subset of the own actions, by the average strategy; epsilon, tau, beta
+  escher            one history, with values of histories instead of weights; values, refresh, sampling
+  opponent, external and average_strategy take sample_per_infoset=True: one action per information set, not per node
+minimizers: how regrets become the next strategy
+  rm, rm+           regret matching (CFR), regret matching+ (CFR+)
+  linear, linear+   iteration t has weight t (LCFR, LCFR+)
+  dcfr              discounted regrets (DCFR); alpha, beta; dcfr_pruning: the paper's parameters for pruning
+  prm, prm+         predictive regret matching (PCFR, PCFR+)
+  hedge             multiplicative weights; eta, decay, optimistic
+  ftrl, omd         on whole sequences, with dilated entropy; eta, weights, optimistic; not with escher
+averages: the weight of iteration t, and how the sums are formed
+  uniform, linear, power  1, t, t^gamma; exact sums, updated only where the strategy has changed
+  lazy, exact             the same with weight t^gamma; exact updates everywhere in each iteration
+  stochastic, sampled     at visited information sets: unbiased, with variance; sampled: from the sampled actions
+  optimistic              as if nothing had changed since the last visit: biased
+  last                    the last strategy
+--batch=N makes the mean of N traversals one gradient. --baseline reduces the variance of sampled gradients.
+
+--algorithm=NAME solves with neural networks instead of tables: deep_cfr, dream, escher and nfsp on a compiled tree,
+batched_deep_cfr and so on without one. They need torch and a game with information-state tensors. `mccfr-plus solve
+--algorithm=NAME --help` lists the settings for --set. Flags about tables are errors with them.
+
+The run ends at the first limit reached, by default after ten seconds. Ctrl-C and SIGTERM end it early; the result so
+far is still printed and written. With --resume, the same command continues the run of --checkpoint, bitwise identical
+to one run; limits count the whole run. Components, settings and seed come from the checkpoint.
+
+--cluster=ray samples on a Ray cluster: the one of RAY_ADDRESS or of this machine, else a new one for this run. Results
+depend on --seed, --batch and --num_batches only.
+
+exploitability is the sum over players of what a best response would gain, divided by the number of players: 0 at a
+Nash equilibrium. Nodes touched counts visited histories. Seconds are those of the run, without compiling.
+--bounds prints regret bounds. They hold together with probability --confidence, for a given number of --iterations.
+"""
+
+_KEYS = (
+    "game, algorithm, estimator, minimizer, averaging, alternating, batch, baseline_rate, seed, iterations, "
+    "nodes_touched, seconds, iterations_per_second, values, nash_conv, exploitability, exploitability_bound, tree, "
+    "information_sets, "
+    "nodes, threads, thread_mode, cluster, workers, num_batches, stopped (null, or why the run ended early), "
+    "interrupted, policy_out, checkpoint, bounds; what is unknown is null; neural: also settings, losses"
+)
 
 
 class SolveCommand(Command):
@@ -37,227 +98,203 @@ class SolveCommand(Command):
     name = "solve"
     summary = "Compute an approximate equilibrium of a game."
     positionals = ("GAME",)
-    notes = trees.GAME_NOTE + NOTES
+    notes = GAME_NOTE + _NOTES
 
     def define_flags(self, values: flags.FlagValues) -> None:
-        def text(name: str, metavar: str, meaning: str) -> None:
-            flags.DEFINE(Text(metavar), name, None, meaning, values)
-
-        algorithms.define(values)
-        text("estimator", "NAME", f"{', '.join(parts.ESTIMATORS)}. Default: chosen for the game.")
-        text("minimizer", "NAME", f"{', '.join(parts.MINIMIZERS)}. Default: prm+ with full, else rm.")
-        text("averaging", "NAME", f"{', '.join(parts.AVERAGES)}. Default: the one that goes with the minimizer.")
-        flags.DEFINE(Count(), "batch", 1, "How many traversals make one gradient.", values)
-        define_switch(values, "baseline", False, "Reduce the variance of sampled gradients by baselines.")
-        flags.DEFINE(
-            Positive("RATE"), "baseline_rate", None, "Weight of the newest value in a baseline, at most 1.", values
-        )
-        one_by_one = (
-            "Update the players one after the other, or all at the end. Default: one after the other, if possible."
-        )
-        define_switch(values, "alternating", None, one_by_one)
-        flags.DEFINE(Count(), "iterations", None, "How many iterations to run, such as 5000 or 1e6.", values)
-        flags.DEFINE(Positive("SECONDS"), "seconds", None, "How long to run.", values)
-        flags.DEFINE(
-            Positive("EXPLOITABILITY"),
-            "target_exploitability",
-            None,
-            "Run until the exploitability is this small.",
+        define(values, "estimator", text("NAME"), f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
+        define(values, "minimizer", text("NAME"), f"{', '.join(MINIMIZERS)}. Default: prm+ with full, else rm.")
+        define(values, "averaging", text("NAME"), f"{', '.join(AVERAGES)}. Default: that of the minimizer's paper.")
+        define(values, "batch", whole(), "Number of traversals per gradient.", 1)
+        define_switch(values, "baseline", "Reduce the variance of sampled gradients by baselines.")
+        define(values, "baseline_rate", positive("RATE"), "Weight of the newest value in a baseline, at most 1.")
+        define_switch(values, "alternating", "Update players one after the other. Default: yes, if possible.", None)
+        algorithms = one_of(TABULAR, *neural.ALGORITHMS)
+        define(values, "algorithm", algorithms, "Tables or networks (pip install 'mccfr_plus[neural]').", TABULAR)
+        define_settings(values, "set", "A setting of a neural algorithm, such as traversals=1000; may be repeated.")
+        define(values, "iterations", whole(), "Number of iterations, such as 5000 or 1e6.")
+        define(values, "seconds", positive("SECONDS"), "Time of the run.")
+        define(values, "target_exploitability", positive("NUMBER"), "Run until the exploitability is this small.")
+        define(values, "seed", whole(0), "Makes a run repeatable. Default: random, and printed.")
+        define(values, "checkpoint", text("FILE"), "Write the state of the run there, for --resume.")
+        define(values, "checkpoint_interval", duration(), "How often, as in 90s, 5m or 2h. Default: 60s.")
+        define_switch(values, "resume", "Continue the run of --checkpoint.")
+        define(
             values,
+            "tree",
+            one_of(*TREES),
+            "Compile the tree, or expand it lazily. auto: compile it if it fits.",
+            "auto",
         )
-        flags.DEFINE(Count(0), "seed", None, "Makes a run repeatable. Default: drawn, and printed.", values)
-        checkpoint_flags.define(values)
-        growth_flags.define(values)
-        solve_cluster.define(values)
-        text("policy_out", "FILE", "Write the average policy there, as .npz.")
-        promise = "Also print what theory promises about regret, beside what was measured."
-        define_switch(values, "bounds", False, promise)
-        meaning = "Probability with which the bounds of --bounds hold, all together."
-        flags.DEFINE(Fraction(), "confidence", 0.95, meaning, values)
-        growth_flags.define_budget(values)
-        keys = (
-            "game, algorithm, estimator, minimizer, averaging, alternating, batch, baseline_rate (null without "
-            "baselines), seed, iterations, nodes_touched, seconds, iterations_per_second, values (list per player), "
-            "nash_conv, exploitability (null with imperfect recall, and where the tree is_lazy), exploitability_bound "
-            "(null, or where the tree is_lazy: value, low, high, kind, confidence, samples, seconds), tree, "
-            "information_sets, nodes (kept), threads, thread_mode, cluster, workers, num_batches (null without "
-            "--cluster), stopped (null, or why the run ended early), "
-            "interrupted, policy_out, checkpoint, bounds (null without --bounds, else: confidence, regret and theorem "
-            "(lists per player, null where none is known), sum, slack, measured (null where NashConv does not measure "
-            "it), reason); with networks the like, without what is about tables, and: settings, losses (list per "
-            "player)"
-        )
-        output.define_json(values, keys)
-        define_switch(values, "quiet", False, "No progress and no notes on standard error, only warnings.")
+        define(values, "memory", memory_size(), "Memory of the process, such as 4GB. Default: half of what is free.")
+        define(values, "keys", one_of(*KINDS), "Keys of a lazy tree: 128-bit hashes, checked ones, or texts.", "hash")
+        define_limits(values)
+        define(values, "threads", whole(), "Number of threads.", 1)
+        meaning = "deterministic: threads make one gradient together; fast: shared tables, not repeatable."
+        define(values, "thread_mode", one_of(*THREAD_MODES), meaning, "deterministic")
+        cluster.define_for_solve(values)
+        define(values, "policy_out", text("FILE"), "Write the average policy there, as .npz.")
+        define_switch(values, "bounds", "Print regret bounds beside what was measured.")
+        define(values, "confidence", fraction(), "Probability of --bounds.", 0.95)
+        meaning = "Time for a lower bound of the exploitability if the tree is not compiled; 0: none."
+        define(values, "bound_seconds", seconds(), meaning, 5.0)
+        output.define_json(values, _KEYS)
+        output.define_quiet(values)
+
+    def help(self, values: Any = None) -> str:
+        if values is not None and values.algorithm != TABULAR:
+            return neural.settings_of(values.algorithm)
+        return super().help()
 
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments
         if values.policy_out is not None:
             require_writable(values.policy_out, PolicyFileError)
-        claim = checkpoint_flags.claim_of(values)
-        with claim or contextlib.nullcontext():
-            algorithm = algorithms.algorithm_of(values, claim)
-            solve_cluster.check(values)
-            is_tabular = algorithm == algorithms.TABULAR
+        with contextlib.ExitStack() as stack:
+            lock = checkpoints.lock_of(values)
+            if lock is not None:
+                stack.enter_context(lock)
+            algorithm = values.algorithm
+            if lock is not None and values.resume:
+                algorithm = neural.algorithm_in(lock, values)
+            is_tabular = algorithm == TABULAR
+            if is_tabular and values["set"].present:
+                raise UsageError(
+                    f"--set is about neural algorithms: give one of --algorithm={', '.join(neural.ALGORITHMS)}."
+                )
+            if not is_tabular:
+                neural.check_flags(values, algorithm)
+            cluster.check_for_solve(values, is_tabular)
+            where = None if values.cluster is None else stack.enter_context(cluster.connected(values))
             if is_tabular:
-                solve_cluster.check_tabular(values)
-            with solve_cluster.connected(values) as cluster:
-                if is_tabular:
-                    self._solve(game, values, claim, cluster)
-                else:
-                    solve_neural(game, algorithm, values, claim, cluster)
-
-    def more_help(self) -> str:
-        return settings_note()
-
-    def _solve(self, game: str, values: Any, claim: CheckpointLock | None, cluster: Any) -> None:
-        specs = Specs(values.estimator, values.minimizer, values.averaging)
-        baseline = _baseline(values)
-        specs.check(baseline, values.batch, values.alternating, values.threads, values.thread_mode)
-        options = growth_flags.options_of(values)
-        if cluster is not None:
-            specs = specs._replace(estimator=specs.estimator or solve_cluster.ESTIMATOR)
-            options = options._replace(kind="compiled")
-        resumed = checkpoint_flags.header_to_resume(claim, game, values, baseline) if claim and values.resume else None
-        if resumed:
-            specs = checkpoint_flags.specs_of(resumed)
-            options = options._replace(kind="compiled" if resumed["sizes"] is None else "lazy")
-        tree = growth_flags.compiled_if_it_fits(game, options, specs, values.quiet)
-        if tree is not None and values.target_exploitability is not None:
-            tree.require_perfect_recall("an exploitability")
-        if tree is None and values.bounds:
-            raise ConfigError(
-                f"--bounds needs the whole tree, and that of {game} is_lazy: leave it out, or give --tree=compiled."
-            )
-        choice = choose(tree, specs) if tree else choose_for_growth(game, specs)
-        names = choice.names(specs)
-        with _solver(game, values, claim, bool(resumed), tree, choice, baseline, cluster) as solver:
-            self._run(game, solver, values, claim, names, choice.reason)
-
-    def _run(
-        self,
-        game: str,
-        solver: Solver,
-        values: Any,
-        claim: CheckpointLock | None,
-        names: dict[str, str],
-        reason: str | None,
-    ) -> None:
-        output.show_notes()
-        if not values.quiet and reason:
-            listed = ", ".join(f"{part}={name}" for part, name in names.items())
-            print(f"solving with {listed}: {reason}", file=sys.stderr)
-        if not solver.tree.is_lazy and solver.tree.perfect_recall:
-            solver.evaluate()  # compiles what evaluations need, before the clock starts
-        seconds, interrupted, failure = run_to_limits(solver, values, claim, Watch(values.quiet))
-        if values.policy_out is not None:
-            save_policy(solver.average_policy(), values.policy_out)
-        result = {
-            "game": game,
-            "algorithm": algorithms.TABULAR,
-            **names,
-            "alternating": solver.config.alternating,
-            "batch": solver.config.batch,
-            "baseline_rate": solver.config.baseline and solver.config.baseline.rate,
-            "seed": solver.seed,
-            "iterations": solver.iterations,
-            "nodes_touched": solver.nodes_touched,
-            "seconds": seconds,
-            "iterations_per_second": solver.iterations / seconds,
-            **quality_of(solver, values),
-            "tree": "lazy" if solver.tree.is_lazy else "compiled",
-            "information_sets": solver.tree.num_infosets,
-            "nodes": solver.tree.num_nodes,
-            "threads": solver.config.threads,
-            "thread_mode": solver.config.thread_mode,
-            "cluster": values.cluster,
-            **{name: getattr(solver, name, None) for name in ("workers", "num_batches")},
-            "stopped": solver.stopped,
-            "interrupted": interrupted,
-            "policy_out": values.policy_out,
-            "checkpoint": values.checkpoint,
-        }
-        result["bounds"] = bounds_of(solver, values.confidence, result["nash_conv"]) if values.bounds else None
-        _print_table(solver, result)
-        if values.bounds:
-            print_bounds(result["bounds"])
-        if values.json:
-            output.print_json(result)
-        if claim and interrupted and not values.quiet:
-            checkpoint_flags.print_what_is_kept(claim, interrupted)
-        if failure is not None:
-            raise failure  # last, as the result is good without a checkpoint of it
+                _solve(game, values, lock, where)
+            else:
+                neural.solve(game, algorithm, values, lock, where)
 
 
-@contextlib.contextmanager
-def _solver(
-    game: str,
-    values: Any,
-    claim: CheckpointLock | None,
-    resume: bool,
-    tree: GameTree | None,
-    choice: Choice,
-    baseline: Baseline | None,
-    cluster: Any,
-) -> Iterator[Solver]:
-    """Yields the solver, or the one that the checkpoint is of."""
-    if cluster is not None and tree is not None:
-        with solve_cluster.distributed_solver(values, cluster, tree, choice, claim, resume) as distributed:
-            yield distributed
-    elif claim and resume:
-        yield Solver.from_checkpoint(claim, tree or game, memory=values.memory)
-    else:
-        yield Solver(
-            tree or game,
-            *choice[:3],
-            alternating=values.alternating,
-            batch=values.batch,
-            baseline=baseline,
-            seed=secrets.randbits(32) if values.seed is None else values.seed,
-            threads=values.threads,
-            thread_mode=values.thread_mode,
-            tree="compiled" if tree else "lazy",
-            memory=values.memory,
-            keys=values.keys,
+def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any) -> None:
+    to_resume = lock if values.resume else None
+    with contextlib.ExitStack() as stack:
+        reason = ""
+        if where is not None:
+            solver: Solver = stack.enter_context(cluster.new_solver(game, values, where, to_resume))
+        elif to_resume is not None:
+            config, seed = checkpoints.config_to_resume(to_resume, game, values)
+            solver = Solver.from_config(game, config, seed=seed, limits=limits_of(values)).restore(to_resume)
+        else:
+            solver, reason = new_solver(game, values)
+        _run(game, solver, values, lock, reason)
+
+
+def _run(game: str, solver: Solver, values: Any, lock: CheckpointLock | None, reason: str) -> None:
+    config, tree = solver.config, solver.tree
+    if values.target_exploitability is not None and not tree.is_lazy:
+        tree.require_perfect_recall("an exploitability")
+    if values.bounds and tree.is_lazy:
+        raise ConfigError(
+            f"--bounds needs the whole tree, and that of {game} is lazy: leave it out, or give --tree=compiled."
         )
+    specs = config.describe()
+    names = {name: specs[name] for name in ("estimator", "minimizer", "averaging")}
+    output.show_notes()
+    if not values.quiet:
+        listed = ", ".join(f"{name}={spec}" for name, spec in names.items())
+        print(f"solving with {listed}{reason and ': '}{reason}", file=sys.stderr)
+    if not tree.is_lazy and tree.perfect_recall:
+        solver.evaluate()  # compiles what evaluations need, before the clock starts
+    taken, interrupted, failure = run.run_to_limits(solver, values, lock, run.Watch(values.quiet))
+    if values.policy_out is not None:
+        save_policy(solver.average_policy(), values.policy_out)
+    result = {
+        "game": game,
+        "algorithm": TABULAR,
+        **names,
+        "alternating": config.alternating,
+        "batch": config.batch,
+        "baseline_rate": config.baseline and config.baseline.rate,
+        "seed": solver.seed,
+        "iterations": solver.iterations,
+        "nodes_touched": solver.nodes_touched,
+        "seconds": taken,
+        "iterations_per_second": solver.iterations / taken,
+        **run.quality_of(solver, values),
+        "tree": "lazy" if tree.is_lazy else "compiled",
+        "information_sets": tree.num_infosets,
+        "nodes": tree.num_nodes,
+        "threads": config.threads,
+        "thread_mode": config.thread_mode,
+        "cluster": values.cluster,
+        **{name: getattr(solver, name, None) for name in ("workers", "num_batches")},
+        "stopped": solver.stopped,
+        "interrupted": interrupted,
+        "policy_out": values.policy_out,
+        "checkpoint": values.checkpoint,
+    }
+    result["bounds"] = _bounds(solver, values.confidence, result["nash_conv"]) if values.bounds else None
+    _print_result(solver, result)
+    if values.json:
+        output.print_json(result)
+    if lock and interrupted and not values.quiet:
+        checkpoints.print_what_is_kept(lock, interrupted)
+    if failure is not None:
+        raise failure  # last, as the result is good without a checkpoint of it
 
 
-def _baseline(values: Any) -> Baseline | None:
-    if values.baseline_rate is None:
-        return Baseline() if values.baseline else None
-    return Baseline(values.baseline_rate)
-
-
-def _print_table(solver: Solver, result: dict[str, Any]) -> None:
-    gamma = solver.averaging.gamma
-    average = f"{result['averaging']} average" + (f" (t^{gamma:g})" if gamma else "")
-    batch = f", batches of {solver.config.batch}" if solver.config.batch > 1 else ""
-    baseline = f", baselines with rate {solver.config.baseline.rate:g}" if solver.config.baseline else ""
-    order = "alternating updates" if solver.config.alternating else "simultaneous updates"
-    threads = f", {solver.config.threads} threads ({solver.config.thread_mode})" if solver.config.threads > 1 else ""
-    if result["num_batches"]:
-        batch = f", {result['num_batches']} batches of {result['batch'] // result['num_batches']} traversals"
-    cut = " (interrupted)" if result["interrupted"] else " (memory full)" if result["stopped"] else ""
-    rows = [
-        ["game", result["game"]],
-        [
-            "parts",
-            f"{result['estimator']} + {result['minimizer']}, {average}, {order}{batch}{baseline}{threads}",
-        ],
-        ["seed", str(result["seed"])],
-        ["iterations", output.count(result["iterations"]) + cut],
-        ["nodes touched", output.count(result["nodes_touched"])],
-        ["seconds", output.number(result["seconds"], 4)],
-        ["iterations/s", output.rate(result["iterations_per_second"])],
+def _print_result(solver: Solver, result: dict[str, Any]) -> None:
+    config, gamma = solver.config, solver.averaging.gamma
+    components = [
+        f"{result['estimator']} + {result['minimizer']}",
+        f"{result['averaging']} average" + (f" (t^{gamma:g})" if gamma else ""),
+        "alternating updates" if config.alternating else "simultaneous updates",
     ]
+    if result["num_batches"]:
+        components.append(f"{result['num_batches']} batches of {config.batch // result['num_batches']} traversals")
+    elif config.batch > 1:
+        components.append(f"batches of {config.batch}")
+    if config.baseline:
+        components.append(f"baselines with rate {config.baseline.rate:g}")
+    if config.threads > 1:
+        components.append(f"{config.threads} threads ({config.thread_mode})")
+    ending = " (interrupted)" if result["interrupted"] else " (memory full)" if result["stopped"] else ""
+    rows = [["game", result["game"]], ["components", ", ".join(components)], *output.run_rows(result, ending)]
     if solver.tree.is_lazy:
-        kept = (
-            f"{output.count(result['information_sets'])} information sets, {output.count(result['nodes'])} nodes kept"
-        )
-        rows.append(["lazy tree", kept])
-    rows += quality_rows(solver, result)
-    if result["policy_out"] is not None:
-        rows.append(["policy", result["policy_out"]])
-    if result["checkpoint"] is not None:
-        rows.append(["checkpoint", result["checkpoint"]])
+        counts = [output.count(result[name]) for name in ("information_sets", "nodes")]
+        rows.append(["lazy tree", f"{counts[0]} information sets, {counts[1]} nodes kept"])
+    rows += [*run.quality_rows(solver, result), *output.file_rows(result)]
     output.print_table(rows, texts=(0, 1))
+    if result["bounds"] is not None:
+        _print_bounds(result["bounds"])
+
+
+def _bounds(solver: Solver, confidence: float, nash_conv: float | None) -> dict[str, Any]:
+    """Returns the bounds on the players' average regrets, their sum, and what NashConv says about it."""
+    tree, components = solver.tree.require_whole("a bound"), (solver.estimator, solver.minimizer, solver.averaging)
+    p = (1 - confidence) / tree.num_players  # of each, so that all hold together
+    reason = why_no_bound(tree, *components)
+    if solver.config.baseline is not None:
+        reason = "with baselines the range of the estimates is unknown"
+    players = range(tree.num_players)
+    found = [None if reason else regret_bound(tree, i, solver.iterations, *components, p=p) for i in players]
+    regret = [bound and bound.value for bound in found]
+    relation = nash_conv_bound(solver)
+    reasons = [each for each in (reason, relation.reason) if each]
+    return {
+        "confidence": confidence,
+        "regret": regret,
+        "theorem": [bound and bound.theorem for bound in found],
+        "sum": None if None in regret else sum(each for each in regret if each is not None),
+        "slack": relation.slack if relation.is_bounded else None,
+        "measured": nash_conv if relation.is_bounded else None,
+        "reason": "; ".join(dict.fromkeys(reasons)),
+    }
+
+
+def _print_bounds(bounds: dict[str, Any]) -> None:
+    rows = [["average regret", "bound", "measured", "by"]]
+    for player, (value, theorem) in enumerate(zip(bounds["regret"], bounds["theorem"], strict=True)):
+        rows.append([f"player {player}", output.number(value), "", theorem or ""])
+    rows.append(["all players", output.number(bounds["sum"]), output.number(bounds["measured"])])
+    if bounds["slack"]:
+        rows.append(["slack of alternating updates", output.number(bounds["slack"])])
+    print()
+    output.print_table(rows, texts=(0, 3))
+    print(f"confidence {bounds['confidence']:g}; {bounds['reason']}")

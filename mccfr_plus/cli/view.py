@@ -5,23 +5,20 @@ from __future__ import annotations
 import http.server
 import sys
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 from absl import flags
 
-from mccfr_plus.cli import trees
-from mccfr_plus.cli.command import Command
-from mccfr_plus.cli.flag_kinds import Count, Text
-from mccfr_plus.cli.policy_source import read_policy
-from mccfr_plus.errors import ConfigError, PolicyFileError
+from mccfr_plus.cli.command import GAME_NOTE, Command, define, text, whole
+from mccfr_plus.cli.components import compile_within_budget, define_budget
+from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments import page
 from mccfr_plus.experiments.strategy_table import strategy_view
 from mccfr_plus.tree.game_tree import GameTree
 
-_UNIFORM = "uniform"
 _LOCALHOST = "127.0.0.1"
 
 
@@ -32,7 +29,7 @@ class ViewCommand(Command):
     summary = "Look at a saved policy in the browser: information states, probabilities, values, regrets."
     positionals = ("GAME", "POLICY")
     notes = (
-        trees.GAME_NOTE
+        GAME_NOTE
         + """
 POLICY is a file that `mccfr-plus solve GAME --policy_out=FILE` wrote, or the word `uniform`.
 
@@ -46,19 +43,18 @@ Values are a dash where the others never let play come.
     )
 
     def define_flags(self, values: flags.FlagValues) -> None:
-        flags.DEFINE(Text("FILE"), "out", None, "Write the page there instead of serving it.", values)
-        flags.DEFINE(Count(0), "port", 0, "Port to serve on; 0: any that is free.", values)
-        trees.define_budget(values)
+        define(values, "out", text("FILE"), "Write the page there instead of serving it.")
+        define(values, "port", whole(0), "Port to serve on; 0: any that is free.", 0)
+        define_budget(values)
 
     def run(self, arguments: list[str], values: Any) -> None:
         name, source = arguments
         page.bokeh()
-        if source != _UNIFORM and not Path(source).is_file():
-            raise PolicyFileError(f"there is no file {source}. Give a saved policy, or the word {_UNIFORM}.")
+        require_policy(source)
         if values.port > 65535:
             raise ConfigError(f"--port={values.port}: give a number up to 65535.")
-        tree = trees.compile_within_budget(name, values)
-        policy: Any = {} if source == _UNIFORM else read_policy(source, tree)
+        tree = compile_within_budget(name, values)
+        policy: Any = {} if source == UNIFORM else read_policy(source, tree)
         content = _page(tree, name, source, policy)
         if values.out is not None:
             page.write_page(values.out, content)
@@ -71,7 +67,7 @@ def _page(tree: GameTree, name: str, source: str, policy: Any) -> str:
     from bokeh.layouts import column
     from bokeh.models import Div
 
-    strategy = tree.uniform_strategy() if source == _UNIFORM else strategy_of(tree, policy)
+    strategy = tree.uniform_strategy() if source == UNIFORM else strategy_of(tree, policy)
     rows = [["game", name], ["policy", source]]
     if tree.perfect_recall:
         found = evaluate_strategy(tree, strategy)

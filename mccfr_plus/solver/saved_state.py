@@ -110,7 +110,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
 
 
 def complain_if_different(path: str | os.PathLike, header: dict[str, Any], solver: Any) -> None:
-    """Raises CheckpointError if a checkpoint belongs to another game, other components or other options than a solver."""
+    """Raises CheckpointError if a checkpoint belongs to another game, other components or options."""
     own = _common(solver)
     for key, name in _COMMON.items():
         if header[key] != own[key]:

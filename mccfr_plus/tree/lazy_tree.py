@@ -1,4 +1,4 @@
-"""A game whose tree is_lazy as it is traversed: the same arrays as a compiled one, filled where traversals have been."""
+"""A lazily expanded tree: the arrays of a compiled one, filled where traversals have been."""
 
 from __future__ import annotations
 
@@ -222,12 +222,13 @@ class LazyTree:
         if self.status == g.INFOSETS_FULL:
             return (
                 f"{self.num_infosets:,} information sets have filled their share of {limit}. The policy so far is "
-                "kept; it plays uniformly at random where no traversal has been. Give more memory, or smaller parameters of "
-                "the game."
+                "kept; it plays uniformly at random where no traversal has been. Give more memory, or smaller "
+                "parameters of the game."
             )
         return (
-            f"a single traversal, or the traversals of all threads together, need more nodes than fit into their share of "
-            f"{limit}. Give more memory, or use estimator='outcome', whose traversals visit one history, or one thread."
+            "a single traversal, or the traversals of all threads together, need more nodes than fit into their share "
+            f"of {limit}. Give more memory, or use estimator='outcome', whose traversals visit one history, or one "
+            "thread."
         )
 
     def interrupt(self) -> None:

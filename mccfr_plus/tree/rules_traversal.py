@@ -3,8 +3,8 @@
 The kernel keeps its whole state in arrays. It returns when it is done, when an array is full, when it has visited as
 many nodes as it was asked to, or when the rules contradict themselves, and goes on where it stopped when called again.
 
-The names `rule_legal` and so on stand for a game's kernels: `mccfr_plus.kernels.compile.compose` puts them there. What comes out
-is, but for the numbers of slots, what `mccfr_plus.tree.layout` makes of a traversal through pyspiel.
+The names `rule_legal` and so on stand for a game's kernels: `mccfr_plus.kernels.compile.compose` puts them there. What
+comes out is, but for the numbers of slots, what `mccfr_plus.tree.layout` makes of a traversal through pyspiel.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Traversal(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """What the traversal finds. The arrays expand; slots are numbered in the order of first visit, all players together."""
+    """What the traversal finds. The arrays grow; slots are numbered by first visit, all players together."""
 
     nodes: np.ndarray  # [capacity] NODE
     infosets: np.ndarray  # [capacity] INFOSET; the parent's slot is -1 - player for the empty sequence; PLAYER_BITS

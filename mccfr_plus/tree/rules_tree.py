@@ -1,4 +1,4 @@
-"""Builds the tree of a game with compiled rules: feeds `rules_walk.traversal`, then numbers infosets player by player."""
+"""Builds the tree of a game with compiled rules: `rules_traversal`, then infosets are numbered player by player."""
 
 from __future__ import annotations
 

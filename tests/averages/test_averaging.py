@@ -175,8 +175,8 @@ def test_optimistic_average_by_hand():
 
 
 def test_the_check_sees_the_bias_of_visits_with_three_players():
-    # OpenSpiel's SIMPLE: the other opponent's changing strategy weights the visits. The naive traversal lists visits for
-    # three players, which the kernel refuses; in expectation, exactly.
+    # OpenSpiel's SIMPLE: the other opponent's changing strategy weights the visits. The naive traversal lists visits
+    # for three players, which the kernel refuses; in expectation, exactly.
     tree, root = naive.tree_of("kuhn_poker(players=3)"), naive.root_of("kuhn_poker(players=3)")
     biased, target = np.zeros(tree.num_slots), np.zeros(tree.num_slots)
     for seed in (1, 2):

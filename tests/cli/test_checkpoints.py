@@ -12,8 +12,8 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.checkpoints.lock import CheckpointLock
-from mccfr_plus.cli import checkpoint_flags
-from mccfr_plus.cli.flag_kinds import Duration
+from mccfr_plus.cli.command import duration
+from mccfr_plus.cli.run import DEFAULT_CHECKPOINT_INTERVAL
 from mccfr_plus.solver.saved_state import read_header
 
 RUN = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7")
@@ -175,13 +175,13 @@ def test_nothing_is_overwritten(command, path, tmp_path):
 )
 def test_bad_flags_are_found_before_the_game_is_compiled(command, monkeypatch, tmp_path, flags, parts):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mccfr_plus.cli.trees.compile_game", None)
+    monkeypatch.setattr("mccfr_plus.solver.tree_choice.compile_game", None)
     command("solve", "leduc_poker", *flags).assert_one_line_error(*parts)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_runs_on_one_checkpoint(command, monkeypatch, path):
-    monkeypatch.setattr("mccfr_plus.cli.trees.compile_game", None)
+    monkeypatch.setattr("mccfr_plus.solver.tree_choice.compile_game", None)
     with CheckpointLock(path):
         command(*RUN, f"--checkpoint={path}").assert_one_line_error("in use by process", "two runs")
 
@@ -204,15 +204,15 @@ def test_a_full_disk_at_the_end_still_gives_the_result(command, monkeypatch, pat
     [("90", 90), ("60s", 60), ("5m", 300), ("2h", 7200), ("1.5h", 5400), (" 0.5s ", 0.5), (60.0, 60)],
 )
 def test_times_as_people_write_them(text, seconds):
-    assert Duration().parse(text) == seconds
+    assert duration().parse(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "s", "0", "-5m", "5d", "nan", "infh", "5 m s", "m5"])
 def test_what_is_no_time(text):
     with pytest.raises(ValueError, match="such as 90, 90s, 5m or 2h"):
-        Duration().parse(text)
+        duration().parse(text)
 
 
 def test_the_default_is_the_librarys():
     every = inspect.signature(mccfr_plus.Solver.run).parameters["checkpoint_interval"]
-    assert every.default == checkpoint_flags.DEFAULT_EVERY
+    assert every.default == DEFAULT_CHECKPOINT_INTERVAL

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import mccfr_plus
-from mccfr_plus.cli.live import Watch
+from mccfr_plus.cli.run import Watch
 from mccfr_plus.evaluation import nash_conv
 
 pytestmark = pytest.mark.xdist_group("signals")

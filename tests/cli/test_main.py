@@ -9,7 +9,7 @@ from absl import flags
 
 import mccfr_plus
 from mccfr_plus.cli import output
-from mccfr_plus.cli.flag_kinds import Count, Names
+from mccfr_plus.cli.command import names, whole
 from mccfr_plus.cli.main import COMMANDS, main
 
 
@@ -125,12 +125,12 @@ def test_a_closed_pipe_is_no_traceback(start):
 
 
 def test_counts_read_as_people_write_them():
-    assert [Count().parse(text) for text in ("12", "1e6", "1_000")] == [12, 1_000_000, 1000]
+    assert [whole().parse(text) for text in ("12", "1e6", "1_000")] == [12, 1_000_000, 1000]
 
 
 def test_commas_between_parentheses_belong_to_the_name():
-    names = Names("GAME,...").parse("kuhn_poker, goofspiel(num_cards=4,imp_info=True),leduc_poker")
-    assert names == ["kuhn_poker", "goofspiel(num_cards=4,imp_info=True)", "leduc_poker"]
+    found = names("GAME,...").parse("kuhn_poker, goofspiel(num_cards=4,imp_info=True),leduc_poker")
+    assert found == ["kuhn_poker", "goofspiel(num_cards=4,imp_info=True)", "leduc_poker"]
 
 
 def test_short_numbers_have_three_digits():

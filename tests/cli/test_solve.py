@@ -1,10 +1,8 @@
 """`mccfr-plus solve`."""
 
-import pyspiel
 import pytest
 
 import mccfr_plus
-from mccfr_plus.cli.choice import Specs, choose
 from mccfr_plus.cli.main import COMMANDS
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 
@@ -75,7 +73,7 @@ def test_says_that_a_simultaneous_game_was_converted(command):
     assert "matrix_rps has simultaneous moves" in outcome.err
 
 
-def test_says_which_parts_it_chose(command):
+def test_says_which_components_it_chose(command):
     assert "estimator=full, minimizer=prm+" in command("solve", "kuhn_poker", "--iterations=10").err
 
 
@@ -85,7 +83,7 @@ def test_quiet_leaves_standard_error_empty(command):
 
 def test_a_log_of_the_application_is_left_alone(command, caplog):
     command("solve", "matrix_rps", "--iterations=10", "--quiet")
-    mccfr_plus.compile_game("matrix_rps")  # logs an INFO line, which nobody asked to see
+    mccfr_plus.compile_game("matrix_rps")  # logs an INFO line
     with caplog.at_level("INFO", logger="mccfr_plus"):
         mccfr_plus.compile_game("matrix_rps")
     assert "simultaneous" in caplog.text
@@ -181,30 +179,23 @@ def test_a_failed_run_writes_no_policy(command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_help_names_all_parts():
+def test_help_names_all_components():
     text = COMMANDS["solve"].help()
     for name in (*ESTIMATORS, *MINIMIZERS, *AVERAGES):
         assert name in text.replace(",", " ").split()
 
 
-class TestChoice:
-    def test_small_tree(self):
-        tree = mccfr_plus.compile_game("kuhn_poker")
-        names = choose(tree, Specs(None, None, None)).names(Specs(None, None, None))
-        assert names == {"estimator": "full", "minimizer": "prm+", "averaging": "power"}
+def test_small_games_get_full_traversals(command):
+    found = command("solve", "kuhn_poker", "--iterations=3", "--json").json
+    assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["full", "prm+", "power"]
 
-    def test_large_tree(self, monkeypatch):
-        monkeypatch.setattr("mccfr_plus.cli.choice._FULL_MAX_NODES", 57)
-        tree = mccfr_plus.compile_game("kuhn_poker")
-        names = choose(tree, Specs(None, None, None)).names(Specs(None, None, None))
-        assert names == {"estimator": "external", "minimizer": "rm", "averaging": "uniform"}
 
-    @pytest.mark.parametrize("minimizer", sorted(MINIMIZERS))
-    @pytest.mark.parametrize("estimator", sorted(ESTIMATORS))
-    def test_what_is_named_is_taken(self, estimator, minimizer):
-        specs = Specs(estimator, minimizer, None)
-        choice = choose(mccfr_plus.compile_game(pyspiel.load_game("kuhn_poker")), specs)
-        assert choice.reason == ""
-        names = choice.names(specs)
-        assert (names["estimator"], names["minimizer"]) == (estimator, minimizer)
-        assert names["averaging"] in AVERAGES
+def test_large_games_are_sampled(command, monkeypatch):
+    monkeypatch.setattr("mccfr_plus.cli.components._FULL_MAX_NODES", 57)
+    found = command("solve", "kuhn_poker", "--iterations=3", "--json").json
+    assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["external", "rm", "uniform"]
+
+
+def test_what_is_named_is_taken(command):
+    found = command("solve", "kuhn_poker", "--minimizer=dcfr", "--iterations=3", "--json").json
+    assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["full", "dcfr", "power"]

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 import mccfr_plus.cluster.neural
-from mccfr_plus.cli.algorithms import NEURAL, WITHOUT_TREE
+from mccfr_plus.cli.neural import ALGORITHMS, WITHOUT_TREE
 
 SMALL = ("--set", "hidden_layers=(8,)", "--set", "batch_size=16")
 WALKS = (*SMALL, "--set", "train_steps=3", "--set", "traversals=20")
@@ -18,7 +18,7 @@ RUN = ("solve", "kuhn_poker", "--seed=3", "--quiet", "--json", "--cluster=local"
 
 
 def test_settings_are_tried_for_every_algorithm():
-    assert set(SETTINGS) == set(NEURAL) - set(WITHOUT_TREE)
+    assert set(SETTINGS) == set(ALGORITHMS) - set(WITHOUT_TREE)
 
 
 @pytest.mark.parametrize("algorithm", SETTINGS)
@@ -27,7 +27,7 @@ def test_is_the_solver_of_the_library_and_goes_on(algorithm, command, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     found = command(*run, "--iterations=4", f"--checkpoint={whole}").json
     assert [found[name] for name in ("algorithm", "cluster", "workers", "num_batches")] == [algorithm, "local", 2, 3]
-    solver_class = getattr(mccfr_plus.cluster.neural, f"Distributed{NEURAL[algorithm]}")
+    solver_class = getattr(mccfr_plus.cluster.neural, f"Distributed{ALGORITHMS[algorithm]}")
     config = solver_class.load(whole, cluster="local").config
     with solver_class("kuhn_poker", config, seed=3, num_batches=3, cluster="local") as twin:
         assert found["exploitability"] == twin.run(4).exploitability()

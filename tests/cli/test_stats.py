@@ -4,7 +4,7 @@ import pytest
 from absl import flags
 
 import mccfr_plus
-from mccfr_plus.cli import trees
+from mccfr_plus.cli.components import define_budget
 
 
 def test_counts_of_kuhn_poker(command):
@@ -60,7 +60,7 @@ def test_memory_of_a_solver_is_what_one_allocates(command, game):
 
 def test_games_with_compiled_rules_may_be_larger(command):
     flag_values = flags.FlagValues()
-    trees.define_budget(flag_values)
+    define_budget(flag_values)
     assert flag_values["max_nodes"].value is None
     assert "50,000,000, or 1,000,000,000" in command("stats", "--help").out.replace("\n      ", " ")
 

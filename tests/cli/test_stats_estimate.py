@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mccfr_plus.cli.recommendation import recommend
+from mccfr_plus.cli.components import recommend
 from mccfr_plus.tree.confidence_interval import Interval
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES
 from mccfr_plus.tree.size import InfosetBounds

@@ -14,7 +14,7 @@ import lazy_games  # noqa: F401  (registers a game, here and not in workers)
 import pytest
 from records import num_ended, policies, without_times
 
-from mccfr_plus.cli.compare_view import View
+from mccfr_plus.cli.compare import View
 from mccfr_plus.cli.main import main
 from mccfr_plus.cluster import Cluster, head_to_head
 from mccfr_plus.errors import ClusterError

@@ -1,4 +1,4 @@
-"""OpenSpiel's names on a game that does not fit memory: the tree is_lazy, and everything answers as OpenSpiel's does."""
+"""OpenSpiel's names on a game that does not fit memory: on lazy trees, all answer as OpenSpiel's do."""
 
 import pyspiel
 import pytest

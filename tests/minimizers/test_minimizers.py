@@ -161,7 +161,8 @@ def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
 def test_sampled_run_equals_naive_dense_rules(scheme, short_name, game, alternating):
     # How the average is added up does not depend on the rule: stochastically with some of them.
     method = "stochastic" if short_name in ("rm", "rm+", "dcfr") else "auto"
-    # The naive run visits every infoset in every iteration, so that discounts that an infoset missed must be made up for.
+    # The naive run visits every infoset in every iteration, so that discounts that an infoset missed must be made up
+    # for.
     tree, gamma = naive.tree_of(game), naive.DEFAULT_GAMMA[short_name]
     # What average strategy sampling visits depends on the sums, which are not pushed down yet in the lazy average.
     averaging = PowerAverage(gamma, "exact" if scheme == "average_strategy" else method)

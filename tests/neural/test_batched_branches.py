@@ -66,7 +66,8 @@ def test_mean_regrets_are_counterfactual_regrets(game):
             points = infosets == infoset
             if points.sum() < 300:
                 continue
-            # A traversal comes to an infoset of perfect recall at most once: what it adds is independent of other traversals'.
+            # A traversal comes to an infoset of perfect recall at most once: what it adds is independent of other
+            # traversals'.
             assert points.sum() <= traversals
             for slot, action in zip(
                 range(tree.slots(infoset).start, tree.slots(infoset).stop), tree.legal_actions(infoset), strict=True

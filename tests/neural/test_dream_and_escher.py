@@ -75,7 +75,7 @@ def without_ties(game):
     ("game", "iterations"), [("kuhn_poker", 12), ("kuhn_poker(players=3)", 12), ("leduc_poker", 3)]
 )
 def test_tabular_limit_of_escher(game, iterations, sampling, weighting, minimizer, gamma):
-    """With exact values and tables it is the tabular one, traversal for traversal: matching ignores the scale of regrets."""
+    """With exact values and tables it is the tabular one: regret matching ignores the scale of regrets."""
     tree = without_ties(game)
     config = ESCHERConfig(traversals=30, values="exact", sampling=sampling, weighting=weighting, fallback="uniform")
     neural = with_tables(ESCHER)(tree, config, seed=7)

@@ -88,7 +88,7 @@ def test_targets_are_exact_where_everything_was_sampled(game):
 
 
 def test_targets_by_hand():
-    """In Kuhn poker one history after another was seen: J against Q, pass, bet, and there the traversal folds or calls."""
+    """In Kuhn poker histories were seen in turn: J against Q, pass, bet, and there fold or call."""
     tree = mccfr_plus.compile_game("kuhn_poker")
     nodes, strategy = tree.arrays.nodes, strategy_of(tree)
     values = np.random.default_rng(2).normal(size=(2, tree.num_nodes))

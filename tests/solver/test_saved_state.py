@@ -22,9 +22,8 @@ from mccfr_plus.checkpoints import writer
 from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.kernels.scratch import STEP, TRAVERSALS_DONE
-from mccfr_plus.solver import registry as parts
-from mccfr_plus.solver import saved_state
-from mccfr_plus.solver.engine import SCRATCH
+from mccfr_plus.solver import registry, saved_state
+from mccfr_plus.solver.engine import _TEMPORARY
 from mccfr_plus.solver.saved_state import arrays_of, read_header
 from mccfr_plus.tree.expansion import EXPANDING
 
@@ -47,7 +46,7 @@ def solver():
 def spoil_scratch(solver):
     """Writes nonsense to what no iteration may read before it has written it."""
     scratch = solver._engine.scratches[0]
-    for name in SCRATCH:
+    for name in _TEMPORARY:
         array = getattr(scratch, name)
         array.view(np.uint8)[:] = 0x5A if array.dtype.names else 0xFF  # which are NaNs where numbers are floating
     if isinstance(solver.estimator, Full):
@@ -74,28 +73,28 @@ def assert_goes_on(path, tree, *arguments, first=7, then=6, **options):
     assert not np.array_equal(before, whole.average_strategy())
 
 
-# --- the same bits ---
+# --- bitwise identical results ---
 
 
-@pytest.mark.usefixtures("no_waiting_for_the_disk")
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_or_compiled")
 @pytest.mark.parametrize("game", ["kuhn_poker", pytest.param("kuhn_poker(players=3)", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("estimator", list(parts.ESTIMATORS))
+@pytest.mark.parametrize("estimator", list(registry.ESTIMATORS))
 def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
     tree, count = naive.tree_of(game), 0
-    for minimizer in parts.MINIMIZERS:
-        for averaging in parts.AVERAGES:
+    for minimizer in registry.MINIMIZERS:
+        for averaging in registry.AVERAGES:
             try:
                 Solver(tree, estimator, minimizer, averaging)
             except ConfigError:
                 continue
             assert_goes_on(path, tree, estimator, minimizer, averaging)
             count += 1
-    rules = sum(naive.go_together(estimator, minimizer) for minimizer in parts.MINIMIZERS)
-    assert count >= rules * (len(parts.AVERAGES) - 2)
+    rules = sum(naive.go_together(estimator, minimizer) for minimizer in registry.MINIMIZERS)
+    assert count >= rules * (len(registry.AVERAGES) - 2)
 
 
-@pytest.mark.usefixtures("no_waiting_for_the_disk")
-@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_or_compiled")
+@pytest.mark.parametrize("game", ["random:2:0", "kuhn_poker(players=3)"])
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [
@@ -120,17 +119,18 @@ def test_options_go_on_bit_for_bit(estimator, options, minimizer, game, path):
     assert_goes_on(path, naive.tree_of(game), estimator, minimizer, first=30, **options)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize(
     "minimizer", ["hedge(decay=0.5)", "ftrl(optimistic=True)", "omd(decay=0.5)", "dcfr(beta=-1e999)"]
 )
-def test_rules_with_a_clock_go_on_bit_for_bit(minimizer, path):
+def test_minimizers_that_depend_on_time_go_on_bit_for_bit(minimizer, path):
     assert_goes_on(path, naive.tree_of("leduc_poker"), "external", minimizer, first=30)
 
 
 # --- lazy trees and threads ---
 
 
-GROWN = [
+LAZY = [
     ("external", {}),
     ("outcome", {"averaging": "stochastic", "batch": 3}),
     ("outcome(update_all_players=True)", {"averaging": "optimistic"}),
@@ -142,12 +142,12 @@ GROWN = [
 ]
 
 
-@pytest.mark.usefixtures("no_waiting_for_the_disk")
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_or_compiled")
 @pytest.mark.parametrize("keys", ["hash", "checked", "text"])
-@pytest.mark.parametrize(("estimator", "options"), GROWN, ids=str)
+@pytest.mark.parametrize(("estimator", "options"), LAZY, ids=str)
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
-def test_growing_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
-    """Also into other memory, in which something else has lazy, and by pickle."""
+def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
+    """Also into other memory, which another tree has filled, and by pickle."""
     arguments = {"keys": keys, **options}
     whole = Solver(naive.tree_of(game), estimator, seed=3, **options).run(60)
     solver = lazy_solver(game, estimator, seed=3, **arguments).run(25)
@@ -167,7 +167,7 @@ def test_growing_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
 def test_a_checkpoint_within_an_iteration(alternating, averaging, threads, path):
     """What was done of an iteration is scratch, so that it is done again, but not added to the average again.
 
-    Here the loop has stopped for nodes to be forgotten, and something else has happened before it could go on.
+    Here the loop has stopped for transient nodes to be evicted, and an interruption came before it could go on.
     """
     options = {"alternating": alternating, "batch": 4, "threads": threads, "seed": 3}
     arguments = ("leduc_poker", "external", "rm", averaging)
@@ -224,7 +224,7 @@ def test_less_memory_than_a_checkpoint_needs(path):
         ({"thread_mode": "fast"}, "thread_mode"),
     ],
 )
-def test_growing_solvers_that_do_not_fit_a_checkpoint(path, options, name):
+def test_solvers_on_lazy_trees_that_do_not_fit_a_checkpoint(path, options, name):
     own = {"keys": "text", "threads": 2}
     lazy_solver("kuhn_poker", "external", seed=3, **own).run(20).save_checkpoint(path)
     with pytest.raises(CheckpointError, match=f"its {name} is"):
@@ -233,17 +233,17 @@ def test_growing_solvers_that_do_not_fit_a_checkpoint(path, options, name):
         Solver("kuhn_poker", "external", threads=2).restore(path)
 
 
-def test_a_growing_solver_is_built_from_the_file_alone(path):
+def test_a_solver_on_a_lazy_tree_is_built_from_the_file_alone(path):
     for options in ({"keys": "text"}, {"keys": "checked", "threads": 2}, {"threads": 2, "thread_mode": "fast"}):
         solver = lazy_solver("leduc_poker", "external", seed=5, **options).run(40)
         solver.save_checkpoint(path)
         copy = Solver.from_checkpoint(path)
         assert copy.tree.is_lazy
-        assert (copy.tree.keys.kind, copy.threads) == (options.get("keys", "hash"), options.get("threads", 1))
-        assert copy.thread_mode == options.get("thread_mode", "deterministic")
-        if copy.thread_mode == "deterministic":
+        assert (copy.tree.keys.kind, copy.config.threads) == (options.get("keys", "hash"), options.get("threads", 1))
+        assert copy.config.thread_mode == options.get("thread_mode", "deterministic")
+        if copy.config.thread_mode == "deterministic":
             copy.run(10)
-            assert_same_bits(Solver("leduc_poker", "external", seed=5, threads=solver.threads).run(50), copy)
+            assert_same_bits(Solver("leduc_poker", "external", seed=5, threads=solver.config.threads).run(50), copy)
 
 
 @pytest.mark.parametrize("estimator", ["external(sample_per_infoset=True)", "outcome"])
@@ -325,16 +325,16 @@ def test_a_sampling_strategy_of_ones_own(path):
 
 @pytest.mark.parametrize("kind", ["estimator", "minimizer", "averaging"])
 def test_every_short_name_has_a_text(kind):
-    table = {"estimator": parts.ESTIMATORS, "minimizer": parts.MINIMIZERS, "averaging": parts.AVERAGES}[kind]
-    of = {"estimator": parts.estimator_of, "minimizer": parts.minimizer_of}.get(
-        kind, lambda spec: parts.average_of(spec, RegretMatching())
+    table = {"estimator": registry.ESTIMATORS, "minimizer": registry.MINIMIZERS, "averaging": registry.AVERAGES}[kind]
+    of = {"estimator": registry.estimator_of, "minimizer": registry.minimizer_of}.get(
+        kind, lambda spec: registry.average_of(spec, RegretMatching())
     )
     for name, factory in table.items():
-        assert of(parts.spec_of(factory(), kind)) == factory(), name
-    assert parts.spec_of(object(), kind) is None
-    assert parts.spec_of(MyRule(), kind) is None
-    assert parts.spec_of(parts.estimator_of("outcome(epsilon=1)"), "estimator") == "outcome(epsilon=1.0)"
-    assert parts.spec_of(OutcomeSampling(epsilon=np.float64(0.25)), "estimator") == "outcome(epsilon=0.25)"
+        assert of(registry.spec_of(factory(), kind)) == factory(), name
+    assert registry.spec_of(object(), kind) is None
+    assert registry.spec_of(MyRule(), kind) is None
+    assert registry.spec_of(registry.estimator_of("outcome(epsilon=1)"), "estimator") == "outcome(epsilon=1.0)"
+    assert registry.spec_of(OutcomeSampling(epsilon=np.float64(0.25)), "estimator") == "outcome(epsilon=0.25)"
 
 
 def test_pickling_keeps_seed_and_time(solver):

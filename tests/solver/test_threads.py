@@ -9,18 +9,17 @@ import threading
 import naive
 import numpy as np
 import pytest
+from interpreted import interpreted
 from lazy_trees import PLENTY, assert_same_bits, lazy_solver
-from mccfr_plus.estimators.estimate import estimate
 
 from mccfr_plus import ConfigError, Solver
-from mccfr_plus.averages import accumulate, own_traversal
-from mccfr_plus.estimators import AverageMethod
+from mccfr_plus.averages.own_traversal import own_traversal
 from mccfr_plus.estimators.draws import draw_action, draw_exploring
-from mccfr_plus.kernels import loop
+from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import NUM_VISITS, begin_gradient, begin_traversal
-from mccfr_plus.minimizers.backward_pass import minimize
-from mccfr_plus.solver import config as combination_module
+from mccfr_plus.minimizers.backward_pass import minimize_with
+from mccfr_plus.solver import config
 
 FORMS = [
     ("external", "lazy", {}),
@@ -57,46 +56,44 @@ def assert_same(one, other):
 
 
 class Sequential:
-    """A naive twin: the traversals of all threads one after another, their gradients added up with numpy.
+    """The traversals of all threads one after another, their gradients added up with NumPy.
 
-    It is built from kernels that are tested on their own: one traversal, one update, one addition to the average.
+    It consists of kernels that are tested on their own: one traversal, one update, one addition to the average.
     """
 
     def __init__(self, solver, seed):
-        self.solver, self.engine = solver, solver._engine
-        self.threads, self.batch = solver.threads, solver.batch
-        self.tree = solver.tree.arrays
+        self.solver, config = solver, solver.config
+        self.threads, self.batch = config.threads, config.batch
+        self.tree, self.num_slots = solver.tree.arrays, solver.tree.num_slots
         self.rngs = new_states(seed, self.threads)
-        one = Solver(solver.tree, solver.estimator, solver.minimizer, solver.averaging,
-                     alternating=solver.alternating, seed=0)  # fmt: skip
-        self.one, self.flat = one, one._engine
-        self.scratch = one._engine.scratches[0]
+        components = config.estimator, config.minimizer, config.averaging
+        self.engine = Solver(solver.tree, *components, alternating=config.alternating, seed=0)._engine
+        self.scratch = self.engine.scratches[0]
+        self.method = self.engine.average_method
+        self.estimate = interpreted(estimate_with(config.estimator, list_visit=self.method.list_visit))
+        self.minimize = interpreted(minimize_with(config.minimizer))
+        self.accumulate = interpreted(self.method.accumulate)
         self.iteration = 0
 
     def traversals(self, player):
-        """Returns {player: (gradient, touched in order)} and visits, of all threads in order."""
-        scratch, ours = self.scratch, self.flat
-        players = range(self.solver.tree.num_players) if self.solver.estimator.updates_all_players else [player]
-        empty = self.solver.tree.num_slots
-        total = dict.fromkeys(players)
-        touched = {p: {} for p in players}
-        visits = []
+        """Returns {player: gradient}, {player: {first slot: touched}} and visits, of all threads in order."""
+        scratch, engine, is_for_all = self.scratch, self.engine, self.solver.estimator.updates_all_players
+        players = range(self.solver.tree.num_players) if is_for_all else [player]
+        total, touched, visits = dict.fromkeys(players), {p: {} for p in players}, []
         for thread in range(self.threads):
             for p in players:
                 begin_gradient(self.tree, scratch, p)
             scratch.rng[0] = self.rngs[thread]
             for _ in range(self.batch):
                 begin_traversal(scratch)
-                estimate(
-                    self.solver.estimator.parameters(), self.sampling_weights(), self.tree, ours.strategy, scratch, player,
-                    self.solver._config.visit_mode(self.solver.tree),
-                )  # fmt: skip
+                parameters = self.solver.estimator.parameters()
+                self.estimate(parameters, engine.sampling_weights(), self.tree, engine.strategy, scratch, player)
                 visits += scratch.visits[: scratch.counts[NUM_VISITS]].tolist()
             self.rngs[thread] = scratch.rng[0]
             for p in players:
-                begin = self.tree.infoset_range[p]
+                begin, empty = self.tree.infoset_range[p], self.num_slots + p
                 gradient = np.zeros(len(scratch.gradient))
-                gradient[empty + p] = scratch.gradient[empty + p]
+                gradient[empty] = scratch.gradient[empty]
                 for record in scratch.touched[begin : begin + scratch.num_touched[p]]:
                     first, count, _ = record.tolist()
                     gradient[first : first + count] = scratch.gradient[first : first + count]
@@ -104,98 +101,88 @@ class Sequential:
                 total[p] = gradient if total[p] is None else total[p] + gradient
         return total, touched, visits
 
-    def sampling_weights(self):
-        empty = np.zeros(0)
-        return {"average_strategy": self.flat.average}.get(self.solver.estimator.short_name, empty)
-
-    def finish(self, player, gradient, touched, visits):
-        """Averages as one thread would with this gradient."""
-        scratch, ours = self.scratch, self.flat
+    def average(self, player, gradient, touched, visits):
+        """Averages as one thread does with this gradient; returns the mean gradient."""
+        scratch, engine = self.scratch, self.engine
         scale = 1.0 / (self.threads * self.batch)
-        if self.engine.average_method == AverageMethod.VISITS:
-            for first, count, weight in visits:
-                # As `1.0 / number of traversals` times the visit's own weight.
-                ours.average[first : first + count] += scale * weight * ours.strategy[first : first + count]
-        begin = self.tree.infoset_range[player]
-        scratch.num_touched[player] = len(touched)
-        for position, record in enumerate(touched.values()):
-            scratch.touched[begin + position] = record
-        scratch.gradient[:] = gradient
+        for first, count, weight in visits:
+            engine.average[first : first + count] += scale * weight * engine.strategy[first : first + count]
+        self.give(player, gradient, touched)
         for first, count, _ in (record.tolist() for record in touched.values()):
             scratch.gradient[first : first + count] *= scale
-        scratch.gradient[self.solver.tree.num_slots + player] *= scale
-        if self.engine.average_method == AverageMethod.OWN_TRAVERSAL:
-            scratch.rng[0] = self.rngs[0]
-        accumulate(
-            int(self.engine.average_method), self.tree, ours.strategy, ours.average, scratch, player, 1.0,
-            self.solver.estimator.visits_all_own,
-        )  # fmt: skip
-        if self.engine.average_method == AverageMethod.OWN_TRAVERSAL:
-            self.rngs[0] = scratch.rng[0]
-        return scratch.gradient.copy(), touched
+        scratch.gradient[self.num_slots + player] *= scale
+        scratch.rng[0] = self.rngs[0]  # for own traversals
+        self.accumulate(self.tree, engine.strategy, engine.average, scratch, player, 1.0)
+        self.rngs[0] = scratch.rng[0]
+        return scratch.gradient.copy()
+
+    def give(self, player, gradient, touched):
+        """Puts a gradient into the scratch."""
+        begin = self.tree.infoset_range[player]
+        self.scratch.num_touched[player] = len(touched)
+        for position, record in enumerate(touched.values()):
+            self.scratch.touched[begin + position] = record
+        self.scratch.gradient[:] = gradient
 
     def update(self, player, gradient, touched):
-        scratch, ours = self.scratch, self.flat
-        begin = self.tree.infoset_range[player]
-        scratch.num_touched[player] = len(touched)
-        for position, record in enumerate(touched.values()):
-            scratch.touched[begin + position] = record
-        scratch.gradient[:] = gradient
-        minimize(self.tree, ours.strategy, ours.tables, scratch, player, self.iteration, ours.parameters[0])
+        engine = self.engine
+        self.give(player, gradient, touched)
+        arrays = self.tree, engine.strategy, engine.tables, self.scratch
+        self.minimize(*arrays, player, self.iteration, engine.parameters[0])
 
     def run(self, iterations):
-        num_players = self.solver.tree.num_players
-        shared = self.solver.estimator.updates_all_players
         for _ in range(iterations):
             self.iteration += 1
             waiting = []
-            for player in range(num_players):
-                if player == 0 or not shared:
+            for player in range(self.solver.tree.num_players):
+                if player == 0 or not self.solver.estimator.updates_all_players:
                     total, touched, visits = self.traversals(player)
                 else:
                     visits = []
-                ready = self.finish(player, total[player], touched[player], visits)
-                if self.solver.alternating:
-                    self.update(player, *ready)
-                else:
-                    waiting.append((player, ready))
-            for player, ready in waiting:
-                self.update(player, *ready)
+                gradient = self.average(player, total[player], touched[player], visits)
+                waiting.append((player, gradient, touched[player]))
+                if self.solver.config.alternating:
+                    self.update(*waiting.pop())
+            for update in waiting:
+                self.update(*update)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize(("estimator", "averaging", "options"), FORMS, ids=str)
 @pytest.mark.parametrize("game", GAMES)
 def test_deterministic_threads_are_an_exact_batch(game, estimator, averaging, options, threads):
     solver = Solver(naive.tree_of(game), estimator, "rm", averaging, threads=threads, seed=3, **options)
-    twin = Sequential(solver, 3)
+    sequential = Sequential(solver, 3)
     solver.run(25)
-    twin.run(25)
-    ours, theirs = solver._engine, twin.flat
+    sequential.run(25)
+    ours, theirs = solver._engine, sequential.engine
     assert ours.strategy.tobytes() == theirs.strategy.tobytes()
     assert ours.tables.tobytes() == theirs.tables.tobytes()
     assert ours.average.tobytes() == theirs.average.tobytes()
-    assert [int(w.rng[0]) for w in ours.scratches] == twin.rngs.tolist()
+    assert [int(w.rng[0]) for w in ours.scratches] == sequential.rngs.tolist()
 
 
-@pytest.mark.parametrize(("estimator", "averaging", "options"), FORMS, ids=str)
+@pytest.mark.parametrize(
+    ("estimator", "averaging", "options"), [*FORMS[:2], *(pytest.param(*f, marks=pytest.mark.slow) for f in FORMS[2:])]
+)
 def test_timing_changes_no_bit(estimator, averaging, options):
-    """However the threads are switched, with others in between, and on a tree that is_lazy."""
-    arguments, options = (estimator, "rm+", averaging), {"threads": 4, "seed": 3, **options}
-    first = Solver(naive.tree_of("leduc_poker"), *arguments, **options).run(60)
+    """However the threads are switched, with other threads in between, and on a lazy tree."""
+    arguments, options = (estimator, "rm", averaging), {"threads": 4, "seed": 3, **options}
+    first = Solver(naive.tree_of("leduc_poker"), *arguments, **options).run(12)
     interval, stop = sys.getswitchinterval(), threading.Event()
     load = threading.Thread(target=lambda: [None for _ in iter(stop.is_set, True)])
     load.start()
     sys.setswitchinterval(1e-6)
     try:
         again = Solver(first.tree, *arguments, **options)
-        for count in (1, 7, 52):
+        for count in (1, 4, 7):
             again.run(count)
-        lazy = lazy_solver("leduc_poker", *arguments, **options).run(60)
+        lazy = lazy_solver("leduc_poker", *arguments, **options).run(12)
         little = lazy_solver(
             "leduc_poker", *arguments, plan=PLENTY._replace(max_nodes=500, max_transient=9000), **options
         )
-        little.run(60)
+        little.run(12)
     finally:
         sys.setswitchinterval(interval)
         stop.set()
@@ -312,7 +299,7 @@ def test_a_strategy_that_another_thread_is_writing_is_no_reason_to_crash():
     solver = Solver(tree, "external", averaging="stochastic", seed=1)
     scratch = solver._engine.scratches[0]
     for player in range(3):
-        assert own_traversal(tree.arrays, np.zeros(tree.num_slots), scratch, player, True)
+        assert own_traversal(tree.arrays, np.zeros(tree.num_slots), scratch, player)
         assert scratch.counts[NUM_VISITS] <= 1
 
 
@@ -344,7 +331,7 @@ def test_more_threads_than_sense(monkeypatch, caplog):
     assert Solver("kuhn_poker", threads=np.int64(8)).run(3).iterations == 3
     with pytest.raises(ConfigError, match="Give at most 1"):
         Solver("kuhn_poker", threads=9)
-    assert combination_module.os is os
+    assert config.os is os
 
 
 def test_parts_that_threads_do_not_go_with():
@@ -366,11 +353,7 @@ def test_a_pickled_solver_goes_on(mode):
 
 
 def test_the_same_kernel_serves_all_numbers_of_threads():
-    """One for complete trees and one for teams and trees that expand, whatever else was run before."""
-    Solver("kuhn_poker", "external", seed=1).run(3)
-    Solver("kuhn_poker", "external", threads=3, seed=1).run(3)
-    before = len(loop.run.overloads)
-    assert before == 2
-    Solver("kuhn_poker", "external", threads=2, seed=1).run(3)
-    lazy_solver("kuhn_poker", "external", threads=2, thread_mode="fast", seed=1).run(3)
-    assert len(loop.run.overloads) == before
+    solvers = [Solver("kuhn_poker", "external", threads=threads, seed=1).run(3) for threads in (2, 3)]
+    loop = solvers[0]._engine.run
+    assert solvers[1]._engine.run is loop
+    assert len(loop.overloads) == 1

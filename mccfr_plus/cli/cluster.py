@@ -1,0 +1,197 @@
+"""``--cluster`` and the flags that go with it. What needs Ray is imported when it is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from absl import flags
+
+from mccfr_plus.cli.command import Kind, UsageError, define, names, whole
+from mccfr_plus.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mccfr_plus.checkpoints.lock import CheckpointLock
+    from mccfr_plus.cluster.cluster import Cluster
+    from mccfr_plus.cluster.solver import DistributedSolver
+
+logger = logging.getLogger("mccfr_plus")
+
+LOCAL = "local"
+_NUM_BATCHES, _TRAVERSALS, _WORKERS = 8, 1000, 2
+
+# Flags of other ways to run, which have no meaning with a cluster.
+_OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "baseline", "baseline_rate")
+
+
+def _address() -> Kind:
+    def read(argument: str) -> str:
+        from mccfr_plus.cluster.cluster import check_address
+
+        try:
+            return argument if argument == LOCAL else check_address(argument)
+        except ConfigError:
+            raise ValueError("must be local, ray, ray://HOST:PORT or HOST:PORT") from None
+
+    return Kind("local|ray|ray://HOST:PORT", read)
+
+
+# --- mccfr-plus solve: traversals of one run ---
+
+
+def define_for_solve(values: flags.FlagValues) -> None:
+    """Defines the flags of `mccfr-plus solve`."""
+    meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: the same in this process."
+    define(values, "cluster", _address(), meaning)
+    define(values, "workers", whole(), f"How many processes of the cluster sample. Default: {_WORKERS}.")
+    meaning = f"Number of batches of a gradient's traversals; results depend on it. Default: {_NUM_BATCHES}."
+    define(values, "num_batches", whole(), meaning)
+
+
+def check_for_solve(values: Any, tabular: bool) -> None:
+    """Raises UsageError if flags do not go together."""
+    if values.cluster is None:
+        for name in ("workers", "num_batches"):
+            if values[name].present:
+                raise UsageError(f"--{name} is about a cluster: give --cluster=ray, or local, too.")
+        return
+    given = [name for name in _OTHERS if values[name].present and values[name].value] if tabular else []
+    if given:
+        raise UsageError(f"--{given[0]} with --cluster={values.cluster}: leave it out; workers use a compiled tree.")
+    num_batches = values.num_batches or _NUM_BATCHES
+    if tabular and values["batch"].present and values.batch % num_batches:
+        raise UsageError(
+            f"--batch={values.batch} with --num_batches={num_batches}: all batches have the same number of traversals, "
+            "so that --batch must be a multiple of --num_batches."
+        )
+
+
+def plan_of(values: Any) -> dict[str, Any]:
+    """Returns how many workers sample how many batches, as arguments of a distributed solver."""
+    return {"workers": values.workers or _WORKERS, "num_batches": values.num_batches or _NUM_BATCHES}
+
+
+@contextlib.contextmanager
+def connected(values: Any) -> Iterator[Cluster | str]:
+    """Yields the cluster of `mccfr-plus solve`: connected, or ``"local"``.
+
+    Raises:
+        ConfigError: If Ray is not installed.
+        ClusterError: If there is no cluster, or its nodes have other versions.
+    """
+    if values.cluster == LOCAL:
+        yield LOCAL
+        return
+    from mccfr_plus.cluster.cluster import Cluster
+
+    with Cluster(values.cluster, cpus=max(plan_of(values)["workers"], os.cpu_count() or 1)) as cluster:
+        yield cluster
+
+
+def new_solver(game: str, values: Any, cluster: Cluster | str, lock: CheckpointLock | None) -> DistributedSolver:
+    """Returns the tabular solver of the command line, or the one of the checkpoint. The caller closes it.
+
+    Args:
+        game: The game string.
+        values: Parsed flags.
+        cluster: See `connected`.
+        lock: Of the checkpoint to continue from; None: a new run.
+    """
+    from mccfr_plus.cli.checkpoints import config_to_resume
+    from mccfr_plus.cli.components import arguments_of, limits_of, seed_of
+    from mccfr_plus.cluster.solver import DistributedSolver
+    from mccfr_plus.solver.config import SolverConfig
+    from mccfr_plus.solver.tree_choice import compiled_if_it_fits
+
+    plan = plan_of(values)
+    limits = limits_of(values)
+    if lock is not None:
+        config_to_resume(lock, game, values)
+        tree = compiled_if_it_fits(game, "compiled", None, limits)
+        return DistributedSolver.from_checkpoint(lock, tree, workers=plan["workers"], cluster=cluster)
+    given = arguments_of(values)
+    given = {name: given[name] for name in ("estimator", "minimizer", "averaging", "alternating") if name in given}
+    traversals = values.batch // plan["num_batches"] if values["batch"].present else _TRAVERSALS
+    # The components are checked before the tree is compiled, which may take long.
+    SolverConfig.from_specs(**given, batch=plan["num_batches"] * traversals)
+    tree = compiled_if_it_fits(game, "compiled", None, limits)
+    return DistributedSolver(tree, **given, traversals=traversals, seed=seed_of(values), cluster=cluster, **plan)
+
+
+# --- mccfr-plus compare and reproduce: whole runs ---
+
+
+def define_for_runs(values: flags.FlagValues, *, with_imports: bool = True) -> None:
+    """Defines the flags of commands that distribute runs.
+
+    Args:
+        values: Where.
+        with_imports: Whether a game may be defined by a user's module.
+    """
+    meaning = (
+        "Where runs are made: local, processes of this machine; ray, a Ray cluster that this machine belongs to, or a "
+        "new one on this machine; ray://HOST:PORT, any, through Ray's client server; HOST:PORT, one that this machine "
+        "is a node of."
+    )
+    define(values, "cluster", _address(), meaning, LOCAL)
+    if with_imports:
+        meaning = "With --cluster: modules to import before a game is loaded, here and in each worker."
+        define(values, "worker_import", names("MODULE,..."), meaning)
+
+
+def imports_of(values: Any) -> tuple[str, ...]:
+    """Returns the modules of ``--worker_import``, imported.
+
+    Raises:
+        UsageError: If flags do not go together.
+        ConfigError: If a module cannot be imported.
+    """
+    imports = tuple(values.worker_import or ()) if "worker_import" in values else ()
+    if values.cluster == LOCAL:
+        if imports:
+            raise UsageError("--worker_import is for workers of a cluster: give --cluster, too.")
+        return ()
+    if values.processes is not None:
+        raise UsageError(
+            f"--processes={values.processes} is for --cluster={LOCAL}: with --cluster={values.cluster} the number of "
+            "parallel runs is the number of free CPUs of the cluster (ray start --num-cpus=N sets a node's)."
+        )
+    for name in imports:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            raise ConfigError(
+                f"--worker_import={name}: it cannot be imported here ({type(error).__name__}: {error}). Python must "
+                "find it here and on each node, by PYTHONPATH for example."
+            ) from None
+    return imports
+
+
+@contextlib.contextmanager
+def chosen_cluster(values: Any, imports: Sequence[str] = (), games: Sequence[str] = ()) -> Iterator[Cluster | None]:
+    """Yields the connected cluster of the flags, checked; None: runs are made on this machine.
+
+    Args:
+        values: The flags.
+        imports: See `imports_of`.
+        games: Which each node must be able to load.
+
+    Raises:
+        ConfigError: If Ray is not installed.
+        ClusterError: If there is no cluster there, or it cannot do the work.
+    """
+    if values.cluster == LOCAL:
+        yield None
+        return
+    from mccfr_plus.cluster.cluster import Cluster
+
+    with Cluster(values.cluster, imports=imports) as cluster:
+        if cluster.cpus < 1:
+            logger.warning("the cluster has no CPU: runs begin when it has one.")
+        for game in games:
+            cluster.check_game(game)
+        yield cluster
