@@ -64,26 +64,26 @@ def config_to_resume(lock: CheckpointLock, game: str, values: Any) -> tuple[Solv
         del given["tree"]
     config, wanted = SolverConfig.from_specs(**kept), SolverConfig.from_specs(**{**kept, **given})
     pairs: dict[str, tuple[Any, Any]] = {"game": (header["game"], str(load_game(game)))}
-    for name in given:
+    for name in set(given) - {"memory"}:
         pairs[name] = (getattr(config, name), getattr(wanted, name))
         if name in _COMPONENTS:
-            kept_text, given_text = (saved_state.shown(saved_state.describe(each, name)) for each in pairs[name])
-            pairs[name] = (kept_text, given_text)
-    pairs.pop("memory", None)
+            pairs[name] = (saved_state.describe(pairs[name][0], name), saved_state.describe(pairs[name][1], name))
     if values.seed is not None:
         pairs["seed"] = (seed, values.seed)
     if values["num_batches"].present:
         pairs["num_batches"] = (header["num_batches"], values.num_batches)
-    require_equal(lock, pairs)
+    require_equal(
+        lock, {name: (saved_state.shown(kept), saved_state.shown(given)) for name, (kept, given) in pairs.items()}
+    )
     return dataclasses.replace(config, memory=values.memory), seed
 
 
-def require_equal(lock: CheckpointLock, pairs: dict[str, tuple[Any, Any]]) -> None:
+def require_equal(lock: CheckpointLock, pairs: dict[str, tuple[str, str]]) -> None:
     """Raises CheckpointError if the command line contradicts the checkpoint of the run to continue.
 
     Args:
         lock: Of the checkpoint.
-        pairs: What the checkpoint has and what the command line has, by name.
+        pairs: What the checkpoint has and what the command line has, by name, as texts.
     """
     for name, (kept, given) in pairs.items():
         if kept != given:

@@ -96,6 +96,8 @@ def new_solver(game: str, values: Any) -> tuple[Solver, str]:
     draft = SolverConfig.from_specs(**given)
     kind = "compiled" if draft.needs_whole_tree() else draft.tree
     tree = compiled_if_it_fits(game, kind, draft.memory, limits)
+    if tree and values.target_exploitability is not None:
+        tree.require_perfect_recall("an exploitability")
     chosen, reason = _for_compiled(tree) if tree else _for_lazy(game)
     config = _config({**chosen, **given, "tree": "compiled" if tree else "lazy"})
     return Solver.from_config(tree or game, config, seed=seed_of(values)), reason

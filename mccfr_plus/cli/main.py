@@ -91,7 +91,10 @@ def _dispatch(argv: list[str]) -> None:
         print(command.help(values))
         return
     if "quiet" in values and values["quiet"].value:
-        logging.getLogger("mccfr_plus").setLevel(logging.WARNING)
+        logger = logging.getLogger("mccfr_plus")
+        logger.setLevel(logging.WARNING)
+        for handler in logger.handlers:  # the notice of a compilation is a warning, to be shown at once
+            handler.addFilter(lambda record: not record.getMessage().startswith("compiling "))
     command.run(arguments, values)
 
 

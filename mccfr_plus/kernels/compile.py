@@ -7,6 +7,7 @@ has its own stack.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import logging
 import threading
@@ -19,6 +20,7 @@ import numba
 from numba.core import config
 from numba.core.registry import CPUDispatcher
 
+from mccfr_plus.kernels.code_digest import digest_of
 from mccfr_plus.kernels.disk_cache import DiskCache
 
 logger = logging.getLogger("mccfr_plus")
@@ -121,9 +123,10 @@ def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
             source.__defaults__,
             source.__closure__,
         )
-        label = ";".join(f"{name}={_label(value)}" for name, value in replacements.items())
-        # Numba names symbols after this: two kernels of one source must not share a symbol.
-        copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+        # Numba names symbols after this: different kernels of one source must not share a symbol, also when some of
+        # them are loaded from the disk. The name of the source tells what was composed into it before.
+        label = ";".join([source.__qualname__, *(f"{name}={_label(value)}" for name, value in replacements.items())])
+        copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:16]}"
         options = getattr(function, "targetoptions", {})
         is_inline = bool(options.get("forceinline"))
         _composed[key] = (inline_kernel(copy) if is_inline else kernel(copy)), replacements
@@ -147,8 +150,13 @@ def _names(code: types.CodeType) -> set[str]:
 def _label(value: Any) -> str:
     source = _source(value)
     if isinstance(source, types.FunctionType):
-        return f"{source.__module__}.{source.__qualname__}"
+        return f"{source.__module__}.{source.__qualname__}.{_digest(source)}"
     return repr(value)
+
+
+@functools.cache
+def _digest(function: types.FunctionType) -> str | None:
+    return digest_of(function)
 
 
 @contextlib.contextmanager

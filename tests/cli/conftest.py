@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from mccfr_plus.cli.main import main
+from mccfr_plus.experiments import run_all
+from mccfr_plus.experiments.run_loop import RunEvent, outcome_of
 
 
 @dataclass
@@ -40,6 +42,17 @@ def command(capsys):
         return Outcome(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def serial_runs(monkeypatch):
+    """Makes the runs of comparisons one after another in this process; starting another one takes seconds."""
+
+    def run(runs, about, _):
+        for number, each in runs.items():
+            yield RunEvent(number, 1.0, outcome_of(each, about, lambda _: None, lambda: False))
+
+    monkeypatch.setattr(run_all, "_run_in_processes", run)
 
 
 @pytest.fixture

@@ -187,8 +187,12 @@ def test_two_runs_on_one_checkpoint(command, monkeypatch, path):
 
 
 def test_a_full_disk_at_the_end_still_gives_the_result(command, monkeypatch, path, tmp_path):
-    def fail(_):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    fsync = os.fsync
+
+    def fail(descriptor):
+        if path.name in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", fail)
     policy = tmp_path / "policy.npz"

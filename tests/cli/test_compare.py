@@ -8,7 +8,7 @@ import pytest
 
 from mccfr_plus.experiments.record import read_record
 
-SHORT = ["--seeds=2", "--nodes=3e4", "--num_evaluations=6", "--processes=1"]  # each process takes seconds to start
+SHORT = ["--seeds=2", "--nodes=3e4", "--num_evaluations=6"]
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)"]
 
@@ -23,7 +23,7 @@ def numbers(path):
     }
 
 
-def test_a_comparison(command, tmp_path):
+def test_a_comparison(command, serial_runs, tmp_path):
     path = tmp_path / "out"
     arguments = ["compare", *GAMES, "--algorithms=external[batch=2],cfr+,openspiel:external"]
     found = command(*arguments, *SHORT, f"--out={path}", "--json")
@@ -52,7 +52,7 @@ def test_a_comparison(command, tmp_path):
     assert numbers(path) == before
 
 
-def test_pictures(command, tmp_path):
+def test_pictures(command, serial_runs, tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "out"
     found = command("compare", "kuhn_poker", "--algorithms=external", *SHORT, f"--out={path}", "--json", "--quiet")
@@ -62,16 +62,15 @@ def test_pictures(command, tmp_path):
 
 
 @pytest.mark.xdist_group("signals")
-@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
-def test_a_comparison_that_is_ended_goes_on(command, start, tmp_path, signal_number):
-    arguments = ["compare", "leduc_poker", "--algorithms=external,outcome", "--seeds=1", "--num_evaluations=30"]
-    arguments += ["--nodes=3e7", "--quiet", "--processes=1"]
+@pytest.mark.parametrize("signal_number", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
+def test_a_comparison_that_is_ended_goes_on(command, start, serial_runs, tmp_path, signal_number):
+    arguments = ["compare", "leduc_poker", "--algorithms=external", "--seeds=2", "--num_evaluations=30"]
+    arguments += ["--nodes=1e7", "--quiet", "--processes=1"]
     whole, path = tmp_path / "whole", tmp_path / "out"
     process = start(*arguments, f"--out={path}")
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and not any((path / "runs").glob("*.jsonl")):
         time.sleep(0.05)
-    time.sleep(0.3)
     process.send_signal(signal_number)
     out, err = process.communicate(timeout=120)
     if signal_number == signal.SIGINT:
@@ -92,7 +91,7 @@ def test_a_comparison_that_is_ended_goes_on(command, start, tmp_path, signal_num
     assert after == numbers(whole)
 
 
-def test_a_run_that_fails_does_not_end_the_others(command, tmp_path):
+def test_a_run_that_fails_does_not_end_the_others(command, serial_runs, tmp_path):
     path = tmp_path / "out"
     found = command(
         "compare",
@@ -134,7 +133,7 @@ def test_what_is_refused(command, tmp_path, monkeypatch, arguments, parts):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_directory_of_another_comparison(command, tmp_path):
+def test_the_directory_of_another_comparison(command, serial_runs, tmp_path):
     path = tmp_path / "out"
     assert command("compare", "kuhn_poker", "--algorithms=cfr", *SHORT, f"--out={path}", "--quiet").code == 0
     found = command("compare", "kuhn_poker", "--algorithms=cfr+", *SHORT, f"--out={path}")

@@ -121,7 +121,7 @@ def test_against_is_played_elsewhere(command, kuhn_policy):
     for seat, right in zip(played["by_seat"], exact["by_seat"], strict=True):
         assert abs(seat["value"] - right["value"]) < 5 * standard_error(seat)
     assert played["variance_reduction"] > 2
-    assert "times less variance" in outcome.out
+    assert "control variates reduce variance" in outcome.out
 
 
 def test_two_files_of_a_large_game(command, phantom_policy):

@@ -23,7 +23,7 @@ def test_table_1(command, tmp_path, monkeypatch):
     assert "| one_card_poker: infosets | 2 K | 2,000 | agrees as printed |" in page
 
 
-def test_figure_1(command, tmp_path, monkeypatch):
+def test_figure_1(command, serial_runs, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     lengths = {name: lanctot2009.Length(1e5 if name.startswith("full") else 2e4) for name in lanctot2009.ALGORITHMS}
     size = lanctot2009.Size(("bid_goofspiel(num_cards=3)",), lengths, 2)
@@ -42,7 +42,7 @@ def test_figure_1(command, tmp_path, monkeypatch):
     assert again.json["items"]["figure1"] == rows
 
 
-def test_a_figure_that_is_interrupted_goes_on(command, tmp_path, monkeypatch):
+def test_a_figure_that_is_interrupted_goes_on(command, serial_runs, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     lengths = dict.fromkeys(lanctot2009.ALGORITHMS, lanctot2009.Length(2e4, 3))
     size = lanctot2009.Size(("bid_goofspiel(num_cards=3)",), lengths, 1)

@@ -49,11 +49,14 @@ def test_it_goes_on_from_its_checkpoint(command, tmp_path):
         (["--cluster=local", "--tree=lazy"], "--tree with --cluster=local: leave it out"),
         (
             ["--cluster=local", "--batch=7"],
-            "--batch=7 with --num_batches=8: each batch has the same number of traversals",
+            "--batch=7 with --num_batches=8: all batches have the same number of traversals",
         ),
         (["--cluster=local", "--estimator=full"], "estimator='full'"),
         (["--cluster=local", "--estimator=escher"], "estimator='escher' in a distributed solver"),
-        (["--cluster=local", "--algorithm=batched_nfsp"], "--cluster with --algorithm=batched_nfsp: it asks pyspiel"),
+        (
+            ["--cluster=local", "--algorithm=batched_nfsp"],
+            "--cluster with --algorithm=batched_nfsp: it samples in this process",
+        ),
         (
             ["--num_batches=2", "--algorithm=nfsp"],
             "--num_batches is about a cluster: give --cluster=ray, or local, too",

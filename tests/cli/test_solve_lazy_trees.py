@@ -109,7 +109,7 @@ def test_a_large_game_grows_by_itself(command):
     assert result["exploitability"] is None
     assert 0 < result["information_sets"] < 20 * 2 * 9 * 2
     assert "solving with estimator=outcome" in outcome.err
-    assert "the tree is_lazy" in outcome.err
+    assert "on the lazy tree a traversal" in outcome.err
 
 
 def test_a_large_game_that_must_be_compiled(command):

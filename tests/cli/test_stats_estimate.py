@@ -118,4 +118,4 @@ def test_memory_decides_too(kuhn):
 def test_imperfect_recall_leaves_outcome_sampling(kuhn):
     found = recommend(replace(kuhn, perfect_recall=False), None, DEFAULT_MAX_BYTES)
     assert (found.tree, found.estimator) == ("compiled", "outcome")
-    assert "forgets" in found.reason
+    assert "imperfect recall" in found.reason
