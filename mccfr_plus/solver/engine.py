@@ -44,7 +44,8 @@ _SUM_TOLERANCE = 1e-6
 
 # Fields of the scratch memory that every gradient begins anew. All others carry over. The list of all infosets that
 # `full` makes once stands in `touched`: it depends on the tree alone, and is made again where there is none.
-_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames", "seen", "values"})
+_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames"})
+_SHARED = frozenset({"seen", "values"})  # of all threads
 _PER_SLOT = ("mark", "reach", "drawn")  # of the others, those that grow with the tree
 
 
@@ -382,7 +383,7 @@ class Engine:
         }
         for thread, scratch in enumerate(self.scratches):
             for name, array in scratch._asdict().items():
-                if name not in _TEMPORARY:
+                if name not in _TEMPORARY | _SHARED:
                     places[f"scratch{thread}/{name}"] = array[:slots] if name in _PER_SLOT else array
         if isinstance(self.tree, LazyTree) and sizes is not None:
             places |= {f"tree/{name}": array for name, array in self.tree.places(sizes).items()}

@@ -48,6 +48,7 @@ def compare(name, estimator, minimizer="rm", averaging=None, *, iterations=40, k
 # --- the same bits as a compiled tree ---
 
 
+@pytest.mark.slow  # each combination is compiled
 @pytest.mark.parametrize("estimator", ["chance", "opponent", "external", "outcome", "average_strategy"])
 @pytest.mark.parametrize("game", ["kuhn_poker", pytest.param("kuhn_poker(players=3)", marks=pytest.mark.slow)])
 def test_every_combination_that_can_grow(estimator, game):
