@@ -6,7 +6,7 @@ So they are right for any number of players, at the price of one more sampled tr
 from mccfr_plus.averages.base import AverageMethod, add_weight
 from mccfr_plus.averages.visits import add_visits
 from mccfr_plus.estimators.draws import draw_action, draw_outcome, draw_uniform
-from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, note_visit, push
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
@@ -15,7 +15,7 @@ from mccfr_plus.tree.expansion import expand
 ALL_OWN, IS_LAZY = True, False  # composed in: whether all own actions are visited; whether the tree may end early
 
 
-@kernel
+@inline_kernel
 def accumulate(tree, strategy, average, scratch, player, weight):
     """Makes the traversal, if the tree can expand, and adds up what it visits. See `AverageMethod`."""
     if not own_traversal(tree, strategy, scratch, player):

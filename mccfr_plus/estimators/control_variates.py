@@ -29,7 +29,7 @@ from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
 from mccfr_plus.estimators.draws import draw_coin, draw_exploring, draw_outcome, exploring_probability
 from mccfr_plus.estimators.traversal import inclusion, weigh_actions
 from mccfr_plus.estimators.visits import list_nothing as list_visit
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
@@ -41,7 +41,7 @@ ONE_OWN = False  # whether a single own action is visited, drawn by `draw_explor
 EXPECTED = True  # whether baselines move towards expected values, or towards sampled ones
 
 
-@kernel
+@inline_kernel
 def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     """Adds one sampled traversal with control variates to `scratch.gradient`. Modified in place.
 
@@ -93,9 +93,13 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
             kind = record["kind"]
             if kind == player:
                 if ONE_OWN:
-                    goes_down = _take_one_own(parameters, sampling_weights, strategy, scratch, player, frame, record)
+                    goes_down = _take_one_own(
+                        parameters, sampling_weights, baseline, strategy, scratch, player, frame, record
+                    )
                 else:
-                    goes_down = _take_next_own(parameters, sampling_weights, strategy, scratch, player, frame, record)
+                    goes_down = _take_next_own(
+                        parameters, sampling_weights, baseline, strategy, scratch, player, frame, record
+                    )
             elif ALL_CHANCE if kind == CHANCE else ALL_OPPONENTS:
                 goes_down = frame["next"] < record["num_children"]
                 if goes_down:
@@ -104,7 +108,7 @@ def controlled_traversal(parameters, sampling_weights, tree, strategy, scratch, 
                     frame["share"] = _share(tree, strategy, kind, record["payload"] + frame["index"])
                     frame["inclusion"] = 0.0
             else:
-                goes_down = _take_one_other(tree, strategy, scratch, player, frame, record)
+                goes_down = _take_one_other(tree, baseline, strategy, scratch, player, frame, record)
             if not goes_down:
                 has_value, value = True, frame["value"]
                 depth -= 1
@@ -150,11 +154,11 @@ def _back_up_value(frame, nodes, baseline, player, rate, value):
 
 
 @inline_kernel
-def _take_one_own(parameters, sampling_weights, strategy, scratch, player, frame, record):
+def _take_one_own(parameters, sampling_weights, baseline, strategy, scratch, player, frame, record):
     """Draws the one own action to visit, unless that was done. Returns whether it did. Modified in place."""
     if frame["next"] > 0:
         return False
-    baseline, epsilon = scratch.values, parameters[0]
+    epsilon = parameters[0]
     first, count, weight = record["payload"], record["num_children"], frame["weight"]
     index = draw_exploring(strategy, sampling_weights, first, count, epsilon, scratch.rng)
     inclusion_of_it = exploring_probability(strategy, sampling_weights, first + index, count, epsilon)
@@ -172,9 +176,8 @@ def _take_one_own(parameters, sampling_weights, strategy, scratch, player, frame
 
 
 @inline_kernel
-def _take_next_own(parameters, sampling_weights, strategy, scratch, player, frame, record):
+def _take_next_own(parameters, sampling_weights, baseline, strategy, scratch, player, frame, record):
     """Finds the next own action to visit, of all or of a drawn subset. Returns whether it did. Modified in place."""
-    baseline = scratch.values
     while frame["next"] < record["num_children"]:
         index = frame["next"]
         frame["next"] += 1
@@ -196,11 +199,10 @@ def _take_next_own(parameters, sampling_weights, strategy, scratch, player, fram
 
 
 @inline_kernel
-def _take_one_other(tree, strategy, scratch, player, frame, record):
+def _take_one_other(tree, baseline, strategy, scratch, player, frame, record):
     """Draws chance's outcome, or takes the opponent's drawn action, once. Returns whether it did. Modified in place."""
     if frame["next"] > 0:
         return False
-    baseline = scratch.values
     kind, first, count = record["kind"], record["payload"], record["num_children"]
     if kind == CHANCE:
         frame["index"] = draw_outcome(tree.chance, first, count, scratch.rng)

@@ -77,7 +77,7 @@ def refresh_values(tree, strategy, values, player):
             values[at(node)] = expected_value(tree, strategy, values, node, kind)
 
 
-@kernel
+@inline_kernel
 def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
     """Adds what one sampled history says about a player's regrets to `scratch.gradient`. Modified in place.
 

@@ -230,9 +230,10 @@ def _new_infoset(expansion, infosets, player, answer, parent_slot):
 @kernel
 def _compare(expansion, infosets, infoset, answer):
     """Returns EXPANDING if an answer is about the infoset with its key; otherwise the status that says why not."""
-    checks = _int64_at(expansion[CHECKS], expansion[MAX_INFOSETS])
-    if expansion[CHECKS] != 0 and checks[infoset] != answer[ANSWER_CHECK]:
-        return KEYS_COLLIDE
+    if expansion[CHECKS] != 0:
+        checks = _int64_at(expansion[CHECKS], expansion[MAX_INFOSETS])
+        if checks[infoset] != answer[ANSWER_CHECK]:
+            return KEYS_COLLIDE
     first, count = infosets[infoset]["first_slot"], infosets[infoset]["num_actions"]
     if count != answer[ANSWER_COUNT]:
         return ACTIONS_DIFFER
