@@ -1,65 +1,238 @@
-"""Two minutes on games that do not fit: ours and OpenSpiel's C++ solver, judged by the same estimator.
+"""Large games: ``python benchmarks/large_games.py SUBJECT``.
 
-    python benchmarks/large_games.py                # about 15 minutes
-    python benchmarks/large_games.py --seconds=20 --games=phantom_ttt --judge_seconds=10
-
-Both run for the same time by the clock, one after the other, with the same scheme. Then the local best response to
-each of the two average policies gives a lower bound of its exploitability, and the two play one another in both seats.
+judged     two minutes on games that do not fit, here and in OpenSpiel's C++, judged by the same estimator (25 minutes)
+expansion  iterations/s of lazily expanded trees over OpenSpiel's C++, from a cold start and once the tree is there
+rules      iterations/s by compiled rules over OpenSpiel's C++, from a cold start
+exact      exact exploitability by rules after so many CPU seconds of a run, and what the evaluation takes
+sizes      compiling from rules, and seconds per iteration, at the sizes of Lanctot et al. 2009, table 1 (5 GB)
 """
 
+import contextlib
+import gc
+import multiprocessing
+import resource
+import statistics
 import time
 
 import pyspiel
-from absl import app, flags
+from absl import flags
+from measuring import FLAGS, run, run_to, spread, timed
 
 import mccfr_plus
 from mccfr_plus.evaluation import exploitability_lower_bound, head_to_head
 
-FLAGS = flags.FLAGS
+flags.DEFINE_string("games", None, "Games, with ; between them. Default: those of the subject")
+flags.DEFINE_list("estimators", ["outcome", "external"], "judged, expansion: estimators of both")
+flags.DEFINE_float("seconds", 60.0, "Of a run: expansion CPU seconds, judged and sizes about so many")
+flags.DEFINE_float("warm_seconds", 5.0, "expansion: CPU seconds of a run on an expanded tree")
+flags.DEFINE_float("judge_seconds", 60.0, "judged: of each judgement")
+flags.DEFINE_integer("rounds", 5, "expansion: how often both are run")
+flags.DEFINE_list("points", ["30", "120"], "exact: CPU seconds")
+flags.DEFINE_list("averagings", ["linear", "stochastic(gamma=1.0)"], "exact: averages")
+flags.DEFINE_string("memory", "8GB", "Memory limit of ours")
 
 THEIRS = {"outcome": pyspiel.OutcomeSamplingMCCFRSolver, "external": pyspiel.ExternalSamplingMCCFRSolver}
 
-flags.DEFINE_multi_string(
-    "games",
-    ["phantom_ttt", "liars_dice(numdice=2)", "dark_hex(num_rows=3,num_cols=3)"],
-    "Games, one per flag, for their commas",
-)
-flags.DEFINE_enum("scheme", "outcome", list(THEIRS), "Scheme of both")
-flags.DEFINE_float("seconds", 120.0, "Seconds of a run, by the clock")
-flags.DEFINE_float("judge_seconds", 60.0, "Seconds of each judgement")
-flags.DEFINE_string("memory", "10GB", "Memory limit of ours")
+
+def games(default):
+    return (FLAGS.games or default).split(";")
 
 
-def theirs(game):
-    """Returns OpenSpiel's solver after its run, and its iterations; its policy reads its memory, so keep it."""
-    solver, done, begin = THEIRS[FLAGS.scheme](game), 0, time.perf_counter()
-    while time.perf_counter() - begin < FLAGS.seconds:
-        solver.run_iteration()
-        done += 1
-    return solver, done
+def lazy_solver(game, estimator, tree="lazy"):
+    return mccfr_plus.Solver(game, estimator, "rm", tree=tree, memory=FLAGS.memory, seed=1)
 
 
-def bound(game, policy):
-    found = exploitability_lower_bound(game, policy, num_games=10**7, seconds=FLAGS.judge_seconds, seed=1).estimate
-    return f"{found.value:8.4f} ({found.low:.4f} to {found.high:.4f})"
+def run_theirs(solver, seconds, clock):
+    """Runs OpenSpiel's solver; returns its iterations and the seconds."""
+    begin, done, step, spent = clock(), 0, 1, 0.0
+    while spent < seconds:
+        for _ in range(step):
+            solver.run_iteration()
+        done, spent = done + step, clock() - begin
+        step = min(2 * step, max(1, int(0.02 * done / max(spent, 1e-9))))
+    return done, spent
 
 
-def main(_):
-    mccfr_plus.Solver("kuhn_poker", FLAGS.scheme, tree="lazy").run(100)  # loads the kernels
-    for name in FLAGS.games:
+# --- judged ---
+
+
+def judged():
+    """Both run for the same time by the clock on the wall; local best responses judge their average policies."""
+    estimator = FLAGS.estimators[0]
+    lazy_solver("kuhn_poker", estimator).run(100)  # loads the kernels
+    for name in games("phantom_ttt;liars_dice(numdice=2);dark_hex(num_rows=3,num_cols=3)"):
         game = pyspiel.load_game(name)
-        other, iterations = theirs(game)
-        solver = mccfr_plus.Solver(game, FLAGS.scheme, "rm", tree="lazy", memory=FLAGS.memory, seed=1)
-        solver.run(seconds=FLAGS.seconds)
-        policies = solver.average_policy(), other.average_policy()
-        print(f"{name}, {FLAGS.scheme}, {FLAGS.seconds:g} seconds each")
+        theirs = THEIRS[estimator](game)  # its policy reads its memory
+        iterations, _ = run_theirs(theirs, FLAGS.seconds, time.perf_counter)
+        solver = lazy_solver(game, estimator).run(seconds=FLAGS.seconds)
+        policies = solver.average_policy(), theirs.average_policy()
+        print(f"{name}, {estimator}, {FLAGS.seconds:g} seconds each")
         print(f"  ours       {solver.iterations:>12,} iterations, {solver.tree.num_infosets:,} information sets")
         print(f"  OpenSpiel  {iterations:>12,} iterations")
-        print(f"  exploitability at least, ours      {bound(game, policies[0])}", flush=True)
-        print(f"  exploitability at least, OpenSpiel {bound(game, policies[1])}", flush=True)
-        played = head_to_head(game, *policies, num_games=10**7, seconds=FLAGS.judge_seconds, seed=1).estimate
-        print(f"  ours wins per game {played.value:+.4f} ({played.low:+.4f} to {played.high:+.4f})", flush=True)
+        limits = {"num_games": 10**7, "seconds": FLAGS.judge_seconds, "seed": 1}
+        for who, policy in zip(("ours", "OpenSpiel"), policies, strict=True):
+            found = exploitability_lower_bound(game, policy, **limits).estimate
+            print(
+                f"  exploitability of {who:9} at least {found.value:.4f} ({found.low:.4f} to {found.high:.4f})",
+                flush=True,
+            )
+        won = head_to_head(game, *policies, **limits).estimate
+        print(f"  ours wins per game {won.value:+.4f} ({won.low:+.4f} to {won.high:+.4f})", flush=True)
+
+
+# --- expansion ---
+
+MOST_NEW = 1e-3  # share of new nodes on an expanded tree
+
+
+def expansion():
+    """Both take turns and get the same CPU time. "New" is the share of the nodes touched that were expanded."""
+    for estimator in FLAGS.estimators:  # loads the kernels
+        lazy_solver("kuhn_poker", estimator).run(100)
+    heading = (
+        f"{'game':<32}{'estimator':<10}{'ours, it/s':>12}{'C++, it/s':>12}  {'ratio':<20}{'new':>7}{'infosets':>13}"
+    )
+    print(f"cold: the first {FLAGS.seconds:g} CPU seconds, medians of {FLAGS.rounds}\n{heading}")
+    for game in games("phantom_ttt;liars_dice(numdice=2)"):
+        for estimator in FLAGS.estimators:
+            cold(game, estimator)
+    print(f"\nwarm: once less than {MOST_NEW:.1%} is new, medians of {FLAGS.rounds}\n{heading}")
+    for game in ("dark_hex(num_rows=2,num_cols=3)", "liars_dice"):
+        for estimator in FLAGS.estimators:
+            with contextlib.suppress(mccfr_plus.GameError):  # external sampling with imperfect recall
+                warm(game, estimator)
+
+
+def our_rate(solver, seconds):
+    """Returns iterations per CPU second, and the share of new nodes."""
+    before = solver.iterations, getattr(solver.tree, "num_expanded", 0), solver.nodes_touched
+    begin = time.process_time()
+    while time.process_time() - begin < seconds and not solver.stopped:
+        solver.run(seconds=min(1.0, seconds))
+    new = (getattr(solver.tree, "num_expanded", 0) - before[1]) / (solver.nodes_touched - before[2])
+    return (solver.iterations - before[0]) / (time.process_time() - begin), new
+
+
+def their_rate(solver, seconds):
+    done, spent = run_theirs(solver, seconds, time.process_time)
+    return done / spent
+
+
+def print_row(game, estimator, rows, infosets):
+    ours, theirs, new = zip(*rows, strict=True)
+    ratios = spread([a / b for a, b in zip(ours, theirs, strict=True)])
+    rates = "".join(f"{statistics.median(side):>12,.4g}" for side in (ours, theirs))
+    print(f"{game:<32}{estimator:<10}{rates}  {ratios:<20}{statistics.median(new):>7.2%}{infosets:>13,}", flush=True)
+
+
+def cold(game, estimator, tree="lazy"):
+    loaded, rows, infosets = pyspiel.load_game(game), [], 0
+    for _ in range(FLAGS.rounds):
+        theirs = their_rate(THEIRS[estimator](loaded), FLAGS.seconds)
+        gc.collect()
+        solver = lazy_solver(loaded, estimator, tree)
+        ours, new = our_rate(solver, FLAGS.seconds)
+        rows.append((ours, theirs, new))
+        infosets = solver.tree.num_infosets
+        if solver.stopped:
+            print(f"the memory was full after {FLAGS.memory}: the rate of ours is that until then")
+        del solver
+        gc.collect()
+    print_row(game, estimator, rows, infosets)
+
+
+def warm(game, estimator):
+    loaded = pyspiel.load_game(game)
+    solver, other = lazy_solver(loaded, estimator).run(1), THEIRS[estimator](loaded)
+    while our_rate(solver, FLAGS.warm_seconds)[1] > MOST_NEW:
+        pass
+    rows = []
+    for _ in range(FLAGS.rounds):
+        theirs = their_rate(other, FLAGS.warm_seconds)
+        ours, new = our_rate(solver, FLAGS.warm_seconds)
+        rows.append((ours, theirs, new))
+    print_row(game, estimator, rows, solver.tree.num_infosets)
+
+
+# --- by rules ---
+
+
+def rules():
+    """Both take turns and get the same CPU time."""
+    print(f"{'game':<32}{'estimator':<10}{'ours, it/s':>12}{'C++, it/s':>12}  {'ratio':<20}{'':>7}{'infosets':>13}")
+    for game in games("phantom_ttt;liars_dice(numdice=2)"):
+        for estimator in FLAGS.estimators:
+            lazy_solver(game, estimator, "rules").run(1)  # loads the kernels
+            cold(game, estimator, "rules")
+
+
+def exact():
+    """One run of each kind, stopped at each point for an exact evaluation, which is not counted."""
+    for game in games("phantom_ttt"):
+        for estimator in FLAGS.estimators:
+            for averaging in FLAGS.averagings:
+                solver = mccfr_plus.Solver(
+                    game, estimator, "rm", averaging, tree="rules", memory=FLAGS.memory, seed=1
+                ).run(1)
+                spent = 0.0
+                for point in map(float, FLAGS.points):
+                    spent = run_to(solver, spent, point)
+                    begin, clock = time.process_time(), time.perf_counter()
+                    found = solver.evaluate()
+                    print(
+                        f"{game} {estimator} {averaging}: {spent:.0f} CPU s, {solver.iterations:,} iterations, "
+                        f"{solver.nodes_touched:,} histories: exploitability {found.exploitability:.5f}, value of "
+                        f"player 0 from {-found.best_response_values[1]:.4f} to {found.best_response_values[0]:.4f} "
+                        f"(evaluated in {time.perf_counter() - clock:.0f} s, {time.process_time() - begin:.0f} CPU s; "
+                        f"{solver.tree.num_infosets:,} infosets, {peak_bytes() / 1e9:.1f} GB)",
+                        flush=True,
+                    )
+
+
+# --- sizes ---
+
+# Seconds per iteration in table 1: vanilla CFR, external sampling, outcome sampling.
+PAPER = {
+    "one_card_poker": (28.0, 99e-6, 46e-6),
+    "bid_goofspiel": (110.0, 150e-3, 150e-6),
+    "latent_tic_tac_toe": (38.0, 70e-3, 62e-6),
+    "princess_and_monster": (120.0, 28e-3, 85e-6),
+}
+
+
+def sizes():
+    """CPU seconds; memory at the peak of compiling. The paper's machine was of 2008."""
+    columns = f"{'game':<21}{'histories':>10}{'infosets':>10}{'compiled':>10}{'nodes/s':>9}{'B/node':>7}"
+    print(f"{columns}  {'estimator':<10}{'here':>9}{'paper':>9}{'ratio':>8}", flush=True)
+    for game in games(";".join(PAPER)):  # each in its own process, for its peak of memory
+        process = multiprocessing.get_context("spawn").Process(target=size, args=(game, min(FLAGS.seconds, 10.0)))
+        process.start()
+        process.join()
+
+
+def size(game, seconds):
+    """Prints the rows of a game."""
+    with contextlib.suppress(mccfr_plus.BudgetError):
+        mccfr_plus.compile_game(game, max_nodes=1)  # loads the kernels
+    trees, before = [], peak_bytes()
+    spent = timed(lambda: trees.append(mccfr_plus.compile_game(game)), time.process_time)
+    (tree,), used = trees, peak_bytes() - before
+    found = f"{tree.num_nodes / 1e6:>8.1f} M{tree.num_infosets / 1e3:>8,.0f} K"
+    found += f"{spent:>8.1f} s{tree.num_nodes / spent / 1e6:>7.1f} M{used / tree.num_nodes:>7.0f}"
+    print(f"{game:<21}{found}", flush=True)
+    for estimator, paper in zip(("full", "external", "outcome"), PAPER[game], strict=True):
+        gc.collect()
+        solver, count = mccfr_plus.Solver(tree, estimator, "rm", seed=1).run(1), 1 if estimator == "full" else 100
+        before, begin = solver.iterations, time.process_time()
+        while solver.iterations < before + 3 or time.process_time() - begin < seconds:
+            solver.run(count)
+        here = (time.process_time() - begin) / (solver.iterations - before)
+        print(f"{'':<67}  {estimator:<10}{here:>9.3g}{paper:>9.3g}{paper / here:>8,.0f}", flush=True)
+
+
+def peak_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":
-    app.run(main)
+    run(__doc__, {function.__name__: function for function in (judged, expansion, rules, exact, sizes)})

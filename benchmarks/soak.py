@@ -1,13 +1,13 @@
-"""A long run under random kills: does it end where an uninterrupted one ends, and does its memory stay what it is?
+"""A long run under random kills: its result must be bitwise that of an uninterrupted one, and its memory constant.
 
 `mccfr-plus solve --checkpoint` is started, killed (SIGKILL) after a random time, and resumed, until it has run for the
 minutes wanted. Then a last process resumes it to a total number of iterations, and an uninterrupted run of as many must
-give the same policy, bit for bit. Peak memory is the system's (`ru_maxrss`) for each process that was killed. POSIX
+give a bitwise identical policy. Peak memory is the system's (`ru_maxrss`) for each process that was killed. POSIX
 systems only; the uninterrupted run takes about as long again.
 
     python benchmarks/soak.py --minutes=2
     python benchmarks/soak.py --game="goofspiel(num_cards=6,imp_info=True,points_order=descending)" --tree=lazy \
-        --memory=330MB    # so little that nodes are forgotten all the time
+        --memory=330MB    # so little that nodes are evicted all the time
 """
 
 import os
@@ -33,11 +33,11 @@ flags.DEFINE_string("estimator", "external", "As for mccfr-plus solve")
 flags.DEFINE_string("minimizer", "rm", "As for mccfr-plus solve")
 flags.DEFINE_string("tree", "auto", "As for mccfr-plus solve")
 flags.DEFINE_string("memory", None, "As for mccfr-plus solve")
-flags.DEFINE_float("every", 1.0, "Seconds between two checkpoints", lower_bound=0.01)
+flags.DEFINE_float("checkpoint_interval", 1.0, "Seconds between two checkpoints", lower_bound=0.01)
 flags.DEFINE_float("longest", 30.0, "Seconds that a process lives at the most once it runs", lower_bound=0.1)
 flags.DEFINE_integer("seed", 1, "Of the run and of the kills")
 
-_ALLOWED_GROWTH = 1.1  # of peak memory, last third of the processes over the first third
+_MOST_MEMORY = 1.1  # peak of the last third of the processes over that of the first third
 
 
 def start(arguments):
@@ -68,7 +68,7 @@ def kill_and_resume(path, common, rng):
         while time.monotonic() < end:
             begin, before = time.monotonic(), iteration_of(path)
             process = start([*common, "--iterations=1e15", *(["--resume"] if path.exists() else [])])
-            # Some are killed while they start; the others once they have come further than the last one.
+            # Some are killed while they start; the others once they have written a later checkpoint.
             while rng.random() < 0.999 and iteration_of(path) == before and process.poll() is None:
                 time.sleep(0.02)
             time.sleep(FLAGS.longest * rng.random() ** 2)
@@ -102,17 +102,17 @@ def main(argv):
     rng = random.Random(FLAGS.seed)
     with tempfile.TemporaryDirectory() as folder:
         path, policy = Path(folder, "soak.checkpoint"), Path(folder, "policy.npz")
-        parts = [f"--estimator={FLAGS.estimator}", f"--minimizer={FLAGS.minimizer}", f"--seed={FLAGS.seed}"]
-        parts += [f"--tree={FLAGS.tree}", "--bound_seconds=0"]
+        components = [f"--estimator={FLAGS.estimator}", f"--minimizer={FLAGS.minimizer}", f"--seed={FLAGS.seed}"]
+        components += [f"--tree={FLAGS.tree}", "--bound_seconds=0"]
         if FLAGS.memory:
-            parts.append(f"--memory={FLAGS.memory}")
-        common = [*parts, f"--checkpoint={path}", f"--checkpoint_interval={FLAGS.every}", "--quiet"]
+            components.append(f"--memory={FLAGS.memory}")
+        common = [*components, f"--checkpoint={path}", f"--checkpoint_interval={FLAGS.checkpoint_interval}", "--quiet"]
         memories = list(kill_and_resume(path, common, rng))
         total = iteration_of(path) + 1000
         finish(path, common, total, policy)
         left = sorted(entry.name for entry in Path(folder).iterdir())
         other = Path(folder, "whole.npz")
-        whole = start([*parts, f"--iterations={total}", f"--policy_out={other}", "--quiet"])
+        whole = start([*components, f"--iterations={total}", f"--policy_out={other}", "--quiet"])
         said = whole.stderr.read()
         whole.stderr.close()
         code, _ = reap(whole)
@@ -123,7 +123,7 @@ def main(argv):
     first, last = max(memories[:third]), max(memories[-third:])
     checks = {
         "same policy as an uninterrupted run": same,
-        "memory does not expand": last <= _ALLOWED_GROWTH * first,
+        "memory does not grow": last <= _MOST_MEMORY * first,
         "no locks and temporary files left": left == ["policy.npz", "soak.checkpoint"],
     }
     rows = {

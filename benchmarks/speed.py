@@ -1,0 +1,346 @@
+"""How fast solvers, compiling and evaluations are: ``python benchmarks/speed.py SUBJECT``.
+
+revisions   iterations/s of this checkout over another one, for games x estimators x minimizers
+start       CPU seconds of first processes: with an empty kernel cache, for a further combination, with all on disk
+components  nodes/s of every estimator over external sampling's, iterations/s of every minimizer over rm's
+threads     nodes/s of several threads over one, in both modes, and of solvers that share nothing
+calls       what `Solver.iteration()` costs from Python beyond an iteration inside `Solver.run()`
+tree        histories/s of `compile_game` over bare traversals of pyspiel's states; bytes per history
+evaluation  what an exact evaluation costs, in visits of a run per history and player
+liteefg     iterations/s over LiteEFG's (pip install LiteEFG)
+
+Both sides of a ratio take turns; the median of the ratios counts, as the speed of a shared machine changes all the
+time. `mccfr-plus benchmark` measures the speed over OpenSpiel's C++ solvers.
+"""
+
+import contextlib
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent import futures
+from pathlib import Path
+
+from absl import flags
+from measuring import FLAGS, rate, run, spread, timed
+from tqdm import tqdm
+
+import mccfr_plus
+
+GOOFSPIEL = "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)"
+
+flags.DEFINE_string("games", f"kuhn_poker;leduc_poker;liars_dice;{GOOFSPIEL}", "Games, with ; between them")
+flags.DEFINE_integer("rounds", 5, "How often each side is measured", lower_bound=1)
+flags.DEFINE_float("seconds", 0.5, "About how long a measurement takes", lower_bound=0.01)
+flags.DEFINE_string("before", None, "revisions, start: a revision, or the folder of a checkout, to compare with")
+flags.DEFINE_list("estimators", ["external", "outcome", "full"], "revisions, threads: estimators")
+flags.DEFINE_list("minimizers", ["rm", "rm+", "dcfr", "prm+"], "revisions: minimizers")
+flags.DEFINE_list("batches", ["1", "16", "256", "2048"], "threads: traversals per gradient and thread")
+flags.DEFINE_integer("threads", 2, "threads: how many")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def games():
+    return FLAGS.games.split(";")
+
+
+def trees():
+    return {game: mccfr_plus.compile_game(game) for game in games()}
+
+
+# --- this checkout beside another one ---
+
+# Runs in its own process, on either checkout: it uses only what both have. The fastest of short slices of CPU time
+# counts, as other work on the machine only makes slower.
+_RATES = """
+import json, sys, time
+import mccfr_plus
+rates, seconds = [], float(sys.argv[1])
+for case in sys.argv[2:]:
+    game, estimator, minimizer = case.split()
+    solver, best, count = mccfr_plus.Solver(game, estimator, minimizer, seed=1).run(20), 0.0, 1
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        begin = time.process_time()
+        solver.run(count)
+        spent = max(time.process_time() - begin, 1e-9)
+        if spent > 0.01:
+            best = max(best, count / spent)
+        count = max(1, min(8 * count, int(0.02 * count / spent)))
+    rates.append(best or count / spent)
+print(json.dumps(rates))
+"""
+
+
+@contextlib.contextmanager
+def checkouts():
+    """Yields the folders of code and of kernels, of the other checkout (if there is one) and of this one."""
+    with tempfile.TemporaryDirectory() as folder:
+        code = {"now": ROOT}
+        if FLAGS.before is not None:
+            code = {"before": Path(FLAGS.before).resolve(), "now": ROOT}
+            if not code["before"].is_dir():
+                code["before"] = Path(folder, "code")
+                commands = (
+                    ["clone", "-q", str(ROOT), code["before"]],
+                    ["-C", code["before"], "checkout", "-q", FLAGS.before],
+                )
+                for command in commands:
+                    subprocess.run(["git", *command], check=True)
+        caches = {side: Path(folder, f"cache_{side}") for side in code}
+        for cache in caches.values():
+            cache.mkdir()
+        yield [(side, code[side], caches[side]) for side in code]
+
+
+def process(code, cache, *arguments):
+    """Runs Python on a checkout; returns its output and its CPU seconds, those of its children included."""
+    environment = {**os.environ, "PYTHONPATH": str(code), "NUMBA_CACHE_DIR": str(cache)}
+    before = os.times()
+    found = subprocess.run(
+        [sys.executable, *arguments], env=environment, cwd=code, capture_output=True, text=True, check=False
+    )
+    after = os.times()
+    if found.returncode:
+        sys.exit(f"{code} failed:\n{found.stderr}")
+    return found.stdout, sum(after[2:4]) - sum(before[2:4])
+
+
+def revisions():
+    if FLAGS.before is None:
+        sys.exit("give --before=REVISION or --before=FOLDER.")
+    cases = [f"{game} {e} {m}" for game in games() for e in FLAGS.estimators for m in FLAGS.minimizers]
+    measured = {"before": [], "now": []}
+    with checkouts() as sides:
+        for _, code, cache in sides:
+            process(code, cache, "-c", _RATES, "0.001", *cases)  # compiles the kernels
+        for number in tqdm(range(FLAGS.rounds), unit="round", leave=False, disable=None):
+            for side, code, cache in sides if number % 2 else reversed(sides):
+                output, _ = process(code, cache, "-c", _RATES, str(FLAGS.seconds), *cases)
+                measured[side].append(json.loads(output))
+    print(f"iterations per CPU second, {FLAGS.before} and now, medians of {FLAGS.rounds}")
+    print(f"{'game':<16}{'estimator':<11}{'minimizer':<11}{'before':>13}{'now':>13}  now / before")
+    for number, case in enumerate(cases):
+        before, now = ([rates[number] for rates in measured[side]] for side in ("before", "now"))
+        game, estimator, minimizer = case.split()
+        ratios = [b / a for a, b in zip(before, now, strict=True)]
+        medians = "".join(f"{statistics.median(side):>13,.0f}" for side in (before, now))
+        print(f"{game[:15]:<16}{estimator:<11}{minimizer:<11}{medians}  {spread(ratios)}")
+
+
+def start():
+    solve = ["-m", "mccfr_plus", "solve", "kuhn_poker", "--quiet"]
+    steps = {
+        "the command, empty cache": [*solve, "--iterations=1000"],
+        "the same again": [*solve, "--iterations=1000"],
+        "a further combination": [*solve, "--iterations=1000", "--estimator=outcome", "--minimizer=dcfr"],
+        "examples/custom_minimizer.py": ["examples/custom_minimizer.py", "--iterations=1000"],
+        "the same example again": ["examples/custom_minimizer.py", "--iterations=1000"],
+    }
+    with checkouts() as sides:
+        print(f"{'CPU seconds of a process':<34}" + "".join(f"{side:>9}" for side, _, _ in sides))
+        for name, arguments in steps.items():
+            print(f"{name:<34}" + "".join(f"{process(code, cache, *arguments)[1]:>9.1f}" for _, code, cache in sides))
+
+
+# --- components ---
+
+ESTIMATORS = {
+    "external": {},
+    "full(traversal=True)": {},
+    "full(pruning=True)": {},
+    "chance": {},
+    "opponent": {},
+    "external(sample_per_infoset=True)": {},
+    "external(prune_below=-100.0)": {},
+    "average_strategy": {},
+    "outcome": {},
+    "outcome(update_all_players=True)": {},
+    "balanced": {},
+    "balanced, no average": {"estimator": "balanced", "averaging": "last"},
+    "external, batch=100": {"estimator": "external", "batch": 100},
+    "external, baseline": {"estimator": "external", "baseline": True},
+    "outcome, baseline": {"estimator": "outcome", "baseline": True},
+    "external, stochastic average": {"estimator": "external", "averaging": "stochastic"},
+}
+MINIMIZERS = ("rm+", "linear", "dcfr", "prm", "prm+", "hedge", "ftrl", "omd", "ftrl(optimistic=True)")
+
+
+def components():
+    found = trees()
+    header = " ".join(f"{name[:12]:>12}" for name in found)
+
+    def solver_of(tree, estimator, minimizer="rm", averaging="uniform", **options):
+        return mccfr_plus.Solver(tree, estimator, minimizer, averaging, seed=1, **options).run(seconds=0.1)
+
+    def ratio(solver, reference, unit="nodes_touched"):
+        pairs = [[rate(side, FLAGS.seconds, unit) for side in (solver, reference)] for _ in range(FLAGS.rounds)]
+        return statistics.median(a / b for a, b in pairs)
+
+    def row(name, value_of):
+        print(f"{name:<36} " + " ".join(f"{value_of(tree):>12.2f}" for tree in found.values()), flush=True)
+
+    print(f"{'nodes/s over external + rm':<36} {header}")
+    for name, options in ESTIMATORS.items():
+        options = {"estimator": name, **options}
+        row(name, lambda tree, options=options: ratio(solver_of(tree, **options), solver_of(tree, "external")))
+    for estimator in ("external", "full"):
+        print(f"\n{f'iterations/s over {estimator} + rm':<36} {header}")
+        for name in MINIMIZERS:
+            sides = ((estimator, name), (estimator,))
+            row(name, lambda tree, sides=sides: ratio(*(solver_of(tree, *side) for side in sides), "iterations"))
+    print(f"\n{'nodes per updated infoset':<36} {header}")
+    for name in ("external", "outcome", "balanced", "outcome(update_all_players=True)"):
+        row(name, lambda tree, name=name: nodes_per_update(solver_of(tree, name)))
+    print(f"\n{'iterations/s of full over':<36} {header}")
+    for name in ("full(traversal=True)", "full(pruning=True)"):
+        row(name, lambda tree, name=name: 1 / ratio(solver_of(tree, name), solver_of(tree, "full"), "iterations"))
+
+
+def nodes_per_update(solver):
+    """Returns how many nodes an iteration visits for each infoset that it updates."""
+    nodes, updated = solver.nodes_touched, 0
+    for _ in range(3000):
+        solver.iteration()
+        updated += int(solver._engine.scratches[0].num_touched.sum())
+    return (solver.nodes_touched - nodes) / updated
+
+
+def threads():
+    for game, tree in trees().items():
+        print(f"{game}: nodes/s of {FLAGS.threads} threads over one, median (least-most)")
+        print(f"{'estimator':<10}{'batch':>6}{'one, M nodes/s':>16}{'apart':>19}{'fast':>19}{'deterministic':>19}")
+        for estimator in [name for name in FLAGS.estimators if name != "full"]:
+            for batch in map(int, FLAGS.batches):
+                options = [{"seed": seed} for seed in range(FLAGS.threads)]
+                options += [{"seed": 1, "threads": FLAGS.threads, "thread_mode": m} for m in ("fast", "deterministic")]
+                solvers = [mccfr_plus.Solver(tree, estimator, "rm", batch=batch, **o).run(10) for o in options]
+                apart, fast, deterministic = solvers[: FLAGS.threads], solvers[-2], solvers[-1]
+                sides = (apart[:1], apart, [fast], [deterministic])
+                rounds = [[rate_together(side) for side in sides] for _ in range(FLAGS.rounds)]
+                ratios = [spread([row[column] / row[0] for row in rounds]) for column in (1, 2, 3)]
+                one = statistics.median(row[0] for row in rounds) / 1e6
+                print(f"{estimator:<10}{batch:>6}{one:>16.1f}" + "".join(f"{text:>19}" for text in ratios), flush=True)
+
+
+def rate_together(solvers):
+    """Returns nodes per second of all solvers together, each of which runs in its own thread."""
+    with futures.ThreadPoolExecutor(len(solvers)) as pool:
+        return sum(pool.map(lambda solver: rate(solver, FLAGS.seconds), solvers))
+
+
+def calls():
+    count = 100_000
+    print("kuhn_poker, microseconds per iteration")
+    for estimator in ("full", "external", "outcome"):
+        solver, pairs = mccfr_plus.Solver("kuhn_poker", estimator, "rm", seed=1).run(1000), []
+        for _ in range(FLAGS.rounds):
+            single = timed(lambda solver=solver: [solver.iteration() for _ in range(count)])
+            pairs.append((single / count * 1e6, timed(lambda solver=solver: solver.run(count)) / count * 1e6))
+        single, inside = (statistics.median(side) for side in zip(*pairs, strict=True))
+        overhead = statistics.median(a - b for a, b in pairs)
+        print(f"{estimator:9} overhead {overhead:5.2f}   iteration() {single:5.2f}   inside run() {inside:5.2f}")
+
+
+# --- trees and evaluations ---
+
+
+def bare(state):
+    """Returns the number of histories from a state on."""
+    return 1 + (0 if state.is_terminal() else sum(bare(state.child(action)) for action in state.legal_actions()))
+
+
+def reading(root):
+    """Returns the number of histories, after reading from each what a compiler needs."""
+    states, nodes = [root], 0
+    while states:
+        state = states.pop()
+        nodes += 1
+        if state.is_terminal():
+            state.returns()
+        elif state.is_chance_node():
+            states += [state.child(action) for action, _ in state.chance_outcomes()]
+        else:
+            state.current_player()
+            state.information_state_string()
+            states += [state.child(action) for action in state.legal_actions()]
+    return nodes
+
+
+def tree():
+    game = mccfr_plus.load_game("liars_dice")
+    compiled = mccfr_plus.compile_game(game)  # compiles the kernels that lay the arrays out
+    sides = {
+        "compile_game": lambda: mccfr_plus.compile_game(game, progress=False),
+        "bare traversal": lambda: bare(game.new_initial_state()),
+        "traversal that reads what compiling needs": lambda: reading(game.new_initial_state()),
+    }
+    rounds = [[compiled.num_nodes / timed(work) for work in sides.values()] for _ in range(FLAGS.rounds)]
+    print(f"liars_dice: {compiled.num_nodes:,} histories")
+    for column, name in enumerate(sides):
+        rates = [row[column] for row in rounds]
+        ratios = [row[0] / row[column] for row in rounds]
+        print(f"{name:<42} {statistics.median(rates):>9,.0f} histories/s, compile_game over it {spread(ratios)}")
+    sizes = compiled.statistics()
+    both = sizes.tree_bytes + sizes.infoset_bytes
+    print(
+        f"bytes per history: {sizes.tree_bytes / compiled.num_nodes:.1f}, with infosets {both / compiled.num_nodes:.1f}"
+    )
+
+
+def evaluation():
+    print(f"{'game':34} {'estimator':20} {'ns a visit':>10} {'s an evaluation':>16} {'visits':>7}")
+    for game, compiled in trees().items():
+        for estimator in ("full", "full(pruning=True)", "external", "outcome"):
+            solver = mccfr_plus.Solver(compiled, estimator, seed=1).run(1)
+            solver.exploitability()  # builds the leaf tables
+            before, count, spent = solver.nodes_touched, 1, 0.0
+            while spent < FLAGS.seconds:
+                spent += timed(lambda solver=solver, count=count: solver.run(count), time.process_time)
+                count *= 2
+            visit = spent / (solver.nodes_touched - before)
+            seconds = statistics.median(timed(solver.exploitability, time.process_time) for _ in range(5))
+            cost = seconds / (visit * compiled.num_nodes * compiled.num_players)
+            print(f"{game:34.34} {estimator:20} {1e9 * visit:10.1f} {seconds:16.3g} {cost:7.3f}", flush=True)
+
+
+def liteefg():
+    """Its iteration is that of its own training loop: both players at once, then the average."""
+    import LiteEFG
+    import pyspiel
+    from LiteEFG.baselines.CFR import graph as CfrGraph
+
+    LiteEFG.set_threads(1)
+    for game, estimator, traversal in (
+        ("leduc_poker", "external", "External"),
+        ("leduc_poker", "full", "Enumerate"),
+        ("liars_dice", "full", "Enumerate"),
+    ):
+        with contextlib.redirect_stdout(io.StringIO()):
+            graph = CfrGraph()
+            environment = LiteEFG.OpenSpielEnv(pyspiel.load_game(game), traverse_type=traversal)
+            environment.set_graph(graph)
+        strategy = graph.current_strategy()
+
+        def theirs(iterations, graph=graph, environment=environment, strategy=strategy):
+            for _ in range(iterations):
+                graph.update_graph(environment)
+                environment.update_strategy(strategy)
+
+        ours = mccfr_plus.Solver(game, estimator, "rm", alternating=False, seed=1).run(3).run
+        counts = [max(1, round(5 * FLAGS.seconds / timed(lambda side=side: side(5)))) for side in (ours, theirs)]
+        rates = [
+            [n / timed(lambda side=side, n=n: side(n)) for side, n in zip((ours, theirs), counts, strict=True)]
+            for _ in range(FLAGS.rounds)
+        ]
+        print(f"{game:12} {estimator:9} {spread([a / b for a, b in rates], '.0f')} times as fast", flush=True)
+
+
+if __name__ == "__main__":
+    subjects = (revisions, start, components, threads, calls, tree, evaluation, liteefg)
+    run(__doc__, {function.__name__: function for function in subjects})
