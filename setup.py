@@ -16,16 +16,22 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["mccfr_plus", "mccfr_plus.*"]),
-    package_data={"mccfr_plus": ["py.typed", "references.bib"], "mccfr_plus.games": ["*.json"]},
+    package_data={
+        "mccfr_plus": ["py.typed", "references.bib"],
+        "mccfr_plus.games": ["*.json"],
+        "mccfr_plus.checks": ["*.efg"],
+    },
     python_requires=">=3.11",
     install_requires=[
         "open_spiel>=2.0",
         "numpy>=1.26",
+        "scipy>=1.11",
         "absl-py>=2.0",
         "numba>=0.60",
         "psutil>=5.9",
         "filelock>=3.30",
         "tqdm>=4.60",
+        "scipy>=1.10",
     ],
     extras_require={
         "test": [

@@ -1,8 +1,8 @@
-"""Deep CFR: a network per player learns the regrets that external sampling finds, and the exploitability goes down.
+"""Deep CFR: a network per player learns the regrets of external sampling.
 
 python examples/deep_cfr.py --game=leduc_poker --traversals=1000 --iterations=100 --checkpoint=leduc.checkpoint
 
-Needs torch: pip install 'mccfr_plus[neural]'. Called again with the same --checkpoint it runs --iterations more.
+Needs torch: pip install 'mccfr_plus[neural]'. A second call with the same --checkpoint runs --iterations more.
 """
 
 from pathlib import Path
@@ -17,11 +17,13 @@ _ITERATIONS = flags.DEFINE_integer("iterations", 50, "How many iterations to run
 _TRAVERSALS = flags.DEFINE_integer("traversals", 500, "Traversals per player and iteration.", lower_bound=1)
 _HIDDEN_LAYERS = flags.DEFINE_list("hidden_layers", ["64", "64"], "Widths of the hidden layers.")
 _TRAIN_STEPS = flags.DEFINE_integer("train_steps", 20, "Steps of Adam per network and iteration.", lower_bound=1)
-_LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-3, "Of Adam.")
-_MEMORY = flags.DEFINE_enum("memory", "aggregated", ["aggregated", "reservoir"], "How samples are kept.")
+_LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-3, "Step size of Adam.")
+_MEMORY = flags.DEFINE_enum(
+    "memory", "aggregated", ["aggregated", "reservoir"], "Means per information set, or a uniform sample."
+)
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
-_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "Keep the state there, and go on from it if it is there.")
-_POLICY = flags.DEFINE_string("policy", None, "Write the average policy there, as .npz.")
+_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "The file to save the state in and resume from.")
+_POLICY = flags.DEFINE_string("policy", None, "A file for the average policy, .npz.")
 
 
 def make_solver():

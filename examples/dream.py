@@ -1,8 +1,8 @@
-"""DREAM: regrets from single sampled plays, with baselines that another network learns.
+"""DREAM: regrets from single trajectories, with baselines that another network learns.
 
 python examples/dream.py --game=leduc_poker --traversals=1000 --iterations=300 --checkpoint=leduc.checkpoint
 
-Needs torch: pip install 'mccfr_plus[neural]'. Called again with the same --checkpoint it runs --iterations more.
+Needs torch: pip install 'mccfr_plus[neural]'. A second call with the same --checkpoint runs --iterations more.
 """
 
 from pathlib import Path
@@ -14,15 +14,15 @@ from mccfr_plus.neural import DREAM, DREAMConfig
 
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "An OpenSpiel game string.")
 _ITERATIONS = flags.DEFINE_integer("iterations", 100, "How many iterations to run.", lower_bound=1)
-_TRAVERSALS = flags.DEFINE_integer("traversals", 500, "Plays sampled per player and iteration.", lower_bound=1)
+_TRAVERSALS = flags.DEFINE_integer("traversals", 500, "Trajectories per player and iteration.", lower_bound=1)
 _HIDDEN_LAYERS = flags.DEFINE_list("hidden_layers", ["64", "64"], "Widths of the hidden layers.")
 _TRAIN_STEPS = flags.DEFINE_integer("train_steps", 20, "Steps of Adam per network and iteration.", lower_bound=1)
-_LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-3, "Of Adam.")
-_EPSILON = flags.DEFINE_float("epsilon", 0.5, "How often an own action is drawn uniformly.")
+_LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-3, "Step size of Adam.")
+_EPSILON = flags.DEFINE_float("epsilon", 0.5, "Probability of drawing an own action uniformly.")
 _BASELINE = flags.DEFINE_bool("baseline", True, "Whether baselines are learned.")
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
-_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "Keep the state there, and go on from it if it is there.")
-_POLICY = flags.DEFINE_string("policy", None, "Write the average policy there, as .npz.")
+_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "The file to save the state in and resume from.")
+_POLICY = flags.DEFINE_string("policy", None, "A file for the average policy, .npz.")
 
 
 def make_solver():

@@ -1,8 +1,8 @@
-"""ESCHER: regrets from what histories are worth, which another network learns, without importance weights.
+"""ESCHER: regrets from values of histories, which another network learns, without importance weights.
 
 python examples/escher.py --game=leduc_poker --traversals=1000 --iterations=100 --checkpoint=leduc.checkpoint
 
-Needs torch: pip install 'mccfr_plus[neural]'. Called again with the same --checkpoint it runs --iterations more.
+Needs torch: pip install 'mccfr_plus[neural]'. A second call with the same --checkpoint runs --iterations more.
 """
 
 from pathlib import Path
@@ -15,16 +15,16 @@ from mccfr_plus.neural import ESCHER, ESCHERConfig
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "An OpenSpiel game string.")
 _ITERATIONS = flags.DEFINE_integer("iterations", 50, "How many iterations to run.", lower_bound=1)
 _TRAVERSALS = flags.DEFINE_integer(
-    "traversals", 500, "Plays sampled per player and iteration for regrets.", lower_bound=1
+    "traversals", 500, "Trajectories per player and iteration, for regrets.", lower_bound=1
 )
 _HIDDEN_LAYERS = flags.DEFINE_list("hidden_layers", ["64", "64"], "Widths of the hidden layers.")
 _TRAIN_STEPS = flags.DEFINE_integer("train_steps", 20, "Steps of Adam per network and iteration.", lower_bound=1)
-_LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-3, "Of Adam.")
-_VALUES = flags.DEFINE_enum("values", "network", ["network", "exact"], "What histories are worth: learned or computed.")
-_VALUE_TRAVERSALS = flags.DEFINE_integer("value_traversals", 500, "Plays per turn for these values.", lower_bound=1)
+_LEARNING_RATE = flags.DEFINE_float("learning_rate", 1e-3, "Step size of Adam.")
+_VALUES = flags.DEFINE_enum("values", "network", ["network", "exact"], "Values of histories: learned or computed.")
+_VALUE_TRAVERSALS = flags.DEFINE_integer("value_traversals", 500, "Trajectories for these values.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
-_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "Keep the state there, and go on from it if it is there.")
-_POLICY = flags.DEFINE_string("policy", None, "Write the average policy there, as .npz.")
+_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "The file to save the state in and resume from.")
+_POLICY = flags.DEFINE_string("policy", None, "A file for the average policy, .npz.")
 
 
 def make_solver():

@@ -1,8 +1,8 @@
-"""NFSP: networks learn best responses and the average of what they played.
+"""NFSP: networks learn best responses and their average.
 
 python examples/nfsp.py --game=leduc_poker --iterations=200 --checkpoint=leduc.checkpoint
 
-Needs torch: pip install 'mccfr_plus[neural]'. Called again with the same --checkpoint it runs --iterations more.
+Needs torch: pip install 'mccfr_plus[neural]'. A second call with the same --checkpoint runs --iterations more.
 """
 
 from pathlib import Path
@@ -16,10 +16,10 @@ _GAME = flags.DEFINE_string("game", "kuhn_poker", "An OpenSpiel game string.")
 _ITERATIONS = flags.DEFINE_integer("iterations", 100, "How many iterations to run.", lower_bound=1)
 _HIDDEN_LAYERS = flags.DEFINE_list("hidden_layers", ["64", "64"], "Widths of the hidden layers.")
 _EPISODES = flags.DEFINE_integer("episodes", 1000, "Episodes per iteration.", lower_bound=1)
-_ANTICIPATORY = flags.DEFINE_float("anticipatory", 0.1, "How often a player plays its best response.")
+_ANTICIPATORY = flags.DEFINE_float("anticipatory", 0.1, "Probability of a best response in an episode.")
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
-_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "Keep the state there, and go on from it if it is there.")
-_POLICY = flags.DEFINE_string("policy", None, "Write the average policy there, as .npz.")
+_CHECKPOINT = flags.DEFINE_string("checkpoint", None, "The file to save the state in and resume from.")
+_POLICY = flags.DEFINE_string("policy", None, "A file for the average policy, .npz.")
 
 
 def make_solver():

@@ -56,7 +56,7 @@ def main(_):
         result = mccfr_plus.evaluate(tree, both)
         best = result.best_response_values[me]
         # Against a fixed opponent the average strategy's value is what was won in expectation. Against one who changes
-        # it is not, as both changed together: there, what was won itself, which has some luck in it.
+        # it is not, as both changed together: there, what was won itself, which has more variance.
         expected = won.mean() if _OPPONENT.value == "learner" else result.values[me]
         error = won.std() / np.sqrt(games)
         print(f"{games:9d} {won.mean():9.4f} {error:7.4f} {best:11.4f} {best - expected:8.4f}", flush=True)

@@ -12,8 +12,9 @@ Example:
     >>> solver.run(20_000).exploitability() < 0.05
     True
 
-If the tree does not fit into memory, `Solver` expands it lazily and policies are `KeyedPolicy`. `estimate_quality`,
-`head_to_head` and the bounds of `mccfr_plus.evaluation` then replace exact evaluation.
+If the tree does not fit into memory, `Solver` traverses the game by its compiled rules, or expands it lazily, and
+policies are `KeyedPolicy`. `evaluate_by_rules` is exact in the first case; in the second, `estimate_quality`,
+`head_to_head` and the bounds of `mccfr_plus.evaluation` replace exact evaluation.
 """
 
 from importlib.metadata import version
@@ -62,6 +63,7 @@ from mccfr_plus.evaluation import (
     best_response,
     estimate_quality,
     evaluate,
+    evaluate_by_rules,
     expected_values,
     exploitability,
     exploitability_lower_bound,
@@ -152,6 +154,7 @@ __all__ = [
     "estimate_quality",
     "estimate_size",
     "evaluate",
+    "evaluate_by_rules",
     "expected_values",
     "exploitability",
     "exploitability_lower_bound",

@@ -1,6 +1,6 @@
 """Solvers whose loops run as plain Python, so that tests can try all combinations without compiling one.
 
-A loop is composed as for the compiler, with the same components. `solver/test_golden.py` compares both bit by bit.
+A loop is composed as for the compiler, with the same components. Tests of components compare both bit by bit.
 """
 
 from __future__ import annotations

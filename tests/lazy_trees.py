@@ -9,7 +9,7 @@ import numpy as np
 
 from mccfr_plus import Solver
 from mccfr_plus.solver import tree_choice
-from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.memory import MemoryPlan, release_unused, resident_bytes
 
 PLENTY = MemoryPlan(
     limit=10**9,
@@ -22,6 +22,12 @@ PLENTY = MemoryPlan(
     infosets_bytes=10**9,
     state_bytes=1 << 20,
 )
+
+
+def beside_this_process(size: float) -> int:
+    """Returns a limit on memory with this many bytes to spare, whatever the tests before have left in the process."""
+    release_unused()
+    return resident_bytes() + int(size)
 
 
 def lazy_solver(game: Any, *arguments: Any, plan: MemoryPlan = PLENTY, **options: Any) -> Solver:

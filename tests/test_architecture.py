@@ -54,7 +54,6 @@ OPEN_IMPORTS = {
     "cluster.cluster imports __init__",
     "evaluation.game_value imports solver.solver",
     "kernels.scratch imports tree.arrays",
-    "kernels.scratch imports tree.layout",
 }
 
 PUBLIC = {
@@ -66,7 +65,8 @@ PUBLIC = {
     "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "Quality", "RegretBound",
     "RegretMatching", "RegretMatchingPlus", "SizeEstimate", "Solver", "Statistics", "TreePolicy", "best_response",
     "check_average", "check_estimator", "check_game", "check_minimizer", "cite", "compile_game", "estimate_quality",
-    "estimate_size", "evaluate", "expected_values", "exploitability", "exploitability_lower_bound", "game_value",
+    "estimate_size", "evaluate", "evaluate_by_rules", "expected_values", "exploitability", "exploitability_lower_bound",
+    "game_value",
     "head_to_head", "load_game", "load_policy", "local_best_response", "measured_regret", "nash_conv", "play_games",
     "regret_bound", "sampled_best_response", "save_policy",
 }  # fmt: skip

@@ -71,7 +71,7 @@ def test_games_are_shown_as_they_are():
     )
     names = {}
     exec(function[0], names)
-    assert len(examples) == 8
+    assert len(examples) == 9
     for block, expected in examples:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(block, names)

@@ -5,10 +5,10 @@ So they are right for any number of players, at the price of one more sampled tr
 
 from mccfr_plus.averages.base import AverageMethod, add_weight
 from mccfr_plus.averages.visits import add_visits
-from mccfr_plus.estimators.draws import draw_action, draw_outcome, draw_uniform
+from mccfr_plus.estimators.draws import draw_action, draw_at_chance, draw_uniform
 from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, note_visit, push
+from mccfr_plus.tree.access import child_of, first_node, head, keep, payload_of, reopen, resume, step
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.expansion import expand
 
@@ -33,39 +33,42 @@ def own_traversal(tree, strategy, scratch, player):
     on-policy, or all visited that have positive reach, with that reach as weight. Returns whether it was finished; if
     not, the tree could not expand.
     """
-    nodes, stack, rng = tree.nodes, scratch.stack, scratch.rng
+    stack, rng = scratch.stack, scratch.rng
     pending, num_visits, nodes_touched = 0, 0, 0
-    node, reach, thread = 0, 1.0, scratch.counts[THREAD]
+    node, reach, thread = first_node(tree, scratch), 1.0, scratch.counts[THREAD]
     while True:
-        kind, count = head_of(nodes, node)
+        kind, count = head(tree, scratch, node)
         if IS_LAZY and count == 0 and kind != TERMINAL:  # not visited yet
             if expand(tree.expansion, node, thread):
                 continue
             return False
         nodes_touched += 1
-        record = nodes[node]
-        child, payload = record["first_child"], record["payload"]
+        payload = payload_of(tree, scratch, node)
         if kind == player:
             note_visit(scratch, num_visits, payload, count, reach)
             num_visits += 1
             if ALL_OWN:
+                _, _, _, opened = reopen(tree, scratch, keep(tree, scratch, node, pending))
                 for action in range(count):
-                    if strategy[payload + action] > 0.0:
-                        push(stack, pending, child + action, payload + action, reach * strategy[payload + action])
+                    probability = strategy[payload + action]
+                    if probability > 0.0:
+                        child = child_of(tree, scratch, opened, payload, action)
+                        kept = keep(tree, scratch, child, pending)
+                        push(stack, pending, kept, payload + action, reach * probability)
                         pending += 1
                 if pending == 0:  # another thread writes this strategy, of which all was 0 just now
                     break
                 pending -= 1
-                node, reach = stack[pending]["node"], stack[pending]["weight"]
+                node, reach = resume(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
             else:
-                node = child + draw_action(strategy, payload, count, rng)
+                node = step(tree, scratch, node, payload, draw_action(strategy, payload, count, rng))
         elif kind == CHANCE:
-            node = child + draw_outcome(tree.chance, payload, count, rng)
+            node = step(tree, scratch, node, payload, draw_at_chance(tree, scratch, payload, count))
         elif kind != TERMINAL:
-            node = child + draw_uniform(count, rng)
+            node = step(tree, scratch, node, payload, draw_uniform(count, rng))
         elif pending > 0:
             pending -= 1
-            node, reach = stack[pending]["node"], stack[pending]["weight"]
+            node, reach = resume(tree, scratch, stack[pending]["node"]), stack[pending]["weight"]
         else:
             break
     scratch.counts[NUM_VISITS] = num_visits

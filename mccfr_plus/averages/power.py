@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mccfr_plus.errors import ConfigError
 
@@ -39,6 +38,7 @@ class PowerAverage:
     gamma: float = 2.0
     method: str = "auto"
     short_name: ClassVar[str] = "power"
+    kernel: ClassVar[Any] = None  # of an average that is not built in
 
     def __post_init__(self) -> None:
         gamma = self.gamma
@@ -46,11 +46,6 @@ class PowerAverage:
             raise ConfigError(f"gamma={gamma!r}: the exponent of an average must be a finite number >= 0.")
         if self.method not in METHODS:
             raise ConfigError(f"method={self.method!r}: give one of {', '.join(METHODS)}.")
-
-    @property
-    def kernel(self) -> Callable | None:
-        """The kernel of an average that is not built in; None for the built-in ones."""
-        return None
 
     @property
     def references(self) -> tuple[str, ...]:

@@ -86,13 +86,18 @@ def dilated_bound(
         ConfigError: If an argument is out of range.
         GameError: If the game has imperfect recall.
     """
-    if iterations < 1 or not eta > 0:
-        raise ConfigError(f"iterations={iterations!r}, eta={eta!r}: must be at least 1 and above 0.")
+    require_run(iterations, eta)
     largest = float(tree.payoff_range[player]) / 2 if gradient_bound is None else float(gradient_bound)
     if optimistic:
         largest *= 2
     deviation = eta * largest**2 / (2 * strong_convexity(tree, player, weights))
     return dilated_diameter(tree, player, weights) / (eta * iterations) + deviation
+
+
+def require_run(iterations: int, eta: float) -> None:
+    """Raises ConfigError if the number of iterations or the step size is out of range."""
+    if iterations < 1 or not eta > 0:
+        raise ConfigError(f"iterations={iterations!r}, eta={eta!r}: must be at least 1 and above 0.")
 
 
 def _checked(tree: GameTree, weights: np.ndarray) -> np.ndarray:

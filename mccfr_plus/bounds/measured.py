@@ -45,34 +45,26 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
     arrays = tree.arrays_with_leaves
     num_players = tree.num_players
     size = tree.num_slots + num_players
-    sums, earned, weights = np.zeros((num_players, size)), np.zeros(num_players), 0.0
-    reach, gradient = np.empty(size), np.empty(size + 1)
+    sums, earned = np.zeros((num_players, size)), np.zeros(num_players)
+    reach, gradient, weights = np.empty(size), np.empty(size + 1), np.arange(1.0, iterations + 1) ** gamma
     before = solver.current_strategy()
-    for t in range(1, iterations + 1):
+    for weight in weights:
         solver.iteration()
         after = solver.current_strategy()
-        weight = float(t) ** gamma
-        weights += weight
         for player in range(num_players):
             updated = arrays.slot_range[player] if solver.config.alternating else 0
             own_reach(arrays, np.concatenate([after[:updated], before[updated:]]), reach)
             earned[player] += weight * _add_gradient(arrays, reach, gradient, player, weight, sums[player])
         before = after
     best = [vertex_maximum(tree, player, 0.0, sums[player]) for player in range(num_players)]
-    return (np.array(best) - earned) / weights
+    return (np.array(best) - earned) / weights.sum()
 
 
 @kernel
 def _add_gradient(tree, reach, gradient, player, weight, sums):
-    """Adds weight times the player's exact gradient to the sums, and returns the player's expected payoff.
+    """Adds weight times the player's exact gradient to `sums`, and returns the player's expected payoff.
 
-    Args:
-        tree: `TreeArrays` with leaves.
-        reach: ``[num_slots + num_players]``, all players' own reach.
-        gradient: ``[num_slots + num_players + 1]``. Modified in place.
-        player: Whose gradient.
-        weight: Its weight.
-        sums: ``[num_slots + num_players]``. Modified in place.
+    `reach` is all players' own reach; `gradient` is overwritten.
     """
     exact_gradient(tree, reach, gradient, player)
     empty = tree.slot_range[-1] + player

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.bounds.dilated import dilated_bound
+from mccfr_plus.bounds.dilated import dilated_bound, require_run
 from mccfr_plus.bounds.treeplex import (
     action_sequences,
     check_player,
@@ -112,8 +112,6 @@ class Weights:
 
     @classmethod
     def of(cls, gamma: float, iterations: int) -> Weights:
-        if gamma == 0:
-            return cls(float(iterations), float(iterations), iterations)
         if gamma == 1:
             squares = (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
             return cls((iterations + 1) / 2, squares, iterations)
@@ -169,7 +167,34 @@ def regret_bound(
         raise ConfigError(f"p={p!r}: the probability to fail must be above 0 and below 1.")
     if why_no_bound(tree, estimator, minimizer, averaging) is not None:
         return None
-    return _find(tree, player, iterations, estimator, minimizer, averaging, p)
+    weights, most_actions = Weights.of(float(averaging.gamma), int(iterations)), tree.statistics().max_actions[player]
+    scale, assumption = _scale(tree, player, estimator)
+    theorems = [_LOCAL_THEOREM[type(minimizer)]]
+    if isinstance(minimizer, Hedge):
+        total = iterations * hedge_bound(tree, player, iterations, minimizer.eta, scale)
+    elif isinstance(minimizer, FTRL | OMD):
+        dilated, delta = dilated_weights(tree, minimizer.weights), _delta(tree, player, estimator)
+        largest = None if delta is None else largest_payoff(tree, player) / delta
+        options: dict[str, Any] = {"gradient_bound": largest, "optimistic": minimizer.optimistic}
+        total = iterations * dilated_bound(tree, player, iterations, minimizer.eta, dilated, **options)
+    else:
+        size, in_hindsight = m_value(tree, player), largest_m_value(tree, player)
+        if in_hindsight < size:
+            size = in_hindsight
+            theorems.append(_IN_HINDSIGHT)
+        growth = math.sqrt(weights.iterations if type(minimizer) in _CUT_AT_ZERO else weights.squares)
+        factor = 2.0 if type(minimizer) in _PREDICTIVE else 1.0
+        total = factor * scale * size * math.sqrt(most_actions) * growth
+    assumptions, probability = ["perfect recall"], 1.0
+    if not isinstance(estimator, Full):
+        deviation, name = _deviation(tree, player, scale, weights, p)
+        total, probability = total + deviation, 1.0 - p
+        theorems.append(name)
+        assumptions += [assumption, "the number of iterations does not depend on the draws"]
+    limit = float(tree.payoff_range[player])
+    if total / weights.total > limit:
+        return RegretBound(limit, _TRIVIAL, (), 1.0)
+    return RegretBound(total / weights.total, "; ".join(theorems), tuple(assumptions), probability)
 
 
 def why_no_bound(
@@ -199,50 +224,6 @@ def why_no_bound(
     if type(minimizer) in _UNWEIGHTED and gamma != 0:
         return f"{minimizer.short_name} has a bound for the uniform average only"
     return None
-
-
-def _find(
-    tree: GameTree,
-    player: int,
-    iterations: int,
-    estimator: Estimator,
-    minimizer: Any,
-    averaging: PowerAverage,
-    p: float,
-) -> RegretBound:
-    """Returns the bound of components that have one."""
-    weights = Weights.of(float(averaging.gamma), int(iterations))
-    scale, assumption = _scale(tree, player, estimator)
-    theorems = [_LOCAL_THEOREM[type(minimizer)]]
-    if isinstance(minimizer, Hedge):
-        total = iterations * hedge_bound(tree, player, iterations, minimizer.eta, scale)
-    elif isinstance(minimizer, FTRL | OMD):
-        dilated, delta = dilated_weights(tree, minimizer.weights), _delta(tree, player, estimator)
-        largest = None if delta is None else largest_payoff(tree, player) / delta
-        options: dict[str, Any] = {"gradient_bound": largest, "optimistic": minimizer.optimistic}
-        total = iterations * dilated_bound(tree, player, iterations, minimizer.eta, dilated, **options)
-    else:
-        size, in_hindsight = m_value(tree, player), largest_m_value(tree, player)
-        if in_hindsight < size:
-            size = in_hindsight
-            theorems.append(_IN_HINDSIGHT)
-        growth = math.sqrt(weights.iterations if type(minimizer) in _CUT_AT_ZERO else weights.squares)
-        factor = 2.0 if type(minimizer) in _PREDICTIVE else 1.0
-        total = factor * scale * size * math.sqrt(_most_actions(tree, player)) * growth
-    assumptions, probability = ["perfect recall"], 1.0
-    if not isinstance(estimator, Full):
-        deviation, name = _deviation(tree, player, scale, weights, p)
-        total, probability = total + deviation, 1.0 - p
-        theorems.append(name)
-        assumptions += [assumption, "the number of iterations does not depend on the draws"]
-    limit = float(tree.payoff_range[player])
-    if total / weights.total > limit:
-        return RegretBound(limit, _TRIVIAL, (), 1.0)
-    return RegretBound(total / weights.total, "; ".join(theorems), tuple(assumptions), probability)
-
-
-def _most_actions(tree: GameTree, player: int) -> int:
-    return tree.statistics().max_actions[player]
 
 
 def _delta(tree: GameTree, player: int, estimator: Estimator) -> float | None:
@@ -276,9 +257,9 @@ def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: f
     spread = math.sqrt(weights.squares)
     log_failures = log_pure_strategies(tree, player) - math.log(p)
     concentration = (float(tree.payoff_range[player]) + scale) * spread * math.sqrt(2 * log_failures)
-    num_infosets = int(np.diff(tree.arrays.infoset_range)[player])
-    num_blocks = int(action_sequences(tree, player).max(initial=-1)) + 1
-    second_moment = math.sqrt(2 * num_infosets * num_blocks / p * _most_actions(tree, player)) * scale * spread
+    blocks = action_sequences(tree, player)
+    size = len(blocks) * (int(blocks.max(initial=-1)) + 1) * tree.statistics().max_actions[player]
+    second_moment = math.sqrt(2 * size / p) * scale * spread
     return min((concentration, _CONCENTRATION), (second_moment, _SECOND_MOMENT))
 
 
@@ -307,8 +288,7 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
     Reference: Freund, Schapire 1997; Cesa-Bianchi, Lugosi 2006, Theorem 2.2, for the local regret. Derived for the
     tree.
     """
-    if iterations < 1 or not eta > 0:
-        raise ConfigError(f"iterations={iterations!r}, eta={eta!r}: must be at least 1 and above 0.")
+    require_run(iterations, eta)
     width = float(tree.payoff_range[check_player(tree, player)]) if scale is None else float(scale)
     blocks = eta * iterations * width**2 / 8 * (num_children(tree) > 0)
     return vertex_maximum(tree, player, log_actions(tree) / eta, blocks) / iterations

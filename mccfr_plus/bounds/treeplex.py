@@ -14,6 +14,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.kernels import own_reach
+from mccfr_plus.evaluation.play import require_player
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -74,10 +75,7 @@ def plan_norm(tree: GameTree, player: int) -> float:
 
 def log_pure_strategies(tree: GameTree, player: int) -> float:
     """Returns the natural logarithm of the number of reduced pure strategies: the vertices of the player's plans."""
-    first, last = infosets_of(tree, player)
-    worth = np.zeros(tree.num_slots + tree.num_players)
-    _count_vertices(tree.arrays.infosets, first, last, worth)
-    return float(worth[tree.num_slots + player])
+    return vertex_maximum(tree, player, 0.0, 0.0, count=True)
 
 
 def action_sequences(tree: GameTree, player: int) -> np.ndarray:
@@ -138,7 +136,12 @@ def largest_payoff(tree: GameTree, player: int) -> float:
 
 
 def vertex_maximum(
-    tree: GameTree, player: int, infoset_gain: np.ndarray | float, sequence_gain: np.ndarray | float
+    tree: GameTree,
+    player: int,
+    infoset_gain: np.ndarray | float,
+    sequence_gain: np.ndarray | float,
+    *,
+    count: bool = False,
 ) -> float:
     """Returns the largest sum over I of x[parent(I)] infoset_gain[I] + sum over s of x[s] sequence_gain[s].
 
@@ -147,39 +150,29 @@ def vertex_maximum(
         player: Whose plans x.
         infoset_gain: ``[num_infosets]`` float64, or one number for all.
         sequence_gain: ``[num_slots + num_players]`` float64, the empty sequences last, or one number for all.
-
-    Raises:
-        ConfigError: If the game has no such player.
-        GameError: If the game has imperfect recall.
+        count: Whether to return the logarithm of the sum of exponentials over all vertices x instead of the largest.
     """
     first, last = infosets_of(tree, player)
     worth = np.zeros(tree.num_slots + tree.num_players) + sequence_gain
-    _add_best(tree.arrays.infosets, first, last, np.zeros(tree.num_infosets) + infoset_gain, worth)
+    _add_best(tree.arrays.infosets, first, last, np.zeros(tree.num_infosets) + infoset_gain, worth, count)
     return float(worth[tree.num_slots + player])
 
 
 def check_player(tree: GameTree, player: int) -> int:
-    """Returns the player as an integer.
-
-    Raises:
-        ConfigError: If the game has no such player.
-    """
-    if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < tree.num_players:
-        raise ConfigError(f"player={player!r}: {tree.game} has players 0 to {tree.num_players - 1}.")
+    """Returns the player as an integer. ConfigError if the game has no such player."""
+    require_player(tree.game, player)
     return int(player)
 
 
 def infosets_of(tree: GameTree, player: int) -> tuple[int, int]:
     """Returns the first of a player's infosets and the one after the last.
 
-    Raises:
-        ConfigError: If the game has no such player.
-        GameError: If the game has imperfect recall: infosets then have no single parent.
+    GameError if the game has imperfect recall: infosets then have no single parent.
     """
     player = check_player(tree, player)
     tree.require_perfect_recall("a regret bound")
-    ranges = tree.arrays.infoset_range
-    return int(ranges[player]), int(ranges[player + 1])
+    first, last = tree.arrays.infoset_range[player : player + 2].tolist()
+    return first, last
 
 
 def num_children(tree: GameTree) -> np.ndarray:
@@ -193,29 +186,16 @@ def log_actions(tree: GameTree) -> np.ndarray:
 
 
 @kernel
-def _add_best(infosets, first, last, infoset_gain, worth):
-    """Adds the best continuation to each sequence's worth. `worth` is modified in place."""
-    for infoset in range(last - 1, first - 1, -1):
-        begin = infosets[infoset]["first_slot"]
-        best = worth[begin]
-        for slot in range(begin + 1, begin + infosets[infoset]["num_actions"]):
-            best = max(best, worth[slot])
-        worth[infosets[infoset]["parent_slot"]] += infoset_gain[infoset] + best
-
-
-@kernel
-def _count_vertices(infosets, first, last, worth):
-    """Adds up logarithms of numbers of pure strategies: sums over actions, products over infosets below one action.
-
-    `worth`, zeros at first, is modified in place.
-    """
+def _add_best(infosets, first, last, infoset_gain, worth, count):
+    """Adds the best continuation, or the log-sum-exp of all, to each sequence's worth, which is modified in place."""
     for infoset in range(last - 1, first - 1, -1):
         begin = infosets[infoset]["first_slot"]
         end = begin + infosets[infoset]["num_actions"]
-        largest = worth[begin]
+        best, total = worth[begin], 0.0
         for slot in range(begin + 1, end):
-            largest = max(largest, worth[slot])
-        total = 0.0
-        for slot in range(begin, end):
-            total += math.exp(worth[slot] - largest)
-        worth[infosets[infoset]["parent_slot"]] += largest + math.log(total)
+            best = max(best, worth[slot])
+        if count:
+            for slot in range(begin, end):
+                total += math.exp(worth[slot] - best)
+            best += math.log(total)
+        worth[infosets[infoset]["parent_slot"]] += infoset_gain[infoset] + best

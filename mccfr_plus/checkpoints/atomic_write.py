@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -30,7 +31,7 @@ def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> I
     """
     path = Path(path)
     _check_place(path, error_type)
-    temporary = _temporary_name(path)
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
     try:
         with open(temporary, "xb") as file:
             yield file
@@ -55,10 +56,8 @@ def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError], 
     """
     path = Path(path)
     _check_place(path, error_type)
-    temporary = _temporary_name(path)
     try:
-        open(temporary, "xb").close()
-        os.unlink(temporary)
+        tempfile.TemporaryFile(dir=path.parent).close()
         free = shutil.disk_usage(path.parent).free
     except OSError as error:
         raise error_type(f"cannot write {path}: {error.strerror or error}. Choose another directory.") from None
@@ -84,10 +83,6 @@ def _check_place(path: Path, error_type: type[MccfrPlusError]) -> None:
         raise error_type(f"cannot write {path}: it is a directory. Give the name of a file in it.")
     if not path.parent.is_dir():
         raise error_type(f"cannot write {path}: there is no directory {path.parent}. Create it first.")
-
-
-def _temporary_name(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
 
 
 def _sync_directory(directory: Path) -> None:

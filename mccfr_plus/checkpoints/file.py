@@ -134,14 +134,13 @@ def _read(archive: zipfile.ZipFile, name: str, array: np.ndarray, fill: bool) ->
         if shape != array.shape or dtype != array.dtype or fortran_order:
             raise ValueError
         target = array.reshape(-1).view(np.uint8).data if fill and array.size else memoryview(b"")
-        done = 0
-        while done < array.nbytes:
-            piece = member.read(min(_PIECE, array.nbytes - done))
-            if not piece:
+        for begin in range(0, array.nbytes, _PIECE):
+            size = min(_PIECE, array.nbytes - begin)
+            piece = member.read(size)
+            if len(piece) < size:
                 raise EOFError
             if fill:
-                target[done : done + len(piece)] = piece
-            done += len(piece)
+                target[begin : begin + size] = piece
         if member.read(1):
             raise ValueError
 

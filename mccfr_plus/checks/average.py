@@ -21,7 +21,7 @@ from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import Line, Report, Subject
 from mccfr_plus.checks.sampler import Sampler, sample_gradient
-from mccfr_plus.checks.statistics import t_limit
+from mccfr_plus.checks.statistics import z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
@@ -48,23 +48,10 @@ _REACH = (
 
 @kernel
 def replay(parameters, sampling_weights, tree, strategies, weights, average, scratch, length, sums):
-    """Plays two strategies in turn and adds them up; `sums` gets one row per batch.
-
-    Args:
-        parameters: The estimator's.
-        sampling_weights: See `SamplingWeights`.
-        tree: `TreeArrays`.
-        strategies: ``[2, num_slots]``.
-        weights: ``[2]``.
-        average: ``[num_slots + num_players]`` float64. Modified in place.
-        scratch: `Scratch`. Modified in place.
-        length: Iterations in a batch.
-        sums: ``[num_batches, num_slots]``, an output.
-    """
+    """Plays two strategies in turn, `length` iterations a batch, and adds them up; `sums` gets one row per batch."""
     tree, scratch = no_refcount(tree), no_refcount(scratch)
     for batch in range(len(sums)):
-        for slot in range(len(average)):
-            average[slot] = 0.0
+        average[:] = 0.0
         for slot in range(len(scratch.mark)):
             scratch.mark[slot]["seen"] = 0.0
         for step in range(length):
@@ -79,8 +66,7 @@ def replay(parameters, sampling_weights, tree, strategies, weights, average, scr
                 if LISTS_VISITS:
                     add_visits(strategy, average, scratch, weight)
                 accumulate(tree, strategy, average, scratch, player, weight)
-        for slot in range(sums.shape[1]):
-            sums[batch, slot] = average[slot]
+        sums[batch] = average[: sums.shape[1]]
 
 
 def check_average(
@@ -118,10 +104,10 @@ def check_average(
         raise ConfigError(f"{sampling!r}: averages are checked with the built-in estimators.")
     new_state(seed)  # refuses what is no seed
     must_be_unbiased = average.method != "optimistic" or average.kernel is not None if unbiased is None else unbiased
-    default = ("kuhn_poker", tree_of_text(SPANS), tree_of_text(THREE))
+    default: tuple[str | GameTree, ...] = ("kuhn_poker", tree_of_text(SPANS), tree_of_text(THREE))
+    if average.method == "sampled":
+        default = default[:2]  # it is for two players
     trees = [tree_of_name(g) if isinstance(g, str) else compile_game(g) for g in (default if games is None else games)]
-    if games is None and average.method == "sampled":
-        trees = trees[:2]  # it is for two players
     lines, bias = [], 0.0
     config = SolverConfig.from_specs(sampling, averaging=average)
     for tree in trees:
@@ -141,9 +127,9 @@ def check_average(
 def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameTree, seed: int) -> Line:
     """Compares with the sum of what a solver plays, and with a solver that has the exact average."""
     lazy = Solver(tree, estimator, "rm", average, alternating=False, seed=seed)
-    solvers = [lazy]
-    if estimator.sampling_weights != SamplingWeights.AVERAGE:  # or it samples by sums that are not up to date
-        solvers.append(Solver(tree, estimator, "rm", exact_average(average.gamma), alternating=False, seed=seed))
+    solvers = [lazy, Solver(tree, estimator, "rm", exact_average(average.gamma), alternating=False, seed=seed)]
+    if estimator.sampling_weights == SamplingWeights.AVERAGE:
+        solvers.pop()  # it would sample by other sums: the lazy ones are not up to date
     sums, first, worst = np.zeros(tree.num_slots), tree.arrays.infosets["first_slot"], 0.0
     uniform = tree.uniform_strategy()
     for iteration in range(1, _LAZY_ITERATIONS + 1):
@@ -155,11 +141,11 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
         found = lazy.average_strategy()
         for expected in (played, *(solver.average_strategy() for solver in solvers[1:])):
             away = np.abs(found - expected)
-            worst, slot = max(worst, float(away.max())), int(away.argmax())
+            worst = max(worst, float(away.max()))
             Subject(average, tree).require(
-                away[slot] <= 1e-12, f"is not the exact average after {iteration} iterations with {estimator!r}",
+                away <= 1e-12, f"is not the exact average after {iteration} iterations with {estimator!r}",
                 "what `settle` adds, and when: before the strategy of an infoset changes",
-                slot=slot, expected=expected[slot], found=found[slot],
+                expected=expected, found=found,
             )  # fmt: skip
     compared = f"{name_of(tree)}, after each of {_LAZY_ITERATIONS} iterations"
     return Line("the exact average", compared, f"largest difference {worst:.1e}")
@@ -167,14 +153,12 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
 
 def _play_in_turn(config: SolverConfig, tree: GameTree, strategies: np.ndarray, seed: int) -> np.ndarray:
     """Returns the sums of batches, ``[_BATCHES, num_slots]``, or raises CheckError if they cannot be right."""
-    rng = np.random.default_rng((seed, 1))
-    sampler = Sampler(tree, config, rng)
+    sampler = Sampler(tree, config, np.random.default_rng((seed, 1)))
     # No traversal visits a node twice.
     scratch = sampler.scratch._replace(visits=np.zeros(2 * tree.num_nodes, sampler.scratch.visits.dtype))
     average, sums = np.zeros(tree.num_slots + tree.num_players), np.zeros((_BATCHES, tree.num_slots))
-    is_sampled_by_sums = config.estimator.sampling_weights == SamplingWeights.AVERAGE
-    sampling_weights = average if is_sampled_by_sums else sampler.sampling_weights
-    before = strategies.copy()
+    by_sums, before = config.estimator.sampling_weights == SamplingWeights.AVERAGE, strategies.copy()
+    sampling_weights = average if by_sums else sampler.sampling_weights
     method = config.average_method(tree.num_players, tree.perfect_recall)
     run = composed(replay, config.estimator, RegretMatching(), method)
     with announce_compilation(run), np.errstate(all="ignore"):
@@ -206,20 +190,18 @@ def _compare_with_played(config: SolverConfig, tree: GameTree, seed: int, unbias
     difference = (sums - share * totals) / totals.mean(axis=0)
     error = difference.std(axis=0, ddof=1) / np.sqrt(_BATCHES)
     varies = error > 1e-12
-    scores = np.where(varies, np.abs(difference.mean(axis=0)) / np.where(varies, error, 1.0), 0.0)
-    scores[~varies] = np.where(away[~varies] > 1e-10, np.inf, 0.0)
-    limit = t_limit(int(varies.sum()), _BATCHES - 1)
-    iterations = _BATCHES * _LENGTH
-    compared = f"{name_of(tree)}, {config.average_method(tree.num_players, tree.perfect_recall).name}"
-    compared += f", {iterations:,} iterations"
+    exact_scores = np.where(away > 1e-10, np.inf, 0.0)
+    scores = np.where(varies, np.abs(difference.mean(axis=0)) / np.maximum(error, 1e-12), exact_scores)
+    slot, limit = int(scores.argmax()), z_limit(int(varies.sum()), _BATCHES - 1)
+    name = config.average_method(tree.num_players, tree.perfect_recall).name
+    compared = f"{name_of(tree)}, {name}, {_BATCHES * _LENGTH:,} iterations"
     if not unbiased:
         return Line("bias", compared, f"probabilities are off by up to {bias:.3g}"), bias
-    slot = int(scores.argmax())
     how = f"{scores[slot]:.1f} standard errors, limit {limit:.1f}" if varies[slot] else "exactly"
     Subject(config.averaging, tree).require(
         scores[slot] < limit,
         f"is biased with {config.estimator!r}: two strategies played in turn, with weights 1 and 3, over "
-        f"{iterations:,} iterations, average to another one ({how})",
+        f"{_BATCHES * _LENGTH:,} iterations, average to another one ({how})",
         _REACH, slot=slot, expected=share[slot], found=found[slot],
     )  # fmt: skip
     if not varies.any():

@@ -92,15 +92,14 @@ def check_estimator(
             "nothing to compare it with. Compare regrets."
         )
     check = _Check(config, seed)
-    chosen = None if games is None else [compile_game(game) for game in games]
-    if chosen == []:
+    trees = tiny_trees() if games is None else [compile_game(game) for game in games]
+    if not trees:
         raise ConfigError("games=[]: give at least one game, or None for the built-in ones.")
+    sampled = [tree_of_name(SMALLER_GAME), tree_of_name(LARGER_GAME)] if games is None else trees
+    smaller, larger = (pick(sampled, key=lambda tree: tree.num_nodes) for pick in (min, max))
     if exact:
-        check.outcomes(tiny_trees() if chosen is None else chosen)
-    larger = tree_of_name(LARGER_GAME) if chosen is None else max(chosen, key=lambda tree: tree.num_nodes)
-    check.compiled_contract(larger)
-    check.is_reproducible(larger)
-    smaller = tree_of_name(SMALLER_GAME) if chosen is None else min(chosen, key=lambda tree: tree.num_nodes)
+        check.outcomes(trees)
+    check.compiled(larger)
     for tree in dict.fromkeys((smaller, larger)):
         for zeros in (0.0, _ZEROS):
             for player in range(tree.num_players):
@@ -116,7 +115,7 @@ class _Check:
 
     def _sampler(self, tree: GameTree, zeros: float = 0.0, *stream: int, script: Script | None = None) -> Sampler:
         rng = np.random.default_rng((self._seed, *stream))
-        return Sampler(tree, self._config, rng, zeros=zeros, script=script)
+        return Sampler(tree, self._config, rng, zeros, script)
 
     def _subject(self, tree: GameTree, player: int | None = None) -> Subject:
         return Subject(self._config.estimator, tree, player)
@@ -139,9 +138,8 @@ class _Check:
 
     def _outcomes_of_player(self, tree: GameTree, player: int, is_relabelled: bool = False) -> bool:
         """Checks a player's gradient; returns whether there were few enough outcomes."""
-        worst, most = 0.0, 0
+        worst, most, compared = 0.0, 0, f"{name_of(tree)}, player {player}"
         name = "exact mean, relabelled" if is_relabelled else "exact mean"
-        compared = f"{name_of(tree)}, player {player}"
         for zeros in (_ZEROS,) if is_relabelled else (0.0, _ZEROS):
             script = Script()
             sampler = self._sampler(tree, zeros, script=script)
@@ -158,12 +156,12 @@ class _Check:
             assert abs(mass - 1.0) < 1e-9, "the probabilities of all outcomes sum to 1"
             expected = exact_gradient(tree, sampler.strategy, player)
             error = np.abs(mean - expected)
-            worst, slot = max(worst, float(error.max())), int(error.argmax())
+            worst = max(worst, float(error.max()))
             self._subject(tree, player).require(
-                worst <= _TOLERANCE * max(1.0, float(np.abs(expected).max())),
+                error <= _TOLERANCE * max(1.0, float(np.abs(expected).max())),
                 f"is biased{' when actions are listed in another order' if is_relabelled else ''}: its mean over "
                 f"all {count} outcomes of its draws is not the gradient",
-                _UNBIASED, slot=slot, expected=expected[slot], found=mean[slot],
+                _UNBIASED, expected=expected, found=mean,
             )  # fmt: skip
         self._note(name, compared, f"{most} outcomes, largest error {worst:.1e}")
         return True
@@ -180,31 +178,24 @@ class _Check:
             )
         return sampler.found(player)
 
-    def compiled_contract(self, tree: GameTree) -> None:
-        """Checks what compiled traversals leave behind."""
-        traversals = 0
+    def compiled(self, tree: GameTree) -> None:
+        """Checks what compiled traversals leave behind, twice from the same random state."""
+        players = list(range(tree.num_players)) * 10
         for zeros in (0.0, _ZEROS):
-            sampler = self._sampler(tree, zeros)
-            contract = Contract(sampler)
-            for player in list(range(tree.num_players)) * 10:
-                with announce_compilation(sampler.sample):
-                    contract.estimate(player)
-                traversals += 1
-        self._note("contract", f"{name_of(tree)}, {traversals} compiled traversals", "kept")
-
-    def is_reproducible(self, tree: GameTree) -> None:
-        """Checks that the same random state gives bitwise identical gradients."""
-        found: list[list[bytes]] = [[], []]
-        for gradients in found:
-            sampler = self._sampler(tree)
-            for player in list(range(tree.num_players)) * 3:
-                sampler.estimate(player)
-                gradients.append(sampler.found(player).tobytes())
-        self._subject(tree).require(
-            found[0] == found[1],
-            "gives different gradients from the same random state",
-            "draws from anywhere but `scratch.rng`, and entries that are read before they are written",
-        )
+            found: list[list[bytes]] = [[], []]
+            for gradients in found:
+                sampler = self._sampler(tree, zeros)
+                contract = Contract(sampler)
+                for player in players:
+                    with announce_compilation(sampler.run):
+                        contract.estimate(player)
+                    gradients.append(sampler.found(player).tobytes())
+            self._subject(tree).require(
+                found[0] == found[1],
+                "gives different gradients from the same random state",
+                "draws from anywhere but `scratch.rng`, and entries that are read before they are written",
+            )
+        self._note("contract", f"{name_of(tree)}, {4 * len(players)} compiled traversals", "kept")
         self._note("same seed", name_of(tree), "bitwise identical")
 
     def samples(self, tree: GameTree, player: int, zeros: float, samples: int | None) -> None:
@@ -215,47 +206,38 @@ class _Check:
         moments, projected = np.zeros((3, len(expected))), np.zeros((2, _SIGNS))
         if not self._config.estimator.samples:
             samples = 1
-        seconds = _SECONDS / (2 * tree.num_players)
+        seconds, most = _SECONDS / (2 * tree.num_players), samples or 1 << 60
         sampler.add(player, 1, signs, moments, projected)  # compiles
-        count, chunk, begin = 1, 1, time.perf_counter()
-        while count < (samples or 1 << 60) and (samples is not None or time.perf_counter() - begin < seconds):
-            chunk = min(2 * chunk, 100_000, (samples or 1 << 60) - count)
+        count, begin = 1, time.perf_counter()
+        while count < most and (samples is not None or time.perf_counter() - begin < seconds):
+            chunk = min(count + 1, 100_000, most - count)
             sampler.add(player, chunk, signs, moments, projected)
             count += chunk
 
-        mean, hits = moments[0] / count, moments[2]
-        scale = max(1.0, float(np.abs(expected).max()))
-        variance = np.maximum(moments[1] / count - mean**2, 0.0)
-        is_constant = (hits == count) & (variance <= 1e-12 * mean**2)
-        many = (hits >= _ENOUGH) & ~is_constant
-        z = np.zeros(len(mean))
+        # The sums over all slots with random signs are tested like slots.
+        is_slot = np.arange(len(expected) + _SIGNS) < len(expected)
+        mean, squares = (np.append(moments[row], projected[row]) / count for row in (0, 1))
+        hits, expected = np.append(moments[2], np.full(_SIGNS, count)), np.append(expected, expected @ signs)
+        scale = max(1.0, float(np.abs(expected[is_slot]).max()))
+        variance = np.maximum(squares - mean**2, 0.0)
+        is_constant = (hits == count) & (variance <= 1e-12 * squares)
+        many = (hits >= np.where(is_slot, _ENOUGH, 1)) & ~is_constant
         # An event that was not seen has a probability of up to log(1 / false alarm) / count; what it would add is of
         # the size of a payoff. Control variates are small in nearly all traversals, and large in one of a million.
         unseen = -math.log(FALSE_ALARM) / count * float(np.abs(tree.arrays.payoffs).max())
         away = np.abs(mean - expected)
-        slack = 0.0 if self._config.baseline is None else unseen
-        z[many] = np.maximum(away - slack, 0.0)[many] / np.sqrt(variance[many] / count)
-        allowed = 1e-8 * scale + (unseen if self._config.estimator.samples else 0.0)
-        z[is_constant] = np.where(away[is_constant] > allowed, np.inf, 0.0)
-        mean_of_sums, expected_sums = projected[0] / count, expected @ signs
-        spread = np.sqrt(np.maximum(projected[1] / count - mean_of_sums**2, 0.0) / count)
-        off = np.abs(mean_of_sums - expected_sums)
-        z_of_sums = np.where(off <= 1e-8 * scale * len(expected), 0.0, off / np.maximum(spread, 1e-300))
-        limit = z_limit(int(many.sum()) + _SIGNS)
-        require, slot, column = self._subject(tree, player).require, int(z.argmax()), int(z_of_sums.argmax())
-        require(
-            z[slot] < limit,
-            f"is biased: its mean over {count:,} samples is {z[slot]:.1f} standard errors away (limit {limit:.1f})",
-            _UNBIASED, slot=slot, expected=expected[slot], found=mean[slot],
+        rounding = 1e-8 * scale * np.where(is_slot, 1, len(moments[0]))
+        slack = rounding + (0.0 if self._config.baseline is None else np.where(is_slot, unseen, 0.0))
+        z = np.where(many, np.maximum(away - slack, 0.0) / np.sqrt(np.where(many, variance, 1.0) / count), 0.0)
+        allowed = rounding + (unseen if self._config.estimator.samples else 0.0)
+        z[is_constant & (away > allowed)] = np.inf
+        limit, worst = z_limit(int(many.sum())), int(z.argmax())
+        what = "its mean" if is_slot[worst] else "of a sum over all slots with random signs, the mean"
+        self._subject(tree, player).require(
+            z[worst] < limit,
+            f"is biased: {what} over {count:,} samples is {z[worst]:.1f} standard errors away (limit {limit:.1f})",
+            _UNBIASED, slot=worst if is_slot[worst] else None, expected=expected[worst], found=mean[worst],
         )  # fmt: skip
-        require(
-            z_of_sums[column] < limit,
-            f"is biased somewhere: of sums over all slots with random signs, the mean over {count:,} samples is "
-            f"{z_of_sums[column]:.1f} standard errors away (limit {limit:.1f})",
-            _UNBIASED, expected=expected_sums[column], found=mean_of_sums[column],
-        )  # fmt: skip
-        self._note(
-            "z-test",
-            f"{name_of(tree)}, player {player}, {count:,} samples, {int(many.sum())} slots, {_SIGNS} projections",
-            f"largest |z| {max(z[slot], z_of_sums[column]):.2f}, limit {limit:.2f}",
-        )
+        slots = int((many & is_slot).sum())
+        compared = f"{name_of(tree)}, player {player}, {count:,} samples, {slots} slots, {_SIGNS} projections"
+        self._note("z-test", compared, f"largest |z| {z[worst]:.2f}, limit {limit:.2f}")

@@ -13,11 +13,6 @@ def exact_gradient(tree: GameTree, strategy: np.ndarray, player: int) -> np.ndar
 
     Entry s is the sum of u(z) * (reach of chance and the others) over the leaves z behind the player's last slot s. Of
     the empty sequences, behind the slots, the player's own is filled.
-
-    Args:
-        tree: The game.
-        strategy: ``[num_slots]``.
-        player: For whom.
     """
     arrays = tree.arrays
     nodes, chance, payoffs = arrays.nodes.tolist(), arrays.chance["probability"].tolist(), arrays.payoffs[:, player]

@@ -5,70 +5,19 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+from importlib import resources
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 
-# General sum. Chance is uneven; B is entered at two depths; D has a single action; both players move twice.
-SPANS = """EFG 2 R "spans" { "P0" "P1" }
-c "" 1 "deal" { "x" 0.25 "y" 0.75 } 0
-p "" 1 1 "A" { "l" "r" } 0
-p "" 2 1 "B" { "a" "b" "c" } 0
-t "" 1 "o1" { 1.5 -0.3 }
-t "" 2 "o2" { -2.1 0.7 }
-p "" 1 2 "C" { "s" "t" } 0
-t "" 3 "o3" { 0.4 1.1 }
-t "" 4 "o4" { -1.3 2.2 }
-p "" 1 3 "D" { "only" } 0
-t "" 5 "o5" { 0.9 -1.7 }
-p "" 2 1 "B" { "a" "b" "c" } 0
-p "" 1 4 "E" { "u" "v" } 0
-t "" 6 "o6" { 2.3 0.2 }
-t "" 7 "o7" { -0.6 1.9 }
-t "" 8 "o8" { 0.8 -2.4 }
-c "" 2 "late" { "p" 0.6 "q" 0.4 } 0
-t "" 9 "o9" { -1.1 0.5 }
-p "" 2 2 "F" { "m" "n" } 0
-t "" 10 "o10" { 1.2 -0.9 }
-t "" 11 "o11" { -0.7 2.6 }
-"""
-
-# Three players; C is entered at two depths, of which one lies behind chance.
-THREE = """EFG 2 R "three" { "P0" "P1" "P2" }
-p "" 1 1 "A" { "l" "r" } 0
-p "" 2 1 "B" { "a" "b" } 0
-p "" 3 1 "C" { "x" "y" } 0
-p "" 1 2 "E" { "s" "t" } 0
-t "" 1 "o1" { 1.1 -0.4 0.6 }
-t "" 2 "o2" { -0.8 1.3 2.1 }
-t "" 3 "o3" { 0.3 0.9 -1.2 }
-c "" 1 "late" { "p" 0.3 "q" 0.7 } 0
-t "" 4 "o4" { -1.6 0.2 0.8 }
-p "" 3 1 "C" { "x" "y" } 0
-t "" 5 "o5" { 2.2 -1.5 0.1 }
-t "" 6 "o6" { -0.5 0.7 -2.3 }
-p "" 2 1 "B" { "a" "b" } 0
-t "" 7 "o7" { 0.6 -1.9 1.4 }
-p "" 3 2 "D" { "x" "y" "z" } 0
-t "" 8 "o8" { -2.4 1.2 0.5 }
-t "" 9 "o9" { 1.7 -0.6 -0.9 }
-t "" 10 "o10" { 0.2 2.5 1.8 }
-"""
-
-# One player against chance, three decisions deep.
-ALONE = """EFG 2 R "alone" { "P0" }
-p "" 1 1 "A" { "l" "r" } 0
-c "" 1 "late" { "p" 0.15 "q" 0.85 } 0
-p "" 1 2 "B" { "only" } 0
-p "" 1 3 "C" { "s" "t" "u" } 0
-t "" 1 "o1" { 1.4 }
-t "" 2 "o2" { -0.7 }
-t "" 3 "o3" { 0.9 }
-t "" 4 "o4" { -2.2 }
-t "" 5 "o5" { 0.3 }
-"""
+# General sum: chance is uneven, B is entered at two depths, D has a single action, and both players move twice. Three
+# players: C is entered at two depths, of which one lies behind chance. One player against chance, three decisions deep.
+SPANS, THREE, ALONE = (
+    resources.files("mccfr_plus.checks").joinpath(f"{name}.efg").read_text(encoding="utf-8")
+    for name in ("spans", "three", "alone")
+)
 
 # OpenSpiel calls all of them "efg_game()". The cache below keeps the games alive, so that ids are unique.
 _TITLES: dict[int, str] = {}
@@ -127,13 +76,7 @@ def tiny_trees() -> list[GameTree]:
 
 
 def random_strategy(tree: GameTree, rng: np.random.Generator, zeros: float = 0.0) -> np.ndarray:
-    """Returns a random strategy, ``[num_slots]`` float64.
-
-    Args:
-        tree: The game.
-        rng: Modified in place.
-        zeros: Chance of each probability to be 0, but never of all at an infoset.
-    """
+    """Returns a random strategy, ``[num_slots]`` float64; each probability is 0 with chance `zeros`, but never all."""
     strategy = rng.exponential(size=tree.num_slots) + 0.05
     strategy[rng.random(tree.num_slots) < zeros] = 0.0
     for infoset in range(tree.num_infosets):

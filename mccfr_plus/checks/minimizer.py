@@ -8,6 +8,7 @@ actions does not matter.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -85,31 +86,19 @@ def check_minimizer(minimizer: Minimizer | str, *, bound: Bound | None = None, s
 
 @kernel
 def play_rounds(tree, strategy, tables, scratch, parameters, values, against, begun, history, earned):
-    """Plays rounds at the middle infoset. All arrays but `tree` are modified in place.
+    """Plays rounds at the middle infoset, after `begun` others.
 
-    Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]``.
-        tables: The minimizer's.
-        scratch: `Scratch`.
-        parameters: The minimizer's.
-        values: ``[num_rounds, num_actions]``.
-        against: Whether an adversary writes them: 0 for the action that is played most, 1 for all others.
-        begun: Rounds before these.
-        history: ``[num_rounds, num_actions]``, an output: the strategy after each round.
-        earned: ``[num_rounds]``, an output: what the strategy before it earned in each round.
+    `values` are ``[num_rounds, num_actions]``, as is `history`, an output: the strategy after each round. `earned`,
+    an output, is what the strategy before it earned in each round. With `against`, an adversary writes the values: 0
+    for the action that is played most, 1 for all others.
     """
     tree, scratch = no_refcount(tree), no_refcount(scratch)
     record = tree.infosets[1]
     first, count = record["first_slot"], record["num_actions"]
     for number in range(len(values)):
         if against:
-            most = 0
-            for action in range(count):
-                values[number, action] = 1.0
-                if strategy[first + action] > strategy[first + most]:
-                    most = action
-            values[number, most] = 0.0
+            values[number] = 1.0
+            values[number, np.argmax(strategy[first : first + count])] = 0.0
         begin_gradient(tree, scratch, 0)
         for action in range(count):
             scratch.gradient[first + action] = values[number, action]
@@ -125,12 +114,7 @@ def play_rounds(tree, strategy, tables, scratch, parameters, values, against, be
 
 
 class _SingleInfoset:
-    """A minimizer at an infoset with this many actions.
-
-    Args:
-        minimizer: The minimizer.
-        num_actions: How many actions.
-    """
+    """A minimizer at an infoset with this many actions."""
 
     def __init__(self, minimizer: Minimizer, num_actions: int):
         tree = tree_of_text(three_infosets_text(num_actions))
@@ -147,17 +131,9 @@ class _SingleInfoset:
         self._play = compose(play_rounds, minimize=minimize_with(minimizer))
 
     def play(self, values: np.ndarray, against: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Plays rounds and checks what they leave behind.
+        """Plays rounds with ``[num_rounds, num_actions]`` values, or `against` an adversary that overwrites them.
 
-        Args:
-            values: ``[num_rounds, num_actions]``; an adversary overwrites them.
-            against: Whether there is an adversary.
-
-        Returns:
-            The values, the strategies after each round, and what each round earned.
-
-        Raises:
-            CheckError: If the minimizer breaks its contract.
+        Returns the values, the strategies after each round, and what each round earned.
         """
         values, history, earned = np.array(values, np.float64), np.zeros(values.shape), np.zeros(len(values))
         with announce_compilation(self._play), np.errstate(all="ignore"):
@@ -183,34 +159,24 @@ class _SingleInfoset:
     def _check_history(self, values: np.ndarray, history: np.ndarray) -> None:
         with np.errstate(all="ignore"):
             is_one = np.abs(history.sum(axis=1) - 1.0) <= 1e-9
-        for good, what, expected, look_at in (
-            (
-                np.isfinite(history).all(axis=1), "plays NaN or infinity", "finite numbers",
-                "divisions by a total that is 0, exponentials without the largest taken off, sums that overflow",
-            ),
-            (
-                (history >= 0.0).all(axis=1), "plays an action with negative probability", "numbers >= 0",
-                "what the strategy is in proportion to",
-            ),
-            (
-                is_one, "plays what is no distribution", "numbers that sum to 1",
-                "the division by the total, and what is played where it is 0",
-            ),
-        ):  # fmt: skip
+        overflows = "divisions by a total that is 0, exponentials without the largest taken off, sums that overflow"
+        divisions = "the division by the total, and what is played where it is 0"
+        cases: tuple[tuple[Any, str, str], ...] = (
+            (np.isfinite(history).all(axis=1), "plays NaN or infinity", overflows),
+            ((history >= 0.0).all(axis=1), "plays with negative probability", "what the strategy is in proportion to"),
+            (is_one, "plays what is no distribution", divisions),
+        )
+        for good, what, look_at in cases:
             bad = int(np.argmin(good))
-            self.subject.require(
-                np.ravel(good)[bad], f"{what}, in round {self._rounds + bad + 1}", look_at, slot=self.slots.start,
-                expected=expected, found=f"{history[bad].tolist()}, after the values {values[bad].tolist()}",
-            )  # fmt: skip
+            found = f"{history[bad].tolist()}, after the values {values[bad].tolist()}"
+            what = f"{what}, in round {self._rounds + bad + 1}"
+            self.subject.require(good[bad], what, look_at, slot=self.slots.start, found=found)
         own, returned = self._tables[:, self.slots], self._scratch.gradient[self.tree.num_slots]
-        self.subject.require(
-            bool(np.isfinite(own).all()), "keeps NaN or infinity in its tables",
-            "what is added to `tables[:, first:last]`", slot=self.slots.start, found=own,
-        )  # fmt: skip
-        self.subject.require(
-            np.isfinite(returned), "returns NaN or infinity", "the kernel's return statement", slot=self.slots.start,
-            expected="the infoset's value, for its parent", found=returned,
-        )  # fmt: skip
+        for numbers, what, look_at in (
+            (own, "keeps NaN or infinity in its tables", "what is added to `tables[:, first:last]`"),
+            (returned, "returns NaN or infinity", "the kernel's return statement: the infoset's value, for its parent"),
+        ):
+            self.subject.require(bool(np.isfinite(numbers).all()), what, look_at, slot=self.slots.start, found=numbers)
 
 
 def _check_sizes(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[Line]:
@@ -230,9 +196,7 @@ def _check_sizes(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[Lin
 
 
 def _check_permuted(minimizer: Minimizer, rng: np.random.Generator) -> Iterator[Line]:
-    values = rng.normal(size=(200, 5))
-    order = np.array([3, 0, 4, 1, 2])
-    other = _SingleInfoset(minimizer, 5)
+    values, order, other = rng.normal(size=(200, 5)), np.array([3, 0, 4, 1, 2]), _SingleInfoset(minimizer, 5)
     _, usual, _ = _SingleInfoset(minimizer, 5).play(values)
     _, permuted, _ = other.play(values[:, order])
     away = np.abs(usual[:, order] - permuted)
@@ -251,38 +215,31 @@ def _check_regret(
     minimizer: Minimizer, num_actions: int, bound: Bound | None, rng: np.random.Generator
 ) -> Iterator[Line]:
     rounds = _SHORT * _FACTOR
-    better = np.zeros(num_actions)
-    better[-1] = 0.3
-    alternating = np.zeros((rounds, num_actions))
+    random, alternating = rng.uniform(-0.5, 0.5, (rounds, num_actions)), np.zeros((rounds, num_actions))
+    random[:, -1] += 0.3
     alternating[np.arange(rounds), np.arange(rounds) % 2] = 1.0
     alternating[0] *= 0.5  # following the leader is then always one step behind
-    sequences = {
-        "random values": rng.uniform(-0.5, 0.5, (rounds, num_actions)) + better,
-        "alternating values": alternating,
-        "an adversary": np.zeros((rounds, num_actions)),
-    }
+    sequences = {"random values": random, "alternating values": alternating, "an adversary": np.zeros_like(random)}
     for name, given in sequences.items():
         infoset = _SingleInfoset(minimizer, num_actions)
         values, _, earned = infoset.play(given, against=name == "an adversary")
         regrets = values.cumsum(axis=0).max(axis=1) - earned.cumsum()
         width = float(np.ptp(values, axis=1).max())
-        short, long = float(regrets[_SHORT - 1]), float(regrets[-1])
         if bound is not None:
-            what = "has more regret than its bound"
-            cases = [(count, float(bound(count, num_actions, width)), "") for count in (_SHORT, rounds)]
+            what, limit = "has more regret than its bound", "bound {:.4g}"
+            cases = [(count, float(bound(count, num_actions, width))) for count in (_SHORT, rounds)]
         else:
-            root = width * float(np.sqrt(num_actions * _SHORT))
-            allowed = _SHARE_OF_ROOT * float(np.sqrt(_FACTOR)) * max(short, root)
-            why = f": {short:.6g} after {_SHORT:,} rounds, and growth as a square root"
-            what, cases = "has regret that grows as fast as time does", [(rounds, allowed, why)]
-        for count, allowed, why in cases:
+            what, limit = "has regret that grows as fast as time does", "no bound known, at most {:.4g} allowed"
+            root = max(float(regrets[_SHORT - 1]), width * float(np.sqrt(num_actions * _SHORT)))
+            cases = [(rounds, _SHARE_OF_ROOT * float(np.sqrt(_FACTOR)) * root)]
+        for count, allowed in cases:
             infoset.subject.require(
                 regrets[count - 1] <= allowed * (1 + 1e-9) + 1e-9, f"{what}, against {name}, after {count:,} rounds",
                 "the sign of the regrets, the step size, and whether the strategy is the next one",
-                slot=infoset.slots.start, expected=f"at most {allowed:.6g}{why}", found=regrets[count - 1],
+                slot=infoset.slots.start, expected=f"at most {allowed:.6g}", found=regrets[count - 1],
             )  # fmt: skip
-        limit = f"bound {allowed:.4g}" if bound is not None else f"no bound known, at most {allowed:.4g} allowed"
-        yield Line("regret", f"{name}, {num_actions} actions, {rounds:,} rounds", f"{long:.4g}, {limit}")
+        result = f"{regrets[-1]:.4g}, {limit.format(cases[-1][1])}"
+        yield Line("regret", f"{name}, {num_actions} actions, {rounds:,} rounds", result)
 
 
 # --- whole games ---

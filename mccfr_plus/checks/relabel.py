@@ -8,7 +8,7 @@ import numpy as np
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree, build_tree
-from mccfr_plus.tree.recording import Recording
+from mccfr_plus.tree.recorder import Recording
 
 
 class Relabelling(NamedTuple):
@@ -26,13 +26,10 @@ def relabelled(tree: GameTree, rng: np.random.Generator) -> Relabelling:
     """Returns a game with actions at every infoset, and outcomes at every chance node, in a random other order.
 
     Infosets are numbered by the first visit of a depth-first traversal, so that their order changes too.
-
-    Args:
-        tree: The game.
-        rng: Modified in place.
     """
     arrays = tree.arrays
-    recording = Recording(tree.num_players, payoffs=[tuple(row) for row in arrays.payoffs.tolist()])
+    payoffs = [tuple(row) for row in arrays.payoffs.tolist()]
+    recording = Recording(tree.num_players, tree.shape.max_depth, payoffs=payoffs)
     orders: dict[tuple[bool, int], np.ndarray] = {}
     numbers: dict[tuple[bool, int], int] = {}
     stack = [0]
@@ -44,7 +41,8 @@ def relabelled(tree: GameTree, rng: np.random.Generator) -> Relabelling:
             continue
         key = (kind == CHANCE, payload)
         if key not in orders:
-            orders[key] = _other_order(count, rng)
+            order = rng.permutation(count)
+            orders[key] = order[::-1] if (order == np.arange(count)).all() else order  # not the usual one
             if kind == CHANCE:
                 numbers[key] = len(recording.distributions)
                 rows = payload + orders[key]
@@ -65,9 +63,3 @@ def relabelled(tree: GameTree, rng: np.random.Generator) -> Relabelling:
         first = tree.slots(before).start
         old_slot[other.slots(infoset)] = first + orders[False, first]
     return Relabelling(other, old_slot)
-
-
-def _other_order(count: int, rng: np.random.Generator) -> np.ndarray:
-    """Returns a random order that is not the usual one, where there is another."""
-    order = rng.permutation(count)
-    return order[::-1] if (order == np.arange(count)).all() else order

@@ -14,32 +14,20 @@ from mccfr_plus.tree.game_tree import GameTree
 
 @dataclass(frozen=True)
 class Line:
-    """One thing that was checked.
+    """One thing that was checked."""
 
-    Attributes:
-        check: Its name.
-        compared: What was compared with what, and where.
-        result: What came out.
-    """
-
-    check: str
-    compared: str
-    result: str
+    check: str  # its name
+    compared: str  # what was compared with what, and where
+    result: str  # what came out
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was checked of a component that passed. ``str(report)`` is a table.
+    """What was checked of a component that passed. ``str(report)`` is a table."""
 
-    Attributes:
-        component: The component, as text.
-        lines: What was checked, in order.
-        figures: Further results, such as ``"bias"``.
-    """
-
-    component: str
-    lines: tuple[Line, ...]
-    figures: dict[str, float] = field(default_factory=dict)
+    component: str  # as text
+    lines: tuple[Line, ...]  # what was checked, in order
+    figures: dict[str, float] = field(default_factory=dict)  # further results, such as "bias"
 
     def __str__(self) -> str:
         widths = [max((len(getattr(line, name)) for line in self.lines), default=0) for name in ("check", "compared")]
@@ -49,17 +37,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is checked, and where: each message names both.
-
-    Attributes:
-        component: What is checked.
-        tree: On which game; None: not on a tree.
-        player: For which player; None: for all of them.
-    """
+    """What is checked, and where: each message names both."""
 
     component: Any
     tree: GameTree | None = None
-    player: int | None = None
+    player: int | None = None  # None: for all of them
 
     def require(
         self, good: Any, what: str, look_at: str, *, slot: int | None = None, expected: Any = None, found: Any = None
@@ -75,24 +57,19 @@ class Subject:
             expected: What should have been found.
             found: What was found.
         """
-        if good is True or np.all(good):
-            return
-        if np.ndim(good):
+        if np.ndim(good) and not np.all(good):
             slot = int(np.argmin(good))
             expected, found = (value[slot] if np.ndim(value) else value for value in (expected, found))
-        self.fail(what, look_at, slot=slot, expected=expected, found=found)
+        if not np.all(good):
+            self.fail(what, look_at, slot=slot, expected=expected, found=found)
 
     def fail(
         self, what: str, look_at: str, *, slot: int | None = None, expected: Any = None, found: Any = None
     ) -> NoReturn:
         """Raises CheckError; see `require` for the arguments."""
-        places = []
-        if self.tree is not None:
-            places.append(f"game {name_of(self.tree)}")
-        if self.player is not None:
-            places.append(f"player {self.player}")
-        if self.tree is not None and slot is not None:
-            places.append(_place_of(self.tree, int(slot)))
+        places = [f"game {name_of(self.tree)}"] if self.tree is not None else []
+        places += [f"player {self.player}"] if self.player is not None else []
+        places += [_place_of(self.tree, int(slot))] if self.tree is not None and slot is not None else []
         details = {"where": ", ".join(places) or None, "expected": expected, "found": found, "look at": look_at}
         lines = [f"  {name}: {_text(value)}" for name, value in details.items() if value is not None]
         raise CheckError("\n".join([f"{self.component!r}: {what}.", *lines]))

@@ -8,7 +8,7 @@ must be bitwise identical.
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -16,11 +16,10 @@ import pyspiel
 from mccfr_plus.checks.report import Line, Report, Subject
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame
-from mccfr_plus.tree.budget import Budget
 from mccfr_plus.tree.game import load_game, quiet_openspiel
 from mccfr_plus.tree.game_tree import GameTree, build_tree, compile_game
 from mccfr_plus.tree.order import representative_states
-from mccfr_plus.tree.recorder import record
+from mccfr_plus.tree.recorder import Budget, record
 
 _MARGIN = 64
 _GUARD = -7_777_777
@@ -50,9 +49,8 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         raise ConfigError(f"{game} has no compiled rules: check_game is for subclasses of mccfr_plus.games.RulesGame.")
     subject, player = Subject(game), _Player(game.rules_game, np.random.default_rng(seed))
     moves = sum(player.play() for _ in range(plays))
-    lines = [
-        Line("contract", f"{plays:,} plays, {moves:,} moves", "in range, nothing written outside, nothing else changed")
-    ]
+    kept = "in range, nothing written outside, nothing else changed"
+    lines = [Line("contract", f"{plays:,} plays, {moves:,} moves", kept)]
     try:
         with quiet_openspiel():
             pyspiel.random_sim_test(game, num_sims=_SIMULATIONS, serialize=True, verbose=False)
@@ -85,18 +83,11 @@ class _Player:
     def __init__(self, game: RulesGame, rng: np.random.Generator):
         sizes = game.sizes
         self._game, self._rng, self._sizes = game, rng, sizes
-        self._whole = {
-            name: np.full(size + 2 * _MARGIN, _GUARD, dtype)
-            for name, size, dtype in (
-                ("state", sizes.state_size, np.int64),
-                ("actions", game.most_actions, np.int64),
-                ("probabilities", sizes.max_chance_outcomes, np.float64),
-                ("view", sizes.view_size, np.int64),
-                ("payoffs", sizes.num_players, np.float64),
-                ("parameters", len(game.parameters), np.int64),
-                ("table", len(game.table), np.float64),
-            )
-        }
+        whole = {"state": sizes.state_size, "actions": game.most_actions, "view": sizes.view_size}
+        whole["parameters"] = len(game.parameters)
+        real = {"probabilities": sizes.max_chance_outcomes, "payoffs": sizes.num_players, "table": len(game.table)}
+        self._whole = {name: np.full(size + 2 * _MARGIN, _GUARD) for name, size in whole.items()}
+        self._whole |= {name: np.full(size + 2 * _MARGIN, float(_GUARD)) for name, size in real.items()}
         self._arrays = SimpleNamespace(**{name: whole[_MARGIN:-_MARGIN] for name, whole in self._whole.items()})
         # Copies, so that a kernel that writes to them does no harm to the game.
         self._arrays.parameters[:] = game.parameters
@@ -111,25 +102,21 @@ class _Player:
         moves = chances = 0
         while (mover := int(state[MOVER])) != TERMINAL:
             before = state.copy()
-            if mover == CHANCE:
-                chances += 1
-                choice = self._draw_outcome()
-            elif 0 <= mover < sizes.num_players:
-                moves += 1
-                choice = int(self._rng.choice(self._listed("legal", "num_distinct_actions", self._arrays.actions)))
-            else:
-                self._fail(
-                    f"state[MOVER] is {mover}", "`start` and `apply`, which must set it",
-                    expected=f"a player 0 .. {sizes.num_players - 1}, CHANCE ({CHANCE}) or TERMINAL ({TERMINAL})",
-                )  # fmt: skip
+            self._require(
+                mover == CHANCE or 0 <= mover < sizes.num_players,
+                f"state[MOVER] is {mover}", "`start` and `apply`, which must set it",
+                expected=f"a player 0 .. {sizes.num_players - 1}, CHANCE ({CHANCE}) or TERMINAL ({TERMINAL})",
+            )  # fmt: skip
+            moves, chances = moves + (mover != CHANCE), chances + (mover == CHANCE)
+            choice = int(self._rng.choice(*self._choices(mover == CHANCE)))
             self._look(before)
             self._run("apply", choice)
-            if moves > sizes.max_game_length or chances > sizes.max_chance_nodes:
-                self._fail(
-                    "a history is longer than the layout says",
-                    "max_game_length and max_chance_nodes, and whether `apply` ends the game",
-                    expected=f"at most {sizes.max_game_length} moves of players and {sizes.max_chance_nodes} of chance",
-                )
+            self._require(
+                moves <= sizes.max_game_length and chances <= sizes.max_chance_nodes,
+                "a history is longer than the layout says",
+                "max_game_length and max_chance_nodes, and whether `apply` ends the game",
+                expected=f"at most {sizes.max_game_length} moves of players and {sizes.max_chance_nodes} of chance",
+            )
         before = state.copy()
         self._check_payoffs()
         self._look(before)  # observers look at the end of the game, too
@@ -139,36 +126,35 @@ class _Player:
         constants = self._arrays.parameters, self._arrays.table
         result = getattr(self._game.rules, name)(*constants, self._arrays.state, *arguments)
         for array_name, whole in self._whole.items():
-            if not ((whole[:_MARGIN] == _GUARD).all() and (whole[-_MARGIN:] == _GUARD).all()):
-                self._fail(f"`{name}` wrote outside of `{array_name}`", "its sizes in `layout`")
-        if [array.tobytes() for array in constants] != [self._game.parameters.tobytes(), self._game.table.tobytes()]:
-            self._fail(f"`{name}` changed `parameters` or `table`", "assignments to them")
+            is_kept = (whole[:_MARGIN] == _GUARD).all() and (whole[-_MARGIN:] == _GUARD).all()
+            self._require(is_kept, f"`{name}` wrote outside of `{array_name}`", "its sizes in `layout`")
+        same = [array.tobytes() for array in constants] == [self._game.parameters.tobytes(), self._game.table.tobytes()]
+        self._require(same, f"`{name}` changed `parameters` or `table`", "assignments to them")
         return result
 
-    def _listed(self, name: str, setting: str, *arrays: np.ndarray) -> list[int]:
-        """Returns the actions or outcomes that a kernel writes."""
+    def _choices(self, is_chance: bool) -> tuple:
+        """Returns the arguments of `Generator.choice` for an action or an outcome of chance."""
+        name, what, arrays = "legal", "actions", [self._arrays.actions]
+        order, setting = "ascending", "num_distinct_actions"
+        if is_chance:
+            exists = self._game.rules.outcomes is not None
+            self._require(exists, "chance is to move, but there is no `outcomes`", "`Rules(outcomes=...)`")
+            name, what, arrays = "outcomes", "outcomes", [*arrays, self._arrays.probabilities]
+            order, setting = "different", "max_chance_outcomes"
         count, most = self._run(name, *arrays), getattr(self._sizes, setting)
         listed = self._arrays.actions[: max(count, 0)].tolist()
-        order, what = (sorted(listed), "ascending") if name == "legal" else (listed, "different")
-        if not (
-            1 <= count <= most and len(set(listed)) == count and order == listed and set(listed) <= set(range(most))
-        ):
-            self._fail(
-                f"`{name}` gives {count} {'actions' if name == 'legal' else 'outcomes'}, {listed}",
-                f"`{name}`, and {setting} in `layout`",
-                expected=f"at least one, {what}, within 0 .. {most - 1}",
-            )
-        return listed
-
-    def _draw_outcome(self) -> int:
-        if self._game.rules.outcomes is None:
-            self._fail("chance is to move, but there is no `outcomes`", "`Rules(outcomes=...)`")
-        buffers = self._arrays.actions, self._arrays.probabilities
-        outcomes = self._listed("outcomes", "max_chance_outcomes", *buffers)
-        probabilities = self._arrays.probabilities[: len(outcomes)]
-        if not (probabilities >= 0).all() or abs(probabilities.sum() - 1.0) > 1e-9:  # NaN is wrong, too
-            self._fail("probabilities of chance do not sum to 1", "`outcomes`", found=probabilities)
-        return int(self._rng.choice(outcomes, p=probabilities / probabilities.sum()))
+        is_ordered = is_chance or listed == sorted(listed)
+        self._require(
+            1 <= count <= most and len(set(listed)) == count and is_ordered and set(listed) <= set(range(most)),
+            f"`{name}` gives {count} {what}, {listed}", f"`{name}`, and {setting} in `layout`",
+            expected=f"at least one, {order}, within 0 .. {most - 1}",
+        )  # fmt: skip
+        if not is_chance:
+            return (listed,)
+        probabilities = self._arrays.probabilities[:count]
+        good = (probabilities >= 0).all() and abs(probabilities.sum() - 1.0) <= 1e-9  # NaN is wrong, too
+        self._require(good, "probabilities of chance do not sum to 1", "`outcomes`", found=probabilities)
+        return listed, None, True, probabilities / probabilities.sum()
 
     def _look(self, before: np.ndarray) -> None:
         """Looks at the state for all players, and compares it with what it was."""
@@ -176,30 +162,30 @@ class _Player:
         for player in range(self._sizes.num_players):
             view[:] = 0
             self._run("look", player, view)
-            wrong = np.flatnonzero((view < 0) | (view >= self._limits))
-            if len(wrong):
-                self._fail(
-                    f"`look` writes {view[wrong[0]]} at entry {wrong[0]} for player {player}",
+            for wrong in np.flatnonzero((view < 0) | (view >= self._limits)):
+                self._require(
+                    False, f"`look` writes {view[wrong]} at entry {wrong} for player {player}",
                     "`look`, and the sizes of fields in `layout`",
-                    expected=f"a value within 0 .. {self._limits[wrong[0]] - 1}",
-                )
-        if not np.array_equal(before, self._arrays.state):
-            self._fail("a kernel other than `apply` changed the state", "`legal`, `outcomes`, `look` and `returns`")
+                    expected=f"a value within 0 .. {self._limits[wrong] - 1}",
+                )  # fmt: skip
+        same = np.array_equal(before, self._arrays.state)
+        self._require(same, "a kernel other than `apply` changed the state", "`legal`, `outcomes`, `look`, `returns`")
 
     def _check_payoffs(self) -> None:
         sizes, payoffs = self._sizes, self._arrays.payoffs
         payoffs[:] = 0.0
         self._run("returns", payoffs)
-        if not (payoffs.min() >= sizes.min_utility - 1e-9 and payoffs.max() <= sizes.max_utility + 1e-9):  # or NaN
-            self._fail(
-                "a payoff is out of range", "`returns`, and min_utility and max_utility in `layout`",
-                expected=f"{sizes.min_utility:g} .. {sizes.max_utility:g}", found=payoffs,
-            )  # fmt: skip
-        if sizes.utility_sum is not None and abs(payoffs.sum() - sizes.utility_sum) > 1e-9:
-            self._fail("payoffs do not add up to utility_sum", "`returns` and `layout`", found=payoffs)
+        self._require(
+            payoffs.min() >= sizes.min_utility - 1e-9 and payoffs.max() <= sizes.max_utility + 1e-9,  # false for NaN
+            "a payoff is out of range", "`returns`, and min_utility and max_utility in `layout`",
+            expected=f"{sizes.min_utility:g} .. {sizes.max_utility:g}", found=payoffs,
+        )  # fmt: skip
+        good = sizes.utility_sum is None or abs(payoffs.sum() - sizes.utility_sum) <= 1e-9
+        self._require(good, "payoffs do not add up to utility_sum", "`returns` and `layout`", found=payoffs)
 
-    def _fail(self, what: str, look_at: str, **values: Any) -> NoReturn:
-        Subject(self._game).fail(f"{what}, in the state {self._arrays.state.tolist()}", look_at, **values)
+    def _require(self, good: Any, what: str, look_at: str, **values: Any) -> None:
+        if not good:
+            Subject(self._game).fail(f"{what}, in the state {self._arrays.state.tolist()}", look_at, **values)
 
 
 def _compare_trees(game: PyspielGame, tree: GameTree) -> None:
@@ -226,8 +212,5 @@ def _check_tensors(game: PyspielGame, tree: GameTree) -> None:
     for infoset, state in enumerate(representative_states(tree)):
         data = np.array(state.information_state_tensor(state.current_player()), np.float32).tobytes()
         other = seen.setdefault(data, infoset)
-        if other != infoset:
-            Subject(game).fail(
-                f"information states {tree.info_states[other]!r} and {tree.info_states[infoset]!r} have one tensor",
-                "the fields in `layout`",
-            )
+        both = f"{tree.info_states[other]!r} and {tree.info_states[infoset]!r}"
+        Subject(game).require(other == infoset, f"information states {both} have one tensor", "the fields in `layout`")

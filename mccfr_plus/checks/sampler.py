@@ -25,17 +25,7 @@ SENTINEL = 1e12  # stands in the gradient before every traversal, so that adding
 
 @kernel
 def sample_gradient(parameters, sampling_weights, tree, strategy, scratch, player, batch):
-    """Estimates a gradient as the loops do. `scratch` is modified in place.
-
-    Args:
-        parameters: See `Estimator.parameters`.
-        sampling_weights: See `SamplingWeights`.
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]``.
-        scratch: `Scratch`.
-        player: For whom; 0 if the traversal serves all players.
-        batch: How many traversals make one gradient.
-    """
+    """Estimates a gradient by `batch` traversals, as the loops do, for `player`, or from 0 on for all players."""
     begin_gradients(tree, scratch, player)
     for _ in range(batch):
         begin_traversal(scratch)
@@ -50,7 +40,7 @@ def sample_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
 def add_samples(
     count, parameters, sampling_weights, tree, strategy, scratch, player, traverser, batch, signs, moments, projected
 ):
-    """Adds up gradients, their squares, how often they were not 0, and projections of them.
+    """Adds up `count` gradients, their squares, how often they were not 0, and projections; 0: estimates one only.
 
     `scratch`, `moments` (``[3, num_slots + num_players]``) and `projected` (``[2, num_signs]``) are modified in place;
     `signs` is ``[num_slots + num_players, num_signs]``.
@@ -58,8 +48,10 @@ def add_samples(
     tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
     empty = tree.slot_range[-1] + player
     sums = np.zeros(signs.shape[1])
-    for _ in range(count):
+    for _ in range(max(count, 1)):
         sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
+        if count == 0:  # what the traversal listed may be wrong
+            return
         for column in range(len(sums)):
             sums[column] = 0.0
         begin = tree.infoset_range[player]
@@ -84,15 +76,8 @@ def add_samples(
 class Sampler:
     """An estimator on a tree, with a gradient that is filled with a sentinel before each traversal.
 
-    Args:
-        tree: The game.
-        config: The estimator, its control variates, the batch, and the average, for which visits are listed.
-        rng: For the strategy, the sampling weights, baselines and draws. Modified in place.
-        zeros: Chance of each probability of the strategy to be 0.
-        script: What to draw, in plain Python; None: at random, compiled.
-
-    Raises:
-        ConfigError: If the estimator has no kernel.
+    `rng` gives the strategy (`zeros` is the chance of each of its probabilities to be 0), the sampling weights,
+    baselines and draws. With a script, kernels run as plain Python and draw what it says.
     """
 
     def __init__(
@@ -100,7 +85,6 @@ class Sampler:
         tree: GameTree,
         config: SolverConfig,
         rng: np.random.Generator,
-        *,
         zeros: float = 0.0,
         script: Script | None = None,
     ):
@@ -117,11 +101,14 @@ class Sampler:
         has_values = baseline is not None or estimator.keeps_values
         # Baselines give unbiased estimates whatever their values are.
         self._first_values = rng.normal(size=(tree.num_players, tree.num_nodes) if has_values else (0, 0))
+        # The room for visits at opponents' infosets that a solver has.
+        chance, own = (not self.all_players and x for x in (estimator.visits_all_chance, estimator.visits_all_own))
+        players = [NO_PLAYER] if self.all_players else range(tree.num_players)
         self.scratch = new_scratch(
             tree.arrays,
             tree.shape,
             rng.integers(0, 2**64, size=1, dtype=np.uint64),
-            max_visits=self._max_visits(),
+            max_visits=int(max(max_visits(tree.arrays.nodes, p, False, chance, own) for p in players)),
             sample_per_infoset=estimator.samples_per_infoset,
             values=self._first_values.copy(),
         )
@@ -130,10 +117,9 @@ class Sampler:
             "estimate": estimate_with(estimator, baseline, list_visit=list_visit),
             "UPDATE_ALL_PLAYERS": self.all_players,
         }
-        self.sample = compose(sample_gradient, **names)
+        self.run = compose(add_samples, **names)
         if script is not None:
-            self.sample = plain(self.sample, scripted_draws(script))
-        self._add = compose(add_samples, **names)
+            self.run = plain(self.run, scripted_draws(script))
 
     def _sampling_weights(self, rng: np.random.Generator) -> np.ndarray:
         tree, kind = self.tree, self.estimator.sampling_weights
@@ -142,42 +128,29 @@ class Sampler:
                 return sampling_strategy(self.estimator, tree)
             except (ConfigError, PolicyError):  # the policy of another game: any will do
                 return random_strategy(tree, rng)
-        size = tree.num_slots + (tree.num_players if kind == SamplingWeights.AVERAGE else 0)
         # Of all magnitudes, so that all branches of a rule that looks at them are taken.
-        random = 10.0 ** rng.uniform(-2, 8 if kind == SamplingWeights.AVERAGE else 3, size)
         if kind == SamplingWeights.AVERAGE:
-            return np.where(rng.random(size) < 0.2, 0.0, random)
-        return random * rng.choice([-1.0, 1.0], size) if kind == SamplingWeights.REGRETS else np.zeros(0)
-
-    def _max_visits(self) -> int:
-        """Returns the room for visits at opponents' infosets that a solver has."""
-        nodes, estimator = self.tree.arrays.nodes, self.estimator
-        if self.all_players:
-            return int(max_visits(nodes, NO_PLAYER, False, False, False))
-        chance, own = estimator.visits_all_chance, estimator.visits_all_own
-        return int(max(max_visits(nodes, p, False, chance, own) for p in range(self.tree.num_players)))
+            random = 10.0 ** rng.uniform(-2, 8, tree.num_slots + tree.num_players)
+            return np.where(rng.random(len(random)) < 0.2, 0.0, random)
+        random = 10.0 ** rng.uniform(-2, 3, tree.num_slots) * rng.choice([-1.0, 1.0], tree.num_slots)
+        return random if kind == SamplingWeights.REGRETS else np.zeros(0)
 
     def estimate(self, player: int) -> None:
         """Estimates a player's gradient anew: in ``scratch.gradient``, where the sentinel stood before."""
         scratch = self.scratch
         scratch.gradient[:] = SENTINEL
-        scratch.reach_valid[:] = 0
         scratch.values[:] = self._first_values
         if self.all_players:  # all gradients begin anew, as in the step of player 0
             scratch.num_touched[:] = 0
-        traverser = 0 if self.all_players else player
         with np.errstate(all="ignore"):
-            self.sample(
-                self.parameters, self.sampling_weights, self.arrays, self.strategy, scratch, traverser, self.batch
-            )
+            self.add(player, 0, np.zeros((0, 0)), np.zeros((3, 0)), np.zeros((2, 0)))
 
     def found(self, player: int) -> np.ndarray:
         """Returns the last gradient, ``[num_slots + num_players]``: 0 where nothing was touched."""
-        gradient, empty = np.zeros(self.tree.num_slots + self.tree.num_players), self.tree.num_slots + player
-        for touched in self.touched(player):
-            slots = slice(touched["first_slot"], touched["first_slot"] + touched["num_actions"])
-            gradient[slots] = self.scratch.gradient[slots]
-        gradient[empty] = self.scratch.gradient[empty]
+        gradient = np.zeros(self.tree.num_slots + self.tree.num_players)
+        slots = [np.arange(t["first_slot"], t["first_slot"] + t["num_actions"]) for t in self.touched(player)]
+        where = np.concatenate([[self.tree.num_slots + player], *slots])
+        gradient[where] = self.scratch.gradient[where]
         return gradient
 
     def touched(self, player: int) -> np.ndarray:
@@ -186,9 +159,9 @@ class Sampler:
         return self.scratch.touched[begin : begin + self.scratch.num_touched[player]]
 
     def add(self, player: int, count: int, signs: np.ndarray, moments: np.ndarray, projected: np.ndarray) -> None:
-        """Adds up `count` gradients; see `add_samples`."""
+        """Adds up `count` gradients, or estimates a single one; see `add_samples`."""
         self.scratch.reach_valid[:] = 0
-        self._add(
+        self.run(
             count, self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player,
             0 if self.all_players else player, self.batch, signs, moments, projected,
         )  # fmt: skip

@@ -69,20 +69,11 @@ def all_outcomes(script: Script, run: Callable[[], Any]) -> Iterator[tuple[float
 def scripted_draws(script: Script) -> dict[Callable, Callable]:
     """Returns the replacement of each function of `mccfr_plus.estimators.draws`, and of the random generator's."""
 
-    def draw_outcome(chance, first, count, rng):
-        return script.choose(outcome_chances(chance[int(first) : int(first) + int(count)]))
-
-    def draw_action(strategy, first, count, rng):
-        return script.choose(picking_chances(strategy[int(first) : int(first) + int(count)]))
-
     def draw_exploring(strategy, exploration, first, count, epsilon, rng):
-        rows = slice(int(first), int(first) + int(count))
+        rows = slice(int(first), int(first + count))
         other = picking_chances(exploration[rows]) if len(exploration) else [1.0 / count] * int(count)
         usual = picking_chances(strategy[rows])
         return script.choose([epsilon * a + (1.0 - epsilon) * b for a, b in zip(other, usual, strict=True)])
-
-    def draw_uniform(count, rng):
-        return script.choose([1.0 / count] * int(count))
 
     def draw_coin(probability, rng):
         chance = min(max(float(probability), 0.0), 1.0)
@@ -92,10 +83,14 @@ def scripted_draws(script: Script) -> dict[Callable, Callable]:
         raise DrawsDirectly
 
     return {
-        draws.draw_outcome: draw_outcome,
-        draws.draw_action: draw_action,
+        draws.draw_outcome: lambda chance, first, count, rng: script.choose(
+            outcome_chances(chance[int(first) : int(first + count)])
+        ),
+        draws.draw_action: lambda strategy, first, count, rng: script.choose(
+            picking_chances(strategy[int(first) : int(first + count)])
+        ),
         draws.draw_exploring: draw_exploring,
-        draws.draw_uniform: draw_uniform,
+        draws.draw_uniform: lambda count, rng: script.choose([1.0 / count] * int(count)),
         draws.draw_coin: draw_coin,
         rng.next_double: draw_directly,
         rng.next_word: draw_directly,
@@ -111,10 +106,10 @@ def outcome_chances(rows: np.ndarray) -> list[float]:
 
 def picking_chances(weights: np.ndarray) -> list[float]:
     """Returns the probabilities with which `draw_action` draws, also from numbers that do not sum to 1."""
-    ends = np.minimum(np.cumsum(weights), 1.0)
-    chances = np.diff(np.maximum.accumulate(np.append(0.0, ends)))
     if abs(float(np.sum(weights)) - 1.0) < 1e-9:  # a strategy: its own numbers, without the rounding of the sum
         return np.asarray(weights).tolist()
+    ends = np.minimum(np.cumsum(weights), 1.0)
+    chances = np.diff(np.maximum.accumulate(np.append(0.0, ends)))
     positive = np.flatnonzero(np.asarray(weights) > 0)
     last = int(positive[-1]) if len(positive) else 0
     chances[last] += 1.0 - ends[-1]
@@ -139,10 +134,8 @@ class _Translator:
         """Returns a function whose globals and closure are translated."""
         source = _source(function)
         if id(source) not in self._copies:
-            names = dict(source.__globals__)
-            cells = source.__closure__ and tuple(
-                types.CellType(self.value(c.cell_contents)) for c in source.__closure__
-            )
+            names, closure = dict(source.__globals__), source.__closure__
+            cells = closure and tuple(types.CellType(self.value(cell.cell_contents)) for cell in closure)
             copy = types.FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
             copy.__kwdefaults__ = source.__kwdefaults__
             self._copies[id(source)] = copy  # before what it calls, which may call it

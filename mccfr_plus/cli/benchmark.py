@@ -19,9 +19,7 @@ class BenchmarkCommand(Command):
 
     name = "benchmark"
     summary = "Compare speed with OpenSpiel's C++ solvers."
-    notes = (
-        GAME_NOTE
-        + """
+    notes = f"""{GAME_NOTE}
 Both sides run in one process, on one thread, in turn. The ratio is the median over rounds of ours / OpenSpiel's in
 neighbouring measurements; lowest and highest show how quiet the machine was.
 
@@ -33,7 +31,6 @@ algorithms, ours and OpenSpiel's
   exploitability   Solver.exploitability of the average policy; pyspiel.exploitability (pyspiel.nash_conv, which is
                    the same work, where the game is not two-player constant-sum); evaluations per second
 """
-    )
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define(values, "games", names("GAME,..."), "Games, separated by commas.", list(benchmark.GAMES))
@@ -49,23 +46,18 @@ algorithms, ours and OpenSpiel's
         output.define_json(values, keys)
 
     def run(self, arguments: list[str], values: Any) -> None:
-        rows = []
+        rows, table = [], [["ratio", "lowest", "highest", "ours", "OpenSpiel", "algorithm", "game"]]
         found = benchmark.compare(values.games, values.algorithms, rounds=values.rounds, seconds=values.seconds)
         output.show_notes()
         for row in found:
-            rows.append(row)
-            print(f"{row.game} {row.algorithm}: {_ratio(row.ratio)}", file=sys.stderr)
-        heading = ["ratio", "lowest", "highest", "ours", "OpenSpiel", "algorithm", "game"]
-        table = [[*_numbers(row), row.algorithm, row.game] for row in rows]
-        output.print_table([heading, *table], texts=(5, 6))
+            rows.append(row._asdict())
+            ratios = [_ratio(ratio) for ratio in (row.ratio, row.ratio_min, row.ratio_max)]
+            table.append([*ratios, output.rate(row.ours), output.rate(row.openspiel), row.algorithm, row.game])
+            print(f"{row.game} {row.algorithm}: {ratios[0]}", file=sys.stderr)
+        output.print_table(table, texts=(5, 6))
         print(f"\nratio: ours / OpenSpiel, median of {values.rounds} rounds; rates in {_UNIT}")
         if values.json:
-            output.print_json({"unit": _UNIT, "rows": [row.as_dict() for row in rows]})
-
-
-def _numbers(row: benchmark.Row) -> list[str]:
-    ratios = [_ratio(r) for r in (row.ratio, row.ratio_min, row.ratio_max)]
-    return [*ratios, output.rate(row.ours), output.rate(row.openspiel)]
+            output.print_json({"unit": _UNIT, "rows": rows})
 
 
 def _ratio(value: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,19 @@ from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.game import load_game
 
-_COMPONENTS = ("estimator", "minimizer", "averaging", "baseline")
+TABULAR = "tabular"
+# The classes of `mccfr_plus.neural`; each has a config of that name and "Config".
+ALGORITHMS = {
+    "deep_cfr": "DeepCFR",
+    "dream": "DREAM",
+    "escher": "ESCHER",
+    "nfsp": "NFSP",
+    "batched_deep_cfr": "BatchedDeepCFR",
+    "batched_dream": "BatchedDREAM",
+    "batched_escher": "BatchedESCHER",
+    "batched_nfsp": "BatchedNFSP",
+}
+DISTRIBUTED = "Distributed"  # prefix of the classes that sample on a cluster
 
 
 def lock_of(values: Any) -> CheckpointLock | None:
@@ -47,59 +58,77 @@ def lock_of(values: Any) -> CheckpointLock | None:
     return lock
 
 
+def algorithm_in(lock: CheckpointLock, values: Any) -> str:
+    """Returns the algorithm of the checkpoint to continue from.
+
+    Raises:
+        CheckpointError: If the command line names another one, it is unknown, or only one of both is on a cluster.
+    """
+    header = checkpoint_file.read_header(lock)
+    name = header.get("algorithm")
+    known = {TABULAR: None, **ALGORITHMS}
+    found = [each for each, kind in known.items() if name == kind or (kind and name == DISTRIBUTED + kind)]
+    if not found:
+        raise CheckpointError(
+            f"{lock} is of a run of {name}, which is none of --algorithm={', '.join(ALGORITHMS)}: load it in Python."
+        )
+    if values["algorithm"].present:
+        _require_equal(lock, "algorithm", found[0], values.algorithm)
+    if (header.get("num_batches") is None) != (values.cluster is None):
+        advice = "leave out --cluster" if values.cluster else "give --cluster=ray, or local, too"
+        raise CheckpointError(f"{lock} is of a run with{'out' if values.cluster else ''} --cluster: {advice}.")
+    return found[0]
+
+
 def config_to_resume(lock: CheckpointLock, game: str, values: Any) -> tuple[SolverConfig, int | None]:
-    """Returns config and seed of the checkpoint to continue from.
+    """Returns config and seed of a tabular solver's checkpoint to continue from.
 
     Raises:
         CheckpointError: If it is damaged, or the command line names another game, other components or another seed.
         GameError: If the game of the command line cannot be loaded.
     """
     header = saved_state.read_header(lock)
-    if header["num_batches"] is not None and values.cluster is None:
-        raise CheckpointError(f"{lock} is of a run with --cluster: give --cluster=ray, or local, too.")
     kept = saved_state.arguments_of(lock, header)
     seed = kept.pop("seed")
     given = arguments_of(values)
     if given.get("tree") == "auto":
         del given["tree"]
     config, wanted = SolverConfig.from_specs(**kept), SolverConfig.from_specs(**{**kept, **given})
-    pairs: dict[str, tuple[Any, Any]] = {"game": (header["game"], str(load_game(game)))}
+    pairs: dict[str, tuple[Any, Any]] = {}
     for name in set(given) - {"memory"}:
-        pairs[name] = (getattr(config, name), getattr(wanted, name))
-        if name in _COMPONENTS:
-            pairs[name] = (saved_state.describe(pairs[name][0], name), saved_state.describe(pairs[name][1], name))
-    if values.seed is not None:
-        pairs["seed"] = (seed, values.seed)
-    if values["num_batches"].present:
-        pairs["num_batches"] = (header["num_batches"], values.num_batches)
-    require_equal(
-        lock, {name: (saved_state.shown(kept), saved_state.shown(given)) for name, (kept, given) in pairs.items()}
-    )
+        both = getattr(config, name), getattr(wanted, name)
+        if name in ("estimator", "minimizer", "averaging", "baseline"):
+            both = saved_state.describe(both[0], name), saved_state.describe(both[1], name)
+        pairs[name] = both
+    require_same_run(lock, header, game, values, pairs)
     return dataclasses.replace(config, memory=values.memory), seed
 
 
-def require_equal(lock: CheckpointLock, pairs: dict[str, tuple[str, str]]) -> None:
+def require_same_run(
+    lock: CheckpointLock, header: dict[str, Any], game: str, values: Any, pairs: dict[str, tuple[Any, Any]]
+) -> None:
     """Raises CheckpointError if the command line contradicts the checkpoint of the run to continue.
 
     Args:
         lock: Of the checkpoint.
-        pairs: What the checkpoint has and what the command line has, by name, as texts.
+        header: Its header.
+        game: The game of the command line.
+        values: Parsed flags: ``seed`` and ``num_batches``.
+        pairs: What the checkpoint has and what the command line has, by name.
     """
+    _require_equal(lock, "game", header["game"], str(load_game(game)))
+    for name in ("seed", "num_batches"):
+        if values[name].value is not None:
+            _require_equal(lock, name, header[name], values[name].value)
     for name, (kept, given) in pairs.items():
-        if kept != given:
-            raise CheckpointError(
-                f"{lock} is of a run with {name}={kept}, and the command line says {name}={given}: leave that out, or "
-                "start a new run with another --checkpoint."
-            )
+        _require_equal(lock, name, saved_state.shown(kept), saved_state.shown(given))
 
 
-def print_what_is_kept(lock: CheckpointLock, interrupted: bool) -> None:
-    """Prints to standard error which iteration the checkpoint of a run that ended early is of, if there is one.
-
-    Args:
-        lock: Of the checkpoint.
-        interrupted: Whether Ctrl-C ended the run, so that it can be continued.
-    """
-    if lock.path.exists():
-        kept = f"{lock} is of iteration {checkpoint_file.read_header(lock)['iterations']:,}"
-        print(f"interrupted: {kept}; add --resume to go on" if interrupted else f"kept: {kept}", file=sys.stderr)
+def _require_equal(lock: CheckpointLock, name: str, kept: Any, given: Any) -> None:
+    if kept != given:
+        if name == "game":
+            kept, given = repr(kept), repr(given)
+        raise CheckpointError(
+            f"{lock} is of a run with {name}={kept}, and the command line says {name}={given}: leave that out, or "
+            "start a new run with another --checkpoint."
+        )

@@ -7,11 +7,12 @@ import importlib
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from absl import flags
 
-from mccfr_plus.cli.command import Kind, UsageError, define, names, whole
+from mccfr_plus.cli.command import Kind, UsageError, define, whole
 from mccfr_plus.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -75,21 +76,18 @@ def plan_of(values: Any) -> dict[str, Any]:
     return {"workers": values.workers or _WORKERS, "num_batches": values.num_batches or _NUM_BATCHES}
 
 
-@contextlib.contextmanager
-def connected(values: Any) -> Iterator[Cluster | str]:
-    """Yields the cluster of `mccfr-plus solve`: connected, or ``"local"``.
+def connected(values: Any) -> AbstractContextManager[Cluster | str]:
+    """Returns the cluster of `mccfr-plus solve`, which a ``with`` block connects to, or ``"local"``.
 
     Raises:
         ConfigError: If Ray is not installed.
         ClusterError: If there is no cluster, or its nodes have other versions.
     """
     if values.cluster == LOCAL:
-        yield LOCAL
-        return
+        return contextlib.nullcontext(LOCAL)
     from mccfr_plus.cluster.cluster import Cluster
 
-    with Cluster(values.cluster, cpus=max(plan_of(values)["workers"], os.cpu_count() or 1)) as cluster:
-        yield cluster
+    return Cluster(values.cluster, cpus=max(plan_of(values)["workers"], os.cpu_count() or 1))
 
 
 def new_solver(game: str, values: Any, cluster: Cluster | str, lock: CheckpointLock | None) -> DistributedSolver:
@@ -102,45 +100,37 @@ def new_solver(game: str, values: Any, cluster: Cluster | str, lock: CheckpointL
         lock: Of the checkpoint to continue from; None: a new run.
     """
     from mccfr_plus.cli.checkpoints import config_to_resume
-    from mccfr_plus.cli.components import arguments_of, limits_of, seed_of
+    from mccfr_plus.cli.components import arguments_of, compile_within_budget, seed_of
     from mccfr_plus.cluster.solver import DistributedSolver
     from mccfr_plus.solver.config import SolverConfig
-    from mccfr_plus.solver.tree_choice import compiled_if_it_fits
 
     plan = plan_of(values)
-    limits = limits_of(values)
-    if lock is not None:
-        config_to_resume(lock, game, values)
-        tree = compiled_if_it_fits(game, "compiled", None, limits)
-        return DistributedSolver.from_checkpoint(lock, tree, workers=plan["workers"], cluster=cluster)
     given = arguments_of(values)
     given = {name: given[name] for name in ("estimator", "minimizer", "averaging", "alternating") if name in given}
     traversals = values.batch // plan["num_batches"] if values["batch"].present else _TRAVERSALS
-    # The components are checked before the tree is compiled, which may take long.
-    SolverConfig.from_specs(**given, batch=plan["num_batches"] * traversals)
-    tree = compiled_if_it_fits(game, "compiled", None, limits)
+    # Errors come before the tree is compiled, which may take long.
+    if lock is not None:
+        config_to_resume(lock, game, values)
+    else:
+        SolverConfig.from_specs(**given, batch=plan["num_batches"] * traversals)
+    tree = compile_within_budget(game, values)
+    if lock is not None:
+        return DistributedSolver.from_checkpoint(lock, tree, workers=plan["workers"], cluster=cluster)
     return DistributedSolver(tree, **given, traversals=traversals, seed=seed_of(values), cluster=cluster, **plan)
 
 
 # --- mccfr-plus compare and reproduce: whole runs ---
 
 
-def define_for_runs(values: flags.FlagValues, *, with_imports: bool = True) -> None:
-    """Defines the flags of commands that distribute runs.
-
-    Args:
-        values: Where.
-        with_imports: Whether a game may be defined by a user's module.
-    """
+def define_for_runs(values: flags.FlagValues) -> None:
+    """Defines the flags of commands that distribute runs."""
+    define(values, "processes", whole(), "Runs at a time. Default: one per core.")
     meaning = (
         "Where runs are made: local, processes of this machine; ray, a Ray cluster that this machine belongs to, or a "
         "new one on this machine; ray://HOST:PORT, any, through Ray's client server; HOST:PORT, one that this machine "
         "is a node of."
     )
     define(values, "cluster", _address(), meaning, LOCAL)
-    if with_imports:
-        meaning = "With --cluster: modules to import before a game is loaded, here and in each worker."
-        define(values, "worker_import", names("MODULE,..."), meaning)
 
 
 def imports_of(values: Any) -> tuple[str, ...]:

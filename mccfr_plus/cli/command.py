@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
 import shutil
 import textwrap
@@ -39,7 +40,7 @@ class Command(ABC):
         summary: One line of what it does.
         positionals: Names of the arguments that are not flags, all of them required.
         repeats_last: Whether the last of them may be given several times.
-        notes: What the help says after the flags.
+        notes: What the help says after the flags, and after how games are written if one is given.
         line: The command line as it was given, for records.
     """
 
@@ -102,14 +103,20 @@ class Command(ABC):
         """Returns usage, flags with their defaults, and the notes; `values` are those that --help was given with."""
         width = max(60, min(shutil.get_terminal_size().columns, 110))
         lines = [self.summary, "", f"usage: {self.usage()}", "", "flags:"]
-        defaults = self.flags()
-        for name in defaults:
-            flag = defaults[name]
-            if name != flag.name:
-                continue  # a short name
-            lines.append(f"  {_heading(flag)}")
-            lines.append(textwrap.indent(wrapped(_description(flag), width - 6), " " * 6))
-        return "\n".join([*lines, "", self.notes.strip()]).rstrip()
+        flags_by_name = self.flags()
+        for name in flags_by_name:
+            flag = flags_by_name[name]
+            default = ", ".join(flag.default) if isinstance(flag.default, list) else flag.default
+            if name != flag.name:  # a short name
+                continue
+            if flag.boolean:  # one that is on by default is there to be switched off
+                heading, description = f"--[no]{name}" if default else f"--{name}", flag.help
+            else:
+                heading = f"--{name}={getattr(flag.parser, 'metavar', '')}"
+                description = flag.help if default is None else f"{flag.help} Default: {default}."
+            lines += [f"  {heading}", textwrap.indent(wrapped(str(description), width - 6), " " * 6)]
+        notes = GAME_NOTE + self.notes if "GAME" in self.positionals else self.notes
+        return "\n".join([*lines, "", notes.strip()]).rstrip()
 
     def flags(self) -> flags.FlagValues:
         """Returns the command's flags with their defaults."""
@@ -122,20 +129,6 @@ class Command(ABC):
 def wrapped(text: str, width: int = 100) -> str:
     """Returns a text in lines of at most so many characters, words whole."""
     return textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False)
-
-
-def _heading(flag: flags.Flag) -> str:
-    if flag.boolean:
-        # A flag that is on by default is there to be switched off.
-        return f"--[no]{flag.name}" if flag.default else f"--{flag.name}"
-    return f"--{flag.name}={getattr(flag.parser, 'metavar', '')}"
-
-
-def _description(flag: flags.Flag) -> str:
-    if flag.boolean or flag.default is None:
-        return str(flag.help)
-    default = ", ".join(flag.default) if isinstance(flag.default, list) else flag.default
-    return f"{flag.help} Default: {default}."
 
 
 # --- kinds of values ---
@@ -200,58 +193,45 @@ def whole(lowest: int = 1) -> Kind:
     """A whole number, at least `lowest`; ``1e6`` and ``1_000_000`` are read as such too."""
 
     def read(argument: str | int) -> int:
-        problem = ValueError(f"must be a whole number, at least {lowest}")
-        try:
-            number = int(argument)
-        except ValueError:
-            try:
-                number = int(float(argument))
-            except (ValueError, OverflowError):
-                raise problem from None
-            if number != float(argument):
-                raise problem from None
-        if number < lowest:
-            raise problem
-        return number
+        with contextlib.suppress(ValueError, OverflowError):
+            number = int(argument) if str(argument).replace("_", "").isdecimal() else float(argument)
+            if number == int(number) and number >= lowest:
+                return int(number)
+        raise ValueError(f"must be a whole number, at least {lowest}")
 
     return Kind("N", read)
 
 
-def _number(argument: Any, allowed: str, is_allowed: Callable[[float], bool]) -> float:
-    try:
-        number = float(argument)
-    except ValueError:
-        number = math.nan
-    if not is_allowed(number):
+def real(metavar: str, allowed: str, low: float = math.ulp(0.0), high: float = math.inf) -> Kind:
+    """A number from `low`, by default above 0, to below `high`; `allowed` says in words what it must be."""
+
+    def read(argument: Any) -> float:
+        with contextlib.suppress(ValueError):
+            if low <= float(argument) < high:
+                return float(argument)
         raise ValueError(allowed)
-    return number
+
+    return Kind(metavar, read)
 
 
 def positive(metavar: str) -> Kind:
     """A finite number above 0."""
-    return Kind(metavar, lambda value: _number(value, "must be a positive number", lambda x: 0 < x < math.inf))
+    return real(metavar, "must be a positive number")
 
 
 def fraction() -> Kind:
     """A number between 0 and 1, both excluded."""
-    return Kind("FRACTION", lambda value: _number(value, "must be above 0 and below 1", lambda x: 0 < x < 1))
-
-
-def seconds() -> Kind:
-    """A number of seconds, 0 included."""
-    allowed = "must be a number of seconds, 0 or more"
-    return Kind("SECONDS", lambda value: _number(value, allowed, lambda x: 0 <= x < math.inf))
+    return real("FRACTION", "must be above 0 and below 1", high=1.0)
 
 
 def duration() -> Kind:
     """A time above 0, in seconds: ``90``, ``90s``, ``5m``, ``2h``; ``1.5h``."""
+    number = real("TIME", "must be a time above 0, such as 90, 90s, 5m or 2h")
 
     def read(argument: str | float) -> float:
         digits = str(argument).strip()
         unit = _SECONDS_OF.get(digits[-1:])
-        allowed = "must be a time above 0, such as 90, 90s, 5m or 2h"
-        number = _number(digits if unit is None else digits[:-1], allowed, lambda x: 0 < x < math.inf)
-        return number * (unit or 1.0)
+        return number.parse(digits[:-1] if unit else digits) * (unit or 1.0)
 
     return Kind("TIME", read)
 

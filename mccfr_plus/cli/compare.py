@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +15,18 @@ from tqdm import tqdm
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.cluster import chosen_cluster, define_for_runs, imports_of
-from mccfr_plus.cli.command import GAME_NOTE, PROGRAM, Command, UsageError, define, names, positive, text, whole
+from mccfr_plus.cli.command import PROGRAM, Command, UsageError, define, names, positive, text, whole
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
 from mccfr_plus.experiments.evaluation_points import limit_of
-from mccfr_plus.experiments.page import bokeh
-from mccfr_plus.experiments.plot import AXES, matplotlib, plot_curves
+from mccfr_plus.experiments.page import require_library
+from mccfr_plus.experiments.plot import AXES, plot_curves
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.experiments.run_all import STOPPED, RunEvent, in_order, run_all
 
 _DEFAULT_ALGORITHMS = ("external", "outcome", "cfr+")
-_OVERALL = "{desc} {percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} gone, {remaining} left"
-_ONE = "{desc} {percentage:3.0f}%|{bar:20}|"
+_BAR = "{percentage:3.0f}%|{bar}| {n:.1f} of {total_fmt} runs, {elapsed} gone, {remaining} left"
 
 
 class CompareCommand(Command):
@@ -34,9 +36,7 @@ class CompareCommand(Command):
     summary = "Run algorithms side by side, over seeds, and draw what they reach."
     positionals = ("GAME",)
     repeats_last = True
-    notes = (
-        GAME_NOTE
-        + """
+    notes = """
 algorithms
   external, outcome(epsilon=0.3), ...     an estimator with rm and its average
   external/rm+, full/dcfr/uniform         estimator/minimizer/averaging, as for solve
@@ -49,7 +49,6 @@ Every run's record is a file of JSON lines in DIR/runs, written as it is measure
 where a comparison was killed or stopped (Ctrl-C): nothing that was recorded is repeated. OpenSpiel's solvers do not
 count histories: theirs are those that our solver with the same scheme has touched after as many iterations.
 """
-    )
 
     def define_flags(self, values: flags.FlagValues) -> None:
         meaning = "Algorithms, separated by commas; see below."
@@ -60,8 +59,9 @@ count histories: theirs are those that our solver with the same scheme has touch
         define(values, "seconds", positive("SECONDS"), "Length of a run in seconds.")
         define(values, "num_evaluations", whole(), "Evaluations of a run. Default: as many as cost little.")
         define(values, "out", text("DIR"), "Directory of records and pictures; made if it is not there.")
-        define(values, "processes", whole(), "Runs at a time. Default: one per core.")
         define_for_runs(values)
+        meaning = "With --cluster: modules to import before a game is loaded, here and in each worker."
+        define(values, "worker_import", names("MODULE,..."), meaning)
         keys = (
             "out, and rows: a list with game, algorithm, seeds, nodes, iterations, seconds (means over seeds at the "
             "end), exploitability (mean), low, high (quantiles 5 % and 95 %); failed: a list of texts; pictures"
@@ -84,20 +84,16 @@ count histories: theirs are those that our solver with the same scheme has touch
         output.show_notes()
         about = about_here(self.line)
         failures: dict[int, str] = {}
-        try:
-            with (
-                chosen_cluster(values, imports, comparison.games) as cluster,
-                directory,
-                View([directory], quiet=values.quiet) as view,
-            ):
-                for event in run_all([directory], about, values.processes, cluster):
-                    view.show(event)
-                    if event.failure is not None:
-                        failures[event.number] = f"{view.name_of(event.number)}: {event.failure}"
-        except KeyboardInterrupt:
-            if not values.quiet:
-                print("stopped: what was recorded is kept, and the same command goes on from there", file=sys.stderr)
-            raise
+        with (
+            telling_what_is_kept(values.quiet),
+            chosen_cluster(values, imports, comparison.games) as cluster,
+            directory,
+            View([directory], quiet=values.quiet) as view,
+        ):
+            for event in run_all([directory], about, values.processes, cluster):
+                view.show(event)
+                if event.failure is not None:
+                    failures[event.number] = f"{view.names[event.number]}: {event.failure}"
         failed = [text for _, text in sorted(failures.items())]
         _, curves = curves_of(values.out)
         pictures = _draw(comparison, curves, directory.path, values.quiet)
@@ -110,11 +106,22 @@ count histories: theirs are those that our solver with the same scheme has touch
             raise RecordError(f"{len(failed)} of {len(directory.runs())} runs failed: {failed[0]}{more}")
 
 
+@contextlib.contextmanager
+def telling_what_is_kept(quiet: bool) -> Iterator[None]:
+    """Prints to standard error how to go on after Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not quiet:
+            print("stopped: what was recorded is kept, and the same command goes on from there", file=sys.stderr)
+        raise
+
+
 def _draw(comparison: Comparison, curves: list[Curve], path: Path, quiet: bool) -> list[str]:
     """Writes a picture per unit and the report; returns their names. It says which library is missing, if one is."""
     try:
-        matplotlib()
-        bokeh()
+        for library in ("matplotlib", "bokeh"):
+            require_library(library)
     except ConfigError as error:
         if not quiet:
             print(f"{PROGRAM}: {error}", file=sys.stderr)
@@ -130,69 +137,47 @@ def _draw(comparison: Comparison, curves: list[Curve], path: Path, quiet: bool) 
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    heading = ["algorithm", "seeds", "nodes", "iterations", "seconds", "exploitability", "5 %", "95 %"]
-    table = [heading]
-    game = None
-    for row in rows:
-        if row["game"] != game:
-            game = row["game"]
-            table.append([game])
-        numbers = [output.short(row["nodes"]), output.short(row["iterations"]), output.number(row["seconds"], 3)]
-        spread = [output.number(row[name], 4) for name in ("exploitability", "low", "high")]
-        table.append([f"  {row['algorithm']}", str(row["seeds"]), *numbers, *spread])
+    table = [["algorithm", "seeds", "nodes", "iterations", "seconds", "exploitability", "5 %", "95 %"]]
+    for game, of_game in itertools.groupby(rows, key=operator.itemgetter("game")):
+        table.append([game])
+        for row in of_game:
+            numbers = [output.short(row["nodes"]), output.short(row["iterations"]), output.number(row["seconds"], 3)]
+            spread = [output.number(row[name], 4) for name in ("exploitability", "low", "high")]
+            table.append([f"  {row['algorithm']}", str(row["seeds"]), *numbers, *spread])
     output.print_table(table)
 
 
 class View:
-    """Progress bars on a terminal, otherwise a line for each run that has ended.
+    """A progress bar on a terminal, and a line for each run that has ended.
 
     Args:
         directories: The comparisons that are run.
         quiet: Show nothing.
+
+    Attributes:
+        names: What runs are called.
     """
 
     def __init__(self, directories: Sequence[Directory], *, quiet: bool):
-        self._names = [f"{run.game}  {run.algorithm}  seed {run.seed}" for run in in_order(directories)]
-        self._quiet = quiet
-        self._is_terminal = not quiet and sys.stderr.isatty()
-        self._progress = [0.0] * len(self._names)
-        self._bars: dict[int, tqdm] = {}
-        self._num_ended = 0
-        self._overall = tqdm(
-            total=len(self._names), desc="all", bar_format=_OVERALL, leave=False, disable=not self._is_terminal
-        )
-
-    def name_of(self, number: int) -> str:
-        """Returns what a run is called."""
-        return self._names[number]
+        self.names = [f"{run.game}  {run.algorithm}  seed {run.seed}" for run in in_order(directories)]
+        self._progress, self._num_ended, self._quiet = [0.0] * len(self.names), 0, quiet
+        disable = quiet or not sys.stderr.isatty()
+        self._bar = tqdm(total=len(self.names), bar_format=_BAR, leave=False, disable=disable)
 
     def show(self, event: RunEvent) -> None:
         """Shows what has happened."""
-        name = self._names[event.number]
         self._progress[event.number] = 0.0 if event.outcome == STOPPED else event.progress
-        if event.outcome is None:
-            if self._is_terminal:
-                bar = self._bars.get(event.number) or self._new_bar(event.number)
-                bar.n = event.progress
-                bar.refresh()
-        else:
+        if event.outcome is not None:
             self._num_ended += 1
-            bar = self._bars.pop(event.number, None)
-            if bar is not None:
-                bar.close()
             if not self._quiet:
                 what = f"failed: {event.failure}" if event.failure else event.outcome
-                tqdm.write(f"{self._num_ended}/{len(self._names)}  {name}  {what}", file=sys.stderr)
-        self._overall.n = sum(self._progress)
-        self._overall.refresh()
-
-    def _new_bar(self, number: int) -> tqdm:
-        self._bars[number] = tqdm(total=1.0, desc=self._names[number], bar_format=_ONE, leave=False)
-        return self._bars[number]
+                name = self.names[event.number]
+                tqdm.write(f"{self._num_ended}/{len(self.names)}  {name}  {what}", file=sys.stderr)
+        self._bar.n = sum(self._progress)
+        self._bar.refresh()
 
     def __enter__(self) -> View:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for bar in (*self._bars.values(), self._overall):
-            bar.close()
+        self._bar.close()

@@ -11,7 +11,6 @@ from absl import flags
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.command import (
-    GAME_NOTE,
     Command,
     UsageError,
     define,
@@ -28,7 +27,7 @@ from mccfr_plus.cli.components import define_limits
 from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
 from mccfr_plus.evaluation import (
     Estimate,
-    Finding,
+    Evaluation,
     HeadToHead,
     estimate_quality,
     evaluate,
@@ -36,15 +35,21 @@ from mccfr_plus.evaluation import (
     head_to_head,
     nash_conv,
 )
+from mccfr_plus.evaluation.by_rules import estimated_seconds, evaluate_by_rules
 from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.evaluation.strategies import AnyPolicy
+from mccfr_plus.games import compiled_rules
 from mccfr_plus.policies.files import needs_tree
-from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.implicit_tree import can_be_implicit
+from mccfr_plus.tree.size import as_text, number_of
+from mccfr_plus.tree.size_estimate import estimate_size
 
 _AGAINST_SHARE = 0.4  # of the time
+_MOST_SECONDS = 3600.0  # of an exact evaluation by rules
 
 
 class EvaluateCommand(Command):
@@ -53,9 +58,7 @@ class EvaluateCommand(Command):
     name = "evaluate"
     summary = "Values, best-response values and exploitability of a saved policy, exact or within bounds."
     positionals = ("GAME", "POLICY")
-    notes = (
-        GAME_NOTE
-        + """
+    notes = """
 POLICY is a file that `mccfr-plus solve GAME --policy_out=FILE` wrote, or the word `uniform` for the uniformly random
 policy.
 
@@ -65,14 +68,15 @@ What is printed, in the game's payoffs:
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
   exploitability   NashConv / number of players
 
-These are exact if the game's tree fits. If not, or with --estimate, each number is estimated by play within --seconds,
-and is marked as an estimate, a lower bound (rely on the start of its interval) or an upper bound (rely on the end of
-it). A small lower bound does not show that a policy is good.
+These are exact if the game's tree fits. They are exact, too, if the game has compiled rules and POLICY is `uniform` or
+was solved by them: then all histories are traversed, and the time that this takes is announced. If not, or with
+--estimate, each number is estimated by play within --seconds, and is marked as an estimate, a lower bound (rely on the
+start of its interval) or an upper bound (rely on the end of it). A small lower bound does not show that a policy is
+good.
 
 --against=OTHER plays POLICY in each seat in turn against OTHER in all other seats: exactly if the tree fits, else by
-games, with control variates for the luck of chance and of both policies' own actions.
+games, with control variates for chance and for both policies' own actions.
 """
-    )
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define_switch(values, "estimate", "Estimate by play, even if the tree would fit.")
@@ -103,155 +107,139 @@ games, with control variates for the luck of chance and of both policies' own ac
             raise UsageError(f"--estimate and {flag} exclude each other: {flag} asks for exact numbers.")
         require_confidence(values.confidence)
         game = load_game(name)
-        of_trees = [file for file in sources if file != UNIFORM and needs_tree(file)]
         # Policies that need no tree come first: a bad file is an error at once.
-        policies: dict[str, Any] = {
-            file: read_policy(file, game) for file in sources if file != UNIFORM and file not in of_trees
-        }
-        tree = _tree(game, values, bool(of_trees))
-        for file in of_trees:
-            policies[file] = read_policy(file, tree)
+        policies = {file: read_policy(file, game) for file in sources if file != UNIFORM and not needs_tree(file)}
+        needs_a_tree = any(file not in policies and file != UNIFORM for file in sources)
+        tree: GameTree | None = None
+        if needs_a_tree or not values.estimate:
+            kind = "compiled" if needs_a_tree or values.use_openspiel else values.tree
+            tree = compiled_if_it_fits(game, kind, values.memory, TreeLimits(values.max_nodes, values.max_bytes))
+        chosen = [policies[file] if file in policies else read_policy(file, tree or game) for file in sources]
         output.show_notes()
-        to_compute = None if values.estimate else tree
-        uniform: Any = {} if to_compute is None else TreePolicy(to_compute, to_compute.uniform_strategy())
-        chosen = [policies.get(file, uniform) for file in sources]
-        if to_compute is None:
+        against = None
+        by_rules = None
+        if tree is None and not values.estimate:
+            by_rules = _evaluated_by_rules(game, source, chosen[0], values)
+        if by_rules is not None:
+            result = _print_exact(game, source, by_rules._asdict() | _distances(by_rules), None)
+            if values.against is not None:
+                options = _options(values, _AGAINST_SHARE)
+                against = _print_head_to_head(head_to_head(game, *chosen, num_games=None, **options), sources)
+        elif tree is None or values.estimate:
             result = _estimates(game, source, chosen[0], values)
+            if values.against is not None:
+                options = _options(values, _AGAINST_SHARE)
+                against = _print_head_to_head(head_to_head(game, *chosen, num_games=None, **options), sources)
         else:
-            result = _exact(to_compute, source, chosen[0], values.use_openspiel)
-        played = None
-        if values.against is not None:
-            played = _played(game, chosen, values) if to_compute is None else _exact_head_to_head(to_compute, *chosen)
-            print()
-            _print_head_to_head(played, source, values.against)
+            result = _exact(tree, source, chosen[0], values.use_openspiel)
+            if values.against is not None:
+                against = _print_head_to_head(_exact_head_to_head(tree, *chosen), sources)
         if values.json:
-            against = None if played is None else _head_to_head_as_dict(played, values.against)
             output.print_json({"game": name, "policy": source, **result, "head_to_head": against})
-
-
-def _tree(game: pyspiel.Game, values: Any, is_needed: bool) -> GameTree | None:
-    """Returns the compiled tree if it fits or is needed."""
-    if values.estimate and not is_needed:
-        return None
-    must_fit = is_needed or values.use_openspiel or values.tree == "compiled"
-    kind = "compiled" if must_fit else "auto"
-    return compiled_if_it_fits(game, kind, values.memory, TreeLimits(values.max_nodes, values.max_bytes))
 
 
 def _exact(tree: GameTree, source: str, policy: Any, use_openspiel: bool) -> dict[str, Any]:
     """Prints exact numbers and returns them."""
-    found = _ours(tree, policy)
-    rows = [_row("", found)]
+    if tree.perfect_recall:
+        evaluation = evaluate(tree, policy)
+        found = evaluation._asdict() | _distances(evaluation)
+    else:
+        found = {"values": expected_values(tree, policy), "best_response_values": None, **_distances(None)}
     theirs = None
     if use_openspiel:
-        theirs = _openspiels(tree, policy)
-        rows = [_row("mccfr_plus", found), _row("OpenSpiel", theirs)]
-    print(f"{tree.game}, policy {source}: exact")
+        distance = nash_conv(tree, policy, use_openspiel=True) if tree.perfect_recall else None
+        theirs = {
+            "values": expected_values(tree, policy, use_openspiel=True).tolist(),
+            "nash_conv": distance,
+            "exploitability": None if distance is None else distance / tree.num_players,
+        }
+    return _print_exact(tree.game, source, found, theirs and {"openspiel": theirs})
+
+
+def _distances(evaluation: Evaluation | None) -> dict[str, float | None]:
+    """Returns NashConv and exploitability, or None for both."""
+    return {name: evaluation and getattr(evaluation, name) for name in ("nash_conv", "exploitability")}
+
+
+def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: Any) -> Evaluation | None:
+    """Returns the exact evaluation of a policy in a game that is not stored; None if it can only be estimated."""
+    rules = compiled_rules(game)
+    is_by_rules = isinstance(policy, KeyedPolicy) and policy.keys.kind == "rules"
+    if rules is None or not can_be_implicit(rules) or not (is_by_rules or source == UNIFORM):
+        return None
+    size = estimate_size(game, sample_size=10_000, seed=0).histories
+    seconds = estimated_seconds(number_of(size.log10))
+    if seconds > _MOST_SECONDS:
+        print(f"an exact evaluation would take about {seconds / 3600:.1f} hours: estimating instead", file=sys.stderr)
+        return None
+    print(f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s", file=sys.stderr)
+    return evaluate_by_rules(game, policy if is_by_rules else None, memory=values.memory)
+
+
+def _print_exact(
+    game: pyspiel.Game, source: str, found: dict[str, Any], also: dict[str, dict[str, Any]] | None
+) -> dict[str, Any]:
+    """Prints exact numbers, and OpenSpiel's if there are some, and returns them."""
+    num_players = game.num_players()
+    found = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
+    rows = [_row("", found)]
+    if also:
+        rows = [_row("mccfr_plus", found), _row("OpenSpiel", also["openspiel"])]
+    print(f"{game}, policy {source}: exact\n")
+    table = [["", "value", "best response", "gain"]]
+    best = found["best_response_values"] or [None] * num_players
+    for i, (value, response) in enumerate(zip(found["values"], best, strict=True)):
+        gain = None if response is None else response - value
+        table.append([f"player {i}", output.number(value), output.number(response), output.number(gain, 4)])
+    output.print_table(table)
     print()
-    best = found["best_response_values"] or [None] * tree.num_players
-    output.print_table(
-        [
-            ["", "value", "best response", "gain"],
-            *(
-                [f"player {i}", output.number(v), output.number(b), output.number(None if b is None else b - v, 4)]
-                for i, (v, b) in enumerate(zip(found["values"], best, strict=True))
-            ),
-        ]
-    )
-    print()
-    output.print_table([["", *(f"value {i}" for i in range(tree.num_players)), "NashConv", "exploitability"], *rows])
-    also = {} if theirs is None else {"openspiel": theirs}
-    return {"kind": "exact", **found, "estimates": [], "notes": [], **also}
+    output.print_table([["", *(f"value {i}" for i in range(num_players)), "NashConv", "exploitability"], *rows])
+    return {"kind": "exact", **found, "estimates": [], "notes": [], **(also or {})}
+
+
+def _row(name: str, found: dict[str, Any]) -> list[str]:
+    numbers = [*found["values"], found["nash_conv"], found["exploitability"]]
+    return [name, *(output.number(number, 10 if name else 6) for number in numbers)]
+
+
+def _options(values: Any, share: float) -> dict[str, Any]:
+    """Returns the options of an estimate that takes a share of the time."""
+    progress = sys.stderr.isatty()
+    seconds = share * values.seconds
+    return {"seconds": seconds, "confidence": values.confidence, "seed": values.seed, "progress": progress}
 
 
 def _estimates(game: pyspiel.Game, source: str, policy: Any, values: Any) -> dict[str, Any]:
     """Prints bounds and estimates and returns them."""
-    share = 1.0 if values.against is None else 1 - _AGAINST_SHARE
     print(f"estimating by play, for about {values.seconds:g} seconds", file=sys.stderr)
-    quality = estimate_quality(
-        game,
-        policy,
-        seconds=share * values.seconds,
-        confidence=values.confidence,
-        seed=values.seed,
-        progress=sys.stderr.isatty(),
-    )
-    print(f"{game}, policy {source}: estimates")
-    print()
-    _print_findings(quality.findings, quality.notes)
-    unknown = {"values": None, "best_response_values": None, "nash_conv": None, "exploitability": None}
-    found = [_finding_as_dict(finding) for finding in quality.findings]
-    return {"kind": "estimates", **unknown, "estimates": found, "notes": list(quality.notes)}
-
-
-def _played(game: pyspiel.Game, pair: list[Any], values: Any) -> HeadToHead:
-    return head_to_head(
-        game,
-        *pair,
-        num_games=None,
-        seconds=_AGAINST_SHARE * values.seconds,
-        confidence=values.confidence,
-        seed=values.seed,
-        progress=sys.stderr.isatty(),
-    )
-
-
-def _row(name: str, found: dict) -> list[str]:
-    digits = 10 if name else 6
-    numbers = [*found["values"], found["nash_conv"], found["exploitability"]]
-    return [name, *(output.number(n, digits) for n in numbers)]
-
-
-def _ours(tree, policy) -> dict:
-    if not tree.perfect_recall:
-        unknown = {"best_response_values": None, "nash_conv": None, "exploitability": None}
-        return {"values": expected_values(tree, policy).tolist(), **unknown}
-    evaluation = evaluate(tree, policy)
-    return {
-        "values": evaluation.values.tolist(),
-        "best_response_values": evaluation.best_response_values.tolist(),
-        "nash_conv": evaluation.nash_conv,
-        "exploitability": evaluation.exploitability,
-    }
-
-
-def _openspiels(tree, policy) -> dict:
-    values = np.asarray(expected_values(tree, policy, use_openspiel=True)).tolist()
-    if not tree.perfect_recall:
-        return {"values": values, "nash_conv": None, "exploitability": None}
-    distance = nash_conv(tree, policy, use_openspiel=True)
-    return {"values": values, "nash_conv": distance, "exploitability": distance / tree.num_players}
-
-
-def _print_findings(findings: tuple[Finding, ...], notes: tuple[str, ...]) -> None:
-    """Prints a row per number, with what it is, and what is missing."""
-    rows = [["", "what it is", "value", *_limits(findings[0].estimate.confidence), "samples", "by"]]
-    for found in findings:
-        who = "" if found.player is None else f" of player {found.player}"
-        rows.append([found.quantity + who, *_cells(found.estimate), found.method])
+    share = 1.0 if values.against is None else 1 - _AGAINST_SHARE
+    quality = estimate_quality(game, policy, **_options(values, share))
+    print(f"{game}, policy {source}: estimates\n")
+    rows, found = [["", "what it is", "value", *_limits(values.confidence), "samples", "by"]], []
+    for quantity, player, method, estimate in quality.findings:
+        who = "" if player is None else f" of player {player}"
+        rows.append([quantity + who, *_cells(estimate), method])
+        found.append({"quantity": quantity, "player": player, "by": method, **estimate._asdict()})
     output.print_table(rows, texts=(0, 1, 6))
-    for note in notes:
+    for note in quality.notes:
         print(wrapped(note))
-
-
-def _finding_as_dict(found: Finding) -> dict[str, Any]:
-    """Returns a number as JSON has it."""
-    return {"quantity": found.quantity, "player": found.player, "by": found.method, **found.estimate._asdict()}
+    unknown = dict.fromkeys(("values", "best_response_values", "nash_conv", "exploitability"))
+    return {"kind": "estimates", **unknown, "estimates": found, "notes": list(quality.notes)}
 
 
 def _exact_head_to_head(tree: GameTree, first: AnyPolicy, second: AnyPolicy) -> HeadToHead:
     """Returns what a policy wins against another in all seats, computed and not played."""
-    seats = []
+    values = []
     for seat in range(tree.num_players):
         seated = [first if player == seat else second for player in range(tree.num_players)]
-        seats.append(_exactly(float(expected_values(tree, seated)[seat])))
-    mean = _exactly(sum(seat.value for seat in seats) / len(seats))
+        values.append(float(expected_values(tree, seated)[seat]))
+    mean, *seats = (Estimate(v, v, v, "exact", 1.0, 0, 0.0) for v in (sum(values) / len(values), *values))
     return HeadToHead(estimate=mean, plain=mean, by_seat=tuple(seats), variance_reduction=1.0)
 
 
-def _print_head_to_head(result: HeadToHead, policy: str, other: str) -> None:
-    """Prints what a policy wins per game, in each seat and on average."""
-    print(f"{policy} against {other}, won per game")
+def _print_head_to_head(result: HeadToHead, sources: list[str]) -> dict[str, Any]:
+    """Prints what a policy wins per game, in each seat and on average, and returns it."""
+    print(f"\n{sources[0]} against {sources[1]}, won per game")
     is_exact = result.estimate.kind == "exact"
     rows = [["", "what it is", "value", *_limits(result.estimate.confidence), "samples"]]
     rows += [[f"as player {seat}", *_cells(found)] for seat, found in enumerate(result.by_seat)]
@@ -260,21 +248,9 @@ def _print_head_to_head(result: HeadToHead, policy: str, other: str) -> None:
     if not is_exact:
         factor = output.number(result.variance_reduction, 3)
         print(f"control variates reduce variance: {factor} times less than that of payoffs")
-
-
-def _head_to_head_as_dict(result: HeadToHead, other: str) -> dict[str, Any]:
-    """Returns the result as JSON has it."""
-    is_exact = result.estimate.kind == "exact"
-    return {
-        "against": other,
-        **result.estimate._asdict(),
-        "by_seat": [seat._asdict() for seat in result.by_seat],
-        "variance_reduction": None if is_exact else result.variance_reduction,
-    }
-
-
-def _exactly(value: float) -> Estimate:
-    return Estimate(value, value, value, "exact", 1.0, 0, 0.0)
+    by_seat = [seat._asdict() for seat in result.by_seat]
+    reduction = None if is_exact else result.variance_reduction
+    return {"against": sources[1], **result.estimate._asdict(), "by_seat": by_seat, "variance_reduction": reduction}
 
 
 def _limits(confidence: float) -> list[str]:

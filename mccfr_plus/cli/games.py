@@ -10,7 +10,7 @@ from absl import flags
 from mccfr_plus.cli import output
 from mccfr_plus.cli.command import Command
 from mccfr_plus.games import GAMES
-from mccfr_plus.games.catalogue import CATALOGUE, Published
+from mccfr_plus.games.catalogue import CATALOGUE
 
 
 class GamesCommand(Command):
@@ -48,32 +48,12 @@ pyspiel.load_game(NAME) after `import mccfr_plus`; docs/games.md has the rules.
             rows += [[f"  {size.what}", size.published, number_text(size.ours), size.verdict] for size in entry.sizes]
         output.print_table(rows, texts=(0, 3))
         if values.json:
-            output.print_json(
-                {
-                    "games": [
-                        {"name": game.short_name, "title": game.long_name, "parameters": dict(game.defaults)}
-                        for game in GAMES
-                    ],
-                    "sizes": [row for entry in CATALOGUE for row in _as_dicts(entry)],
-                }
-            )
+            games = [{"name": g.short_name, "title": g.long_name, "parameters": dict(g.defaults)} for g in GAMES]
+            sizes = [{"game": e.game, "paper": e.paper, **size._asdict()} for e in CATALOGUE for size in e.sizes]
+            output.print_json({"games": games, "sizes": sizes})
 
 
 def number_text(number: float | tuple[float, ...]) -> str:
     """Returns a count, or one per player, as people write it."""
     numbers = number if isinstance(number, tuple) else (number,)
     return " / ".join(f"{each:,.2f}" if isinstance(each, float) else f"{each:,}" for each in numbers)
-
-
-def _as_dicts(entry: Published) -> list[dict]:
-    return [
-        {
-            "game": entry.game,
-            "paper": entry.paper,
-            "what": size.what,
-            "published": size.published,
-            "ours": size.ours,
-            "verdict": size.verdict,
-        }
-        for size in entry.sizes
-    ]

@@ -15,9 +15,7 @@ import os
 import shlex
 import signal
 import sys
-import threading
 from collections.abc import Iterator
-from typing import NoReturn
 
 from mccfr_plus.cli.benchmark import BenchmarkCommand
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError
@@ -30,19 +28,11 @@ from mccfr_plus.cli.stats import StatsCommand
 from mccfr_plus.cli.view import ViewCommand
 from mccfr_plus.errors import MccfrPlusError
 
-COMMANDS: dict[str, Command] = {
-    command.name: command
-    for command in (
-        SolveCommand(),
-        CompareCommand(),
-        StatsCommand(),
-        EvaluateCommand(),
-        ViewCommand(),
-        ReproduceCommand(),
-        GamesCommand(),
-        BenchmarkCommand(),
-    )
-}
+_KINDS: tuple[type[Command], ...] = (
+    SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, ReproduceCommand, GamesCommand,
+    BenchmarkCommand,
+)  # fmt: skip
+COMMANDS = {kind.name: kind() for kind in _KINDS}
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
@@ -58,22 +48,24 @@ def main(argv: list[str] | None = None) -> int:
     Args:
         argv: The arguments after the program's name; None: those of the process.
     """
-    with _logging_to_stderr():
-        try:
-            with _sigterm_as_ctrl_c():
-                _dispatch(sys.argv[1:] if argv is None else argv)
-            sys.stdout.flush()
-            return 0
-        except MccfrPlusError as error:
-            print(f"{PROGRAM}: error: {' '.join(str(error).split())}", file=sys.stderr)
-            return BAD_INPUT
-        except KeyboardInterrupt:
-            print(f"{PROGRAM}: interrupted", file=sys.stderr)
-            return INTERRUPTED
-        except BrokenPipeError:
-            # What is still buffered would raise again when Python flushes it at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return BROKEN_PIPE
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # which raises KeyboardInterrupt
+    try:
+        with _logging_to_stderr():
+            _dispatch(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+        return 0
+    except MccfrPlusError as error:
+        print(f"{PROGRAM}: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is still buffered would raise again when Python flushes it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _dispatch(argv: list[str]) -> None:
@@ -100,13 +92,11 @@ def _dispatch(argv: list[str]) -> None:
 
 def _position_of_command(argv: list[str]) -> int:
     """Returns where the command's name stands: first, or after flags."""
-    if argv[0] in COMMANDS:
-        return 0
+    for position, argument in enumerate(argv):
+        if argument in COMMANDS and (position == 0 or argv[0].startswith("-")):
+            return position
     see = f"See {PROGRAM} --help."
     if argv[0].startswith("-"):
-        for position, argument in enumerate(argv):
-            if argument in COMMANDS:
-                return position
         raise UsageError(f"no command given: put one of {', '.join(COMMANDS)} first. {see}")
     near = difflib.get_close_matches(argv[0], COMMANDS, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -115,38 +105,21 @@ def _position_of_command(argv: list[str]) -> int:
 
 def _overview() -> str:
     width = max(len(name) for name in COMMANDS)
-    return "\n".join(
-        [
-            "Monte Carlo counterfactual regret minimization for any OpenSpiel game.",
-            "",
-            f"usage: {PROGRAM} COMMAND [ARGUMENTS] [--flags]",
-            "",
-            "commands:",
-            *(f"  {name.ljust(width)}  {command.summary}" for name, command in COMMANDS.items()),
-            "",
-            f"{PROGRAM} COMMAND --help explains a command; {PROGRAM} --version prints the version.",
-            "",
-            "examples:",
-            f"  {PROGRAM} solve leduc_poker",
-            f"  {PROGRAM} solve kuhn_poker --estimator=external --minimizer=rm --iterations=1e6 --policy_out=kuhn.npz",
-            f"  {PROGRAM} evaluate kuhn_poker kuhn.npz",
-            f'  {PROGRAM} stats "goofspiel(num_cards=4,imp_info=True)"',
-        ]
-    )
+    commands = "\n".join(f"  {name.ljust(width)}  {command.summary}" for name, command in COMMANDS.items())
+    return f"""Monte Carlo counterfactual regret minimization for any OpenSpiel game.
 
+usage: {PROGRAM} COMMAND [ARGUMENTS] [--flags]
 
-class _Once(logging.Filter):
-    """Lets a message pass once: that kernels are compiled is told only the first time."""
+commands:
+{commands}
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._passed: set[str] = set()
+{PROGRAM} COMMAND --help explains a command; {PROGRAM} --version prints the version.
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        text = record.getMessage()
-        is_new = text not in self._passed
-        self._passed.add(text)
-        return is_new
+examples:
+  {PROGRAM} solve leduc_poker
+  {PROGRAM} solve kuhn_poker --estimator=external --minimizer=rm --iterations=1e6 --policy_out=kuhn.npz
+  {PROGRAM} evaluate kuhn_poker kuhn.npz
+  {PROGRAM} stats "goofspiel(num_cards=4,imp_info=True)\""""
 
 
 @contextlib.contextmanager
@@ -156,7 +129,14 @@ def _logging_to_stderr() -> Iterator[None]:
     handler = logging.handlers.MemoryHandler(
         _MAX_NOTES, flushLevel=logging.WARNING, target=logging.StreamHandler(), flushOnClose=False
     )
-    handler.addFilter(_Once())
+    shown: set[str] = set()
+
+    def is_new(record: logging.LogRecord) -> bool:  # that kernels are compiled is told only the first time
+        before = len(shown)
+        shown.add(record.getMessage())
+        return len(shown) > before
+
+    handler.addFilter(is_new)
     before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -168,20 +148,3 @@ def _logging_to_stderr() -> Iterator[None]:
         handler.close()
         logger.setLevel(before[0])
         logger.propagate = before[1]
-
-
-@contextlib.contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Makes SIGTERM raise KeyboardInterrupt meanwhile; only in the main thread, where signals arrive."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt

@@ -45,23 +45,6 @@ def print_json(values: dict[str, Any]) -> None:
     print(json.dumps(values, allow_nan=False))
 
 
-def run_rows(result: dict[str, Any], ending: str) -> list[list[str]]:
-    """Returns the rows of a result's table about its run; `ending` says why it ended early."""
-    return [
-        ["seed", str(result["seed"])],
-        ["iterations", count(result["iterations"]) + ending],
-        ["nodes touched", count(result["nodes_touched"])],
-        ["seconds", number(result["seconds"], 4)],
-        ["iterations/s", rate(result["iterations_per_second"])],
-    ]
-
-
-def file_rows(result: dict[str, Any]) -> list[list[str]]:
-    """Returns the rows of a result's table about the files that were written."""
-    names = {"policy": "policy_out", "checkpoint": "checkpoint"}
-    return [[name, result[key]] for name, key in names.items() if result[key] is not None]
-
-
 def number(value: float | None, digits: int = 6) -> str:
     """Returns a value with so many significant digits; ``n/a`` for None."""
     return "n/a" if value is None else f"{value:.{digits}g}"

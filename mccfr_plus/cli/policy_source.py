@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyspiel
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.errors import CheckpointError, PolicyFileError
 from mccfr_plus.policies.files import load_policy
+from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -27,14 +29,19 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
     """Returns a policy that `save_policy` wrote, or `NetworkPolicy.save`, which needs torch.
 
     Args:
-        path: The file.
+        path: The file, or the word ``uniform``.
         game: The game to use it with, or its tree if it is compiled already.
 
     Raises:
         PolicyFileError: If it is damaged, is not a policy of this package, or is of another game.
         ConfigError: If it is a network and torch is missing.
     """
-    name = _game_of_network(path)
+    if path == UNIFORM:
+        return TreePolicy(game, game.uniform_strategy()) if isinstance(game, GameTree) else {}
+    name = None
+    with contextlib.suppress(CheckpointError):
+        header = checkpoint_file.read_header(path)
+        name = str(header["game"]) if "network_policy" in header else None
     if name is None:
         return load_policy(path, game)
     from mccfr_plus.neural import NetworkPolicy
@@ -46,12 +53,3 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
         return NetworkPolicy.load(path, loaded)
     except CheckpointError as error:
         raise PolicyFileError(str(error)) from None
-
-
-def _game_of_network(path: str | os.PathLike) -> str | None:
-    """Returns the game of a network policy; None for any other file."""
-    try:
-        header = checkpoint_file.read_header(path)
-    except CheckpointError:
-        return None
-    return str(header["game"]) if "network_policy" in header else None

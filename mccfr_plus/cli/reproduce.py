@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,12 @@ from absl import flags
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.cluster import chosen_cluster, define_for_runs, imports_of
-from mccfr_plus.cli.command import Command, define, names, one_of, text, whole
-from mccfr_plus.cli.compare import View
-from mccfr_plus.cluster.cluster import Cluster
+from mccfr_plus.cli.command import Command, define, names, one_of, text
+from mccfr_plus.cli.compare import View, telling_what_is_kept
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.papers import PAPERS
-from mccfr_plus.experiments.papers.item import SCALES, Item, Paper, Setting, write_result
+from mccfr_plus.experiments.papers.item import SCALES, Setting, write_result
 from mccfr_plus.experiments.record import record_errors
 
 
@@ -36,8 +36,7 @@ class ReproduceCommand(Command):
         meaning = "small: minutes on two cores, with smaller games; paper: the paper's sizes, hours and 10 GB."
         define(values, "scale", one_of(*SCALES), meaning, "small")
         define(values, "out", text("DIR"), "Directory of the results. Default: PAPER-SCALE.")
-        define(values, "processes", whole(), "Runs at a time. Default: one per core.")
-        define_for_runs(values, with_imports=False)
+        define_for_runs(values)
         output.define_json(values, "out, and items: an object of lists of rows (what, paper, here, verdict)")
         output.define_quiet(values)
 
@@ -52,42 +51,22 @@ class ReproduceCommand(Command):
         with record_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         output.show_notes()
-        with chosen_cluster(values) as cluster:
-            found = self._compute(paper, items, folder, values, cluster)
+        found = {}
+        with chosen_cluster(values) as cluster, telling_what_is_kept(values.quiet):
+            about = about_here(self.line)
+            view = functools.partial(View, quiet=values.quiet)
+            setting = Setting(values.scale, folder, about, values.processes, view, cluster)
+            for item in items:
+                if not values.quiet:
+                    print(f"{paper.name} {item.name}: {item.title}", file=sys.stderr)
+                result = item.compute(setting, item.name)
+                page = write_result(paper, item, setting, result)
+                print(f"{paper.citation}, {item.title}")
+                rows = [[row.what, row.paper, row.here, row.verdict] for row in result.rows]
+                output.print_table([["", "paper", "here", "verdict"], *rows], texts=(0, 3))
+                for note in result.notes:
+                    print(f"* {note}")
+                print(f"written to {page}\n")
+                found[item.name] = [row.__dict__ for row in result.rows]
         if values.json:
             output.print_json({"out": str(folder), "items": found})
-
-    def _compute(
-        self, paper: Paper, items: list[Item], folder: Path, values: Any, cluster: Cluster | None
-    ) -> dict[str, list[dict[str, Any]]]:
-        """Computes items one after another, and prints and writes what has come of each; returns their rows."""
-        about = about_here(self.line)
-        found = {}
-        for item in items:
-            setting = Setting(
-                values.scale,
-                folder,
-                about,
-                values.processes,
-                lambda directories: View(directories, quiet=values.quiet),
-                cluster,
-            )
-            if not values.quiet:
-                print(f"{paper.name} {item.name}: {item.title}", file=sys.stderr)
-            try:
-                result = item.compute(setting)
-            except KeyboardInterrupt:
-                if not values.quiet:
-                    print(
-                        "stopped: what was recorded is kept, and the same command goes on from there", file=sys.stderr
-                    )
-                raise
-            page = write_result(paper, item, setting, result)
-            print(f"{paper.citation}, {item.title}")
-            rows = [[row.what, row.paper, row.here, row.verdict] for row in result.rows]
-            output.print_table([["", "paper", "here", "verdict"], *rows], texts=(0, 3))
-            for note in result.notes:
-                print(f"* {note}")
-            print(f"written to {page}\n")
-            found[item.name] = [row.__dict__ for row in result.rows]
-        return found

@@ -1,4 +1,4 @@
-"""A run of `mccfr-plus solve`, tabular or neural: its limits, its display on standard error, how good its result is."""
+"""A run of `mccfr-plus solve`, tabular or neural: its limits, its display on standard error, and its result."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from mccfr_plus.bounds import nash_conv_bound, regret_bound, why_no_bound
+from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.lock import CheckpointLock
-from mccfr_plus.cli import output
-from mccfr_plus.errors import CheckpointError, TrainingError
-from mccfr_plus.evaluation import expected_values
+from mccfr_plus.cli import cluster, output
+from mccfr_plus.errors import BudgetError, CheckpointError, TrainingError
+from mccfr_plus.evaluation import Evaluation, expected_values
+from mccfr_plus.evaluation.by_rules import RulesEvaluator, estimated_seconds
 from mccfr_plus.evaluation.quality import local_bound
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.policies.files import save_policy
+from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.size import as_text, number_of
+from mccfr_plus.tree.size_estimate import estimate_size
 
 DEFAULT_SECONDS = 10.0
 DEFAULT_CHECKPOINT_INTERVAL = 60.0
 
+_SHORT_EVALUATION = 60.0  # seconds; a longer one at the end of a run must not take longer than the run
 _REDRAW_AFTER = 0.1  # seconds
 _EVALUATION_SHARE = 0.1  # of the time, at most
 _FIRST_LINE = 5.0  # seconds; without a terminal each next line comes when the run is twice as long
@@ -33,48 +40,39 @@ class Watch:
     """
 
     def __init__(self, quiet: bool):
-        self._begin = time.perf_counter()
-        self._seconds_evaluating = 0.0
-        self._next_evaluation = 0.0
-        self._next_redraw = 0.0
+        self._begin, self._started = time.perf_counter(), False
+        self._seconds_evaluating = self._next_evaluation = 0.0
         self._exploitability: float | None = None
         self._rewrites = not quiet and sys.stderr.isatty()
-        self._next_line = float("inf") if quiet else _FIRST_LINE
-        self._started = False
+        # By the clock on a terminal, else in seconds of the run.
+        self._next_line = float("inf") if quiet else 0.0 if self._rewrites else _FIRST_LINE
 
     def callbacks(self) -> dict[str, Callable]:
         """Returns the callbacks of ``run``, by the names of its arguments."""
         return {"callback": self}
 
     def __call__(self, progress: Any) -> None:
-        """Shows the progress of a run.
-
-        Args:
-            progress: A `Progress`.
-        """
-        self._show(progress, may_evaluate=True)
+        """Shows a `Progress` of the run."""
+        self._show(progress, may_evaluate=progress.evaluation is None)
 
     def _show(self, progress: Any, may_evaluate: bool) -> None:
         now = time.perf_counter()
         if not self._started:
-            self._begin = now - progress.seconds  # compiling the kernels came before
-            self._started = True
+            self._begin, self._started = now - progress.seconds, True  # compiling the kernels came before
         seconds = progress.seconds - self._seconds_evaluating
         if progress.evaluation is not None:
             self._exploitability = progress.evaluation.exploitability
-            may_evaluate = False
+        if (now if self._rewrites else seconds) < self._next_line:
+            return
+        if may_evaluate and now >= self._next_evaluation:
+            self._evaluate(progress.solver)
+        line = self._line(progress, seconds)
         if self._rewrites:
-            if now < self._next_redraw:
-                return
-            if may_evaluate and now >= self._next_evaluation:
-                self._evaluate(progress.solver)
-            self._rewrite(self._line(progress, seconds))
-            self._next_redraw = time.perf_counter() + _REDRAW_AFTER
-        elif seconds >= self._next_line:
+            self._rewrite(line)
+            self._next_line = time.perf_counter() + _REDRAW_AFTER
+        else:
+            print(line, file=sys.stderr)
             self._next_line = 2 * seconds
-            if may_evaluate:
-                self._evaluate(progress.solver)
-            print(self._line(progress, seconds), file=sys.stderr)
 
     def stop(self) -> float:
         """Clears the line and returns how many seconds the run took, without evaluations for the display."""
@@ -85,8 +83,7 @@ class Watch:
 
     def _rewrite(self, line: str) -> None:
         width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r{line[:width].ljust(width)}\r")
-        sys.stderr.flush()
+        print(f"\r{line[:width].ljust(width)}\r", end="", file=sys.stderr, flush=True)
 
     def _evaluate(self, solver: Any) -> None:
         if solver.tree is None or solver.tree.is_lazy or not solver.tree.perfect_recall:
@@ -110,15 +107,9 @@ class Watch:
         )
 
 
-class Ending(NamedTuple):
-    """How a run has ended."""
-
-    seconds: float  # without evaluations for the display; with the time before the checkpoint that it continues
-    interrupted: bool  # by Ctrl-C
-    failure: CheckpointError | TrainingError | None  # to be raised after the result so far is printed
-
-
-def run_to_limits(solver: Any, values: Any, lock: CheckpointLock | None, watch: Watch) -> Ending:
+def run_to_limits(
+    solver: Any, values: Any, lock: CheckpointLock | None, watch: Watch
+) -> tuple[float, KeyboardInterrupt | CheckpointError | TrainingError | None]:
     """Runs up to the limits of the command line, which include what was run before a checkpoint.
 
     Without a single iteration there is no result, and Ctrl-C and errors are raised.
@@ -128,6 +119,10 @@ def run_to_limits(solver: Any, values: Any, lock: CheckpointLock | None, watch: 
         values: Parsed flags: the limits and ``checkpoint_interval``.
         lock: Of the checkpoint, if there is to be one.
         watch: The display.
+
+    Returns:
+        Seconds of the run, without evaluations for the display and with the time before the checkpoint that it
+        continues; and what ended it early: Ctrl-C, or an error to be raised after the result so far is printed.
     """
     iterations_before, seconds_before = solver.iterations, solver.seconds
     seconds, iterations, target = values.seconds, values.iterations, values.target_exploitability
@@ -138,8 +133,8 @@ def run_to_limits(solver: Any, values: Any, lock: CheckpointLock | None, watch: 
         or (seconds is not None and seconds_before >= seconds)
         or (target is not None and solver.exploitability() <= target)
     ):
-        return Ending(seconds_before, False, None)
-    interrupted, failure = False, None
+        return seconds_before, None
+    ended_by = None
     try:
         solver.run(
             None if iterations is None else iterations - iterations_before,
@@ -149,53 +144,189 @@ def run_to_limits(solver: Any, values: Any, lock: CheckpointLock | None, watch: 
             checkpoint_interval=values.checkpoint_interval or DEFAULT_CHECKPOINT_INTERVAL,
             **watch.callbacks(),
         )
-    except KeyboardInterrupt:
-        if not solver.iterations:
-            raise
-        interrupted = True
-    except (CheckpointError, TrainingError) as error:
+    except (KeyboardInterrupt, CheckpointError, TrainingError) as error:
         if solver.iterations == (iterations_before if isinstance(error, CheckpointError) else 0):
             raise
-        failure = error
-    return Ending(seconds_before + watch.stop(), interrupted, failure)
+        ended_by = error
+    return seconds_before + watch.stop(), ended_by
 
 
-def quality_of(solver: Any, values: Any) -> dict[str, Any]:
-    """Returns values, NashConv, exploitability and its bound of the average policy; None for what is not known.
+# --- the result ---
+
+
+def run_and_print(
+    game: str,
+    solver: Any,
+    values: Any,
+    lock: CheckpointLock | None,
+    watch: Watch,
+    about: dict[str, Any],
+    heading: list[list[str]],
+) -> None:
+    """Runs a solver up to the limits of the command line, and prints and writes its result.
 
     Args:
-        solver: A `Solver` or a `NeuralSolver`, after its run.
-        values: Parsed flags: ``bound_seconds``, ``seed`` and ``quiet``.
+        game: The game string.
+        solver: A `Solver` or a `NeuralSolver`.
+        values: Parsed flags.
+        lock: Of the checkpoint, if there is to be one.
+        watch: The display of the run.
+        about: Algorithm, components and options, for the JSON object.
+        heading: The same, as rows of the table.
+
+    Raises:
+        MccfrPlusError: After the result so far, if networks diverged or the last checkpoint could not be written.
     """
-    unknown: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
     tree = solver.tree
-    if isinstance(tree, GameTree) and tree.perfect_recall:
-        found = solver.evaluate()
-        exact = {"nash_conv": found.nash_conv, "exploitability": found.exploitability}
-        return {"values": found.values.tolist(), **unknown, **exact}
-    if isinstance(tree, GameTree):
-        return {"values": expected_values(tree, solver.average_policy()).tolist(), **unknown}
-    game = solver.game if tree is None else tree.game
-    bound = None
-    if values.bound_seconds and (tree is None or tree.perfect_recall):
-        progress = not values.quiet and sys.stderr.isatty()
-        bound = local_bound(game, solver.average_policy(), values.bound_seconds, seed=values.seed, progress=progress)
-    estimate = bound and {"exploitability_bound": bound.estimate._asdict()}
-    return {"values": [None] * game.num_players(), **unknown, **(estimate or {})}
+    if tree is not None and not tree.is_lazy and tree.perfect_recall:
+        solver.evaluate()  # compiles what evaluations need, before the clock starts
+    seconds, ended_by = run_to_limits(solver, values, lock, watch)
+    interrupted, diverged = isinstance(ended_by, KeyboardInterrupt), isinstance(ended_by, TrainingError)
+    if tree is None and not values.quiet:
+        print("computing the average policy, whose networks may have to be trained", file=sys.stderr)
+    if values.policy_out is not None:
+        policy = solver.average_policy()
+        policy.save(values.policy_out) if tree is None else save_policy(policy, values.policy_out)
+    result = {
+        "game": game,
+        **about,
+        "seed": solver.seed,
+        "iterations": solver.iterations,
+        "nodes_touched": solver.nodes_touched,
+        "seconds": seconds,
+        "iterations_per_second": solver.iterations / seconds,
+        **_quality(solver, values, interrupted),
+        "tree": tree and tree.kind,
+        "information_sets": tree and tree.num_infosets,
+        "nodes": tree and tree.num_nodes,
+        "cluster": values.cluster,
+        "workers": values.cluster and cluster.plan_of(values)["workers"],
+        "num_batches": getattr(solver, "num_batches", None),
+        "stopped": str(ended_by) if diverged else getattr(solver, "stopped", None),
+        "interrupted": interrupted,
+        "policy_out": values.policy_out,
+        "checkpoint": values.checkpoint,
+    }
+    result["bounds"] = _bounds(solver, values.confidence, result["nash_conv"]) if values.bounds else None
+    cut = " (then a network diverged)" if diverged else " (memory full)" if result["stopped"] else ""
+    rows = [
+        ["game", game],
+        *heading,
+        ["seed", str(result["seed"])],
+        ["iterations", output.count(result["iterations"]) + (" (interrupted)" if interrupted else cut)],
+        ["nodes touched", output.count(result["nodes_touched"])],
+        ["seconds", output.number(seconds, 4)],
+        ["iterations/s", output.rate(result["iterations_per_second"])],
+    ]
+    if "settings" in result:
+        result["losses"] = list(solver.losses)
+        rows.append(["losses", ", ".join(output.number(loss, 3) for loss in solver.losses)])
+    elif tree.is_lazy:
+        found = f"{output.count(tree.num_infosets)} information sets"
+        stored = "no history" if tree.kind == "rules" else f"{output.count(tree.num_nodes)} nodes"
+        rows.append([{"rules": "by rules"}.get(tree.kind, "lazy tree"), f"{found}, {stored} kept"])
+    rows += _quality_rows(solver, result)
+    files = {"policy": values.policy_out, "checkpoint": values.checkpoint}
+    output.print_table([*rows, *([name, file] for name, file in files.items() if file is not None)], texts=(0, 1))
+    if result["bounds"] is not None:
+        _print_bounds(result["bounds"])
+    if values.json:
+        output.print_json(result)
+    if lock and lock.path.exists() and (interrupted or diverged) and not values.quiet:
+        kept = f"{lock} is of iteration {checkpoint_file.read_header(lock)['iterations']:,}"
+        print(f"interrupted: {kept}; add --resume to go on" if interrupted else f"kept: {kept}", file=sys.stderr)
+    if ended_by is not None and not interrupted:
+        raise ended_by  # last, as the result is good without a checkpoint, and up to where networks diverged
 
 
-def quality_rows(solver: Any, result: dict[str, Any]) -> list[list[str]]:
-    """Returns rows of the result's table for what `quality_of` has found."""
-    if solver.tree is None or solver.tree.is_lazy:
+def _quality(solver: Any, values: Any, interrupted: bool) -> dict[str, Any]:
+    """Returns values, NashConv, exploitability and its bound of the average policy; None for what is not known."""
+    tree, policy = solver.tree, solver.average_policy
+    found: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
+    is_by_rules = tree is not None and tree.kind == "rules" and not interrupted
+    if is_by_rules and (evaluation := _exact_by_rules(solver, values)):
+        found["values"] = evaluation.values.tolist()
+        found |= {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
+    elif tree is None or tree.is_lazy:
+        game = solver.game if tree is None else tree.game
+        found["values"] = [None] * game.num_players()
+        if values.bound_seconds and (tree is None or tree.perfect_recall):
+            progress = not values.quiet and sys.stderr.isatty()
+            bound = local_bound(game, policy(), values.bound_seconds, seed=values.seed, progress=progress)
+            found["exploitability_bound"] = bound and bound.estimate._asdict()
+    elif tree.perfect_recall:
+        evaluation = solver.evaluate()
+        found["values"] = evaluation.values.tolist()
+        found |= {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
+    else:
+        found["values"] = expected_values(tree, policy()).tolist()
+    return found
+
+
+def _exact_by_rules(solver: Any, values: Any) -> Evaluation | None:
+    """Returns the exact evaluation of a game that is not stored, unless it takes longer than the run or a minute."""
+    if not values.bound_seconds:
+        return None
+    size = estimate_size(solver.tree.game, sample_size=10_000, seed=0).histories
+    seconds = estimated_seconds(number_of(size.log10))
+    if seconds > max(solver.seconds, _SHORT_EVALUATION):
+        return None
+    if seconds > 1 and not values.quiet:
+        text = f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s; Ctrl-C leaves it out"
+        print(text, file=sys.stderr)
+    try:
+        return RulesEvaluator(solver.tree, progress=False if values.quiet else None).evaluate(solver.average_strategy())
+    except (BudgetError, KeyboardInterrupt) as error:
+        if not values.quiet:
+            print(f"no exact evaluation: {error or 'interrupted'}", file=sys.stderr)
+        return None
+
+
+def _quality_rows(solver: Any, result: dict[str, Any]) -> list[list[str]]:
+    if (solver.tree is None or solver.tree.is_lazy) and result["exploitability"] is None:
         bound = result["exploitability_bound"]
         if bound is None:
             unknown = "n/a (no bound found in time; compare policies by mccfr-plus evaluate --against)"
             return [["exploitability", unknown]]
-        low, high = output.number(bound["low"], 4), output.number(bound["high"], 4)
+        value, low, high = (output.number(bound[name], 4) for name in ("value", "low", "high"))
         interval = f"{100 * bound['confidence']:g} % interval {low} to {high}"
-        return [["exploitability", f"at least {output.number(bound['value'], 4)} (local best response, {interval})"]]
+        return [["exploitability", f"at least {value} (local best response, {interval})"]]
     rows = [[f"value of player {i}", output.number(v)] for i, v in enumerate(result["values"])]
-    if not solver.tree.perfect_recall:
-        return [*rows, *([name, "n/a (imperfect recall)"] for name in ("nash_conv", "exploitability"))]
-    unit = "in the game's payoffs"
-    return [*rows, *([name, f"{output.number(result[name])} {unit}"] for name in ("nash_conv", "exploitability"))]
+    for name in ("nash_conv", "exploitability"):
+        known = f"{output.number(result[name])} in the game's payoffs"
+        rows.append([name, known if solver.tree.perfect_recall else "n/a (imperfect recall)"])
+    return rows
+
+
+def _bounds(solver: Solver, confidence: float, nash_conv: float | None) -> dict[str, Any]:
+    """Returns the bounds on the players' average regrets, their sum, and what NashConv says about it."""
+    tree, components = solver.tree.require_whole("a bound"), (solver.estimator, solver.minimizer, solver.averaging)
+    p = (1 - confidence) / tree.num_players  # of each, so that all hold together
+    reason = why_no_bound(tree, *components)
+    if solver.config.baseline is not None:
+        reason = "with baselines the range of the estimates is unknown"
+    players = range(tree.num_players)
+    found = [None if reason else regret_bound(tree, i, solver.iterations, *components, p=p) for i in players]
+    regret = [bound and bound.value for bound in found]
+    relation = nash_conv_bound(solver)
+    return {
+        "confidence": confidence,
+        "regret": regret,
+        "theorem": [bound and bound.theorem for bound in found],
+        "sum": None if None in regret else sum(each for each in regret if each is not None),
+        "slack": relation.slack if relation.is_bounded else None,
+        "measured": nash_conv if relation.is_bounded else None,
+        "reason": "; ".join(dict.fromkeys(each for each in (reason, relation.reason) if each)),
+    }
+
+
+def _print_bounds(bounds: dict[str, Any]) -> None:
+    rows = [["average regret", "bound", "measured", "by"]]
+    for player, (value, theorem) in enumerate(zip(bounds["regret"], bounds["theorem"], strict=True)):
+        rows.append([f"player {player}", output.number(value), "", theorem or ""])
+    rows.append(["all players", output.number(bounds["sum"]), output.number(bounds["measured"])])
+    if bounds["slack"]:
+        rows.append(["slack of alternating updates", output.number(bounds["slack"])])
+    print()
+    output.print_table(rows, texts=(0, 3))
+    print(f"confidence {bounds['confidence']:g}; {bounds['reason']}")

@@ -8,12 +8,11 @@ from typing import Any
 
 from absl import flags
 
-from mccfr_plus.bounds import nash_conv_bound, regret_bound, why_no_bound
 from mccfr_plus.checkpoints.atomic_write import require_writable
 from mccfr_plus.checkpoints.lock import CheckpointLock
-from mccfr_plus.cli import checkpoints, cluster, neural, output, run
+from mccfr_plus.cli import checkpoints, cluster, neural, output
+from mccfr_plus.cli.checkpoints import ALGORITHMS, TABULAR
 from mccfr_plus.cli.command import (
-    GAME_NOTE,
     Command,
     UsageError,
     define,
@@ -24,19 +23,18 @@ from mccfr_plus.cli.command import (
     memory_size,
     one_of,
     positive,
-    seconds,
+    real,
     text,
     whole,
 )
-from mccfr_plus.cli.components import define_limits, limits_of, new_solver
+from mccfr_plus.cli.components import arguments_of, define_limits, limits_of, seed_of
+from mccfr_plus.cli.run import Watch, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
-from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.config import THREAD_MODES, TREES
+from mccfr_plus.solver.defaults import solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.keys import KINDS
-
-TABULAR = "tabular"
 
 _NOTES = """
 A tabular solver is an estimator, a minimizer and an average; any three go together. Parameters go into parentheses,
@@ -98,7 +96,7 @@ class SolveCommand(Command):
     name = "solve"
     summary = "Compute an approximate equilibrium of a game."
     positionals = ("GAME",)
-    notes = GAME_NOTE + _NOTES
+    notes = _NOTES
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define(values, "estimator", text("NAME"), f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
@@ -108,7 +106,7 @@ class SolveCommand(Command):
         define_switch(values, "baseline", "Reduce the variance of sampled gradients by baselines.")
         define(values, "baseline_rate", positive("RATE"), "Weight of the newest value in a baseline, at most 1.")
         define_switch(values, "alternating", "Update players one after the other. Default: yes, if possible.", None)
-        algorithms = one_of(TABULAR, *neural.ALGORITHMS)
+        algorithms = one_of(TABULAR, *ALGORITHMS)
         define(values, "algorithm", algorithms, "Tables or networks (pip install 'mccfr_plus[neural]').", TABULAR)
         define_settings(values, "set", "A setting of a neural algorithm, such as traversals=1000; may be repeated.")
         define(values, "iterations", whole(), "Number of iterations, such as 5000 or 1e6.")
@@ -118,13 +116,8 @@ class SolveCommand(Command):
         define(values, "checkpoint", text("FILE"), "Write the state of the run there, for --resume.")
         define(values, "checkpoint_interval", duration(), "How often, as in 90s, 5m or 2h. Default: 60s.")
         define_switch(values, "resume", "Continue the run of --checkpoint.")
-        define(
-            values,
-            "tree",
-            one_of(*TREES),
-            "Compile the tree, or expand it lazily. auto: compile it if it fits.",
-            "auto",
-        )
+        meaning = "Compile the tree, traverse the game by its rules, or expand it lazily. auto: the first that can be."
+        define(values, "tree", one_of(*TREES), meaning, "auto")
         define(values, "memory", memory_size(), "Memory of the process, such as 4GB. Default: half of what is free.")
         define(values, "keys", one_of(*KINDS), "Keys of a lazy tree: 128-bit hashes, checked ones, or texts.", "hash")
         define_limits(values)
@@ -136,7 +129,8 @@ class SolveCommand(Command):
         define_switch(values, "bounds", "Print regret bounds beside what was measured.")
         define(values, "confidence", fraction(), "Probability of --bounds.", 0.95)
         meaning = "Time for a lower bound of the exploitability if the tree is not compiled; 0: none."
-        define(values, "bound_seconds", seconds(), meaning, 5.0)
+        seconds = real("SECONDS", "must be a number of seconds, 0 or more", low=0.0)
+        define(values, "bound_seconds", seconds, meaning, 5.0)
         output.define_json(values, _KEYS)
         output.define_quiet(values)
 
@@ -153,39 +147,37 @@ class SolveCommand(Command):
             lock = checkpoints.lock_of(values)
             if lock is not None:
                 stack.enter_context(lock)
-            algorithm = values.algorithm
-            if lock is not None and values.resume:
-                algorithm = neural.algorithm_in(lock, values)
+            algorithm = checkpoints.algorithm_in(lock, values) if lock and values.resume else values.algorithm
             is_tabular = algorithm == TABULAR
             if is_tabular and values["set"].present:
-                raise UsageError(
-                    f"--set is about neural algorithms: give one of --algorithm={', '.join(neural.ALGORITHMS)}."
-                )
+                raise UsageError(f"--set is about neural algorithms: give one of --algorithm={', '.join(ALGORITHMS)}.")
             if not is_tabular:
                 neural.check_flags(values, algorithm)
             cluster.check_for_solve(values, is_tabular)
             where = None if values.cluster is None else stack.enter_context(cluster.connected(values))
             if is_tabular:
-                _solve(game, values, lock, where)
+                _solve(game, values, lock, where, stack)
             else:
                 neural.solve(game, algorithm, values, lock, where)
 
 
-def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any) -> None:
-    to_resume = lock if values.resume else None
-    with contextlib.ExitStack() as stack:
-        reason = ""
-        if where is not None:
-            solver: Solver = stack.enter_context(cluster.new_solver(game, values, where, to_resume))
-        elif to_resume is not None:
-            config, seed = checkpoints.config_to_resume(to_resume, game, values)
-            solver = Solver.from_config(game, config, seed=seed, limits=limits_of(values)).restore(to_resume)
-        else:
-            solver, reason = new_solver(game, values)
-        _run(game, solver, values, lock, reason)
-
-
-def _run(game: str, solver: Solver, values: Any, lock: CheckpointLock | None, reason: str) -> None:
+def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stack: contextlib.ExitStack) -> None:
+    """Runs a tabular solver, and prints and writes its result; `stack` ends the workers of a cluster."""
+    to_resume, reason = (lock if values.resume else None), ""
+    solver: Solver
+    if where is not None:
+        solver = stack.enter_context(cluster.new_solver(game, values, where, to_resume))
+    elif to_resume is not None:
+        config, seed = checkpoints.config_to_resume(to_resume, game, values)
+        solver = Solver.from_config(game, config, seed=seed, limits=limits_of(values)).restore(to_resume)
+    else:
+        solver, reason = solver_for(
+            game,
+            arguments_of(values),
+            seed=seed_of(values),
+            limits=limits_of(values),
+            needs_exploitability=values.target_exploitability is not None,
+        )
     config, tree = solver.config, solver.tree
     if values.target_exploitability is not None and not tree.is_lazy:
         tree.require_perfect_recall("an exploitability")
@@ -199,102 +191,29 @@ def _run(game: str, solver: Solver, values: Any, lock: CheckpointLock | None, re
     if not values.quiet:
         listed = ", ".join(f"{name}={spec}" for name, spec in names.items())
         print(f"solving with {listed}{reason and ': '}{reason}", file=sys.stderr)
-    if not tree.is_lazy and tree.perfect_recall:
-        solver.evaluate()  # compiles what evaluations need, before the clock starts
-    taken, interrupted, failure = run.run_to_limits(solver, values, lock, run.Watch(values.quiet))
-    if values.policy_out is not None:
-        save_policy(solver.average_policy(), values.policy_out)
-    result = {
-        "game": game,
+    about = {
         "algorithm": TABULAR,
         **names,
-        "alternating": config.alternating,
-        "batch": config.batch,
+        **{name: getattr(config, name) for name in ("alternating", "batch", "threads", "thread_mode")},
         "baseline_rate": config.baseline and config.baseline.rate,
-        "seed": solver.seed,
-        "iterations": solver.iterations,
-        "nodes_touched": solver.nodes_touched,
-        "seconds": taken,
-        "iterations_per_second": solver.iterations / taken,
-        **run.quality_of(solver, values),
-        "tree": "lazy" if tree.is_lazy else "compiled",
-        "information_sets": tree.num_infosets,
-        "nodes": tree.num_nodes,
-        "threads": config.threads,
-        "thread_mode": config.thread_mode,
-        "cluster": values.cluster,
-        **{name: getattr(solver, name, None) for name in ("workers", "num_batches")},
-        "stopped": solver.stopped,
-        "interrupted": interrupted,
-        "policy_out": values.policy_out,
-        "checkpoint": values.checkpoint,
     }
-    result["bounds"] = _bounds(solver, values.confidence, result["nash_conv"]) if values.bounds else None
-    _print_result(solver, result)
-    if values.json:
-        output.print_json(result)
-    if lock and interrupted and not values.quiet:
-        checkpoints.print_what_is_kept(lock, interrupted)
-    if failure is not None:
-        raise failure  # last, as the result is good without a checkpoint of it
+    heading = [["components", _components(solver, names)]]
+    run_and_print(game, solver, values, lock, Watch(values.quiet), about, heading)
 
 
-def _print_result(solver: Solver, result: dict[str, Any]) -> None:
-    config, gamma = solver.config, solver.averaging.gamma
+def _components(solver: Solver, names: dict[str, str]) -> str:
+    config, gamma, num_batches = solver.config, solver.averaging.gamma, getattr(solver, "num_batches", None)
     components = [
-        f"{result['estimator']} + {result['minimizer']}",
-        f"{result['averaging']} average" + (f" (t^{gamma:g})" if gamma else ""),
+        f"{names['estimator']} + {names['minimizer']}",
+        f"{names['averaging']} average" + (f" (t^{gamma:g})" if gamma else ""),
         "alternating updates" if config.alternating else "simultaneous updates",
     ]
-    if result["num_batches"]:
-        components.append(f"{result['num_batches']} batches of {config.batch // result['num_batches']} traversals")
+    if num_batches:
+        components.append(f"{num_batches} batches of {config.batch // num_batches} traversals")
     elif config.batch > 1:
         components.append(f"batches of {config.batch}")
     if config.baseline:
         components.append(f"baselines with rate {config.baseline.rate:g}")
     if config.threads > 1:
         components.append(f"{config.threads} threads ({config.thread_mode})")
-    ending = " (interrupted)" if result["interrupted"] else " (memory full)" if result["stopped"] else ""
-    rows = [["game", result["game"]], ["components", ", ".join(components)], *output.run_rows(result, ending)]
-    if solver.tree.is_lazy:
-        counts = [output.count(result[name]) for name in ("information_sets", "nodes")]
-        rows.append(["lazy tree", f"{counts[0]} information sets, {counts[1]} nodes kept"])
-    rows += [*run.quality_rows(solver, result), *output.file_rows(result)]
-    output.print_table(rows, texts=(0, 1))
-    if result["bounds"] is not None:
-        _print_bounds(result["bounds"])
-
-
-def _bounds(solver: Solver, confidence: float, nash_conv: float | None) -> dict[str, Any]:
-    """Returns the bounds on the players' average regrets, their sum, and what NashConv says about it."""
-    tree, components = solver.tree.require_whole("a bound"), (solver.estimator, solver.minimizer, solver.averaging)
-    p = (1 - confidence) / tree.num_players  # of each, so that all hold together
-    reason = why_no_bound(tree, *components)
-    if solver.config.baseline is not None:
-        reason = "with baselines the range of the estimates is unknown"
-    players = range(tree.num_players)
-    found = [None if reason else regret_bound(tree, i, solver.iterations, *components, p=p) for i in players]
-    regret = [bound and bound.value for bound in found]
-    relation = nash_conv_bound(solver)
-    reasons = [each for each in (reason, relation.reason) if each]
-    return {
-        "confidence": confidence,
-        "regret": regret,
-        "theorem": [bound and bound.theorem for bound in found],
-        "sum": None if None in regret else sum(each for each in regret if each is not None),
-        "slack": relation.slack if relation.is_bounded else None,
-        "measured": nash_conv if relation.is_bounded else None,
-        "reason": "; ".join(dict.fromkeys(reasons)),
-    }
-
-
-def _print_bounds(bounds: dict[str, Any]) -> None:
-    rows = [["average regret", "bound", "measured", "by"]]
-    for player, (value, theorem) in enumerate(zip(bounds["regret"], bounds["theorem"], strict=True)):
-        rows.append([f"player {player}", output.number(value), "", theorem or ""])
-    rows.append(["all players", output.number(bounds["sum"]), output.number(bounds["measured"])])
-    if bounds["slack"]:
-        rows.append(["slack of alternating updates", output.number(bounds["slack"])])
-    print()
-    output.print_table(rows, texts=(0, 3))
-    print(f"confidence {bounds['confidence']:g}; {bounds['reason']}")
+    return ", ".join(components)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.command import GAME_NOTE, Command, define, define_switch, fraction, positive, whole, wrapped
-from mccfr_plus.cli.components import Recommendation, compile_within_budget, define_budget, recommend
+from mccfr_plus.cli.command import Command, define, define_switch, fraction, positive, whole, wrapped
+from mccfr_plus.cli.components import compile_within_budget, define_budget
+from mccfr_plus.solver.defaults import Recommendation, recommend
 from mccfr_plus.solver.solver import bytes_on_top
-from mccfr_plus.tree.confidence_interval import Interval, as_text
-from mccfr_plus.tree.size import ESTIMATORS, InfosetBounds, SizeEstimate
+from mccfr_plus.tree.size import ESTIMATORS, InfosetBounds, Interval, SizeEstimate, as_text
 from mccfr_plus.tree.size_estimate import estimate_size
 
 _LARGEST_SIZE = 15.0  # log10; above it bytes are written as a power of ten
@@ -24,9 +25,7 @@ class StatsCommand(Command):
     name = "stats"
     summary = "Count a game's histories, information sets, sequences and M-values, or estimate its size."
     positionals = ("GAME",)
-    notes = (
-        GAME_NOTE
-        + """
+    notes = """
 What is counted:
   histories          all nodes of the tree: decisions, chance nodes and ends of the game
   information sets   what a player can tell apart when it is to move
@@ -41,7 +40,6 @@ With --estimate nothing is compiled, so that games of every size can be asked fo
 information sets, memory and time of a compiled and of a lazy tree, histories that one iteration of each scheme
 visits under the uniform strategy, and how to solve the game. Seconds of iterations are orders of magnitude.
 """
-    )
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define_budget(values)
@@ -61,71 +59,49 @@ visits under the uniform strategy, and how to solve the game. Seconds of iterati
 
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments
-        if values.estimate:
-            _estimate(game, values)
-            return
-        tree = compile_within_budget(game, values)
-        statistics = tree.statistics()
-        num_bytes, solver_bytes = statistics.tree_bytes + statistics.infoset_bytes, bytes_on_top(tree)
-        print(tree.game)
-        print()
-        players = [f"player {player}" for player in range(tree.num_players)]
-        per_player = {
-            "decision nodes": statistics.decision_nodes,
-            "information sets": statistics.infosets,
-            "sequences": statistics.sequences,
-        }
-        output.print_table(
-            [
-                ["", "total", *players],
-                ["histories", output.count(statistics.histories)],
-                ["chance nodes", output.count(statistics.chance_nodes)],
-                ["terminal nodes", output.count(statistics.terminal_nodes)],
-                *([name, output.count(sum(c)), *map(output.count, c)] for name, c in per_player.items()),
-                ["most actions", output.count(max(statistics.max_actions)), *map(output.count, statistics.max_actions)],
-                ["M-value", "", *(f"{m:,.2f}" for m in statistics.m_values)],
-                ["longest history", output.count(statistics.max_history_length)],
-                ["without chance", output.count(statistics.max_moves)],
-                ["perfect recall", "yes" if statistics.perfect_recall else "no"],
-                ["memory", output.size(num_bytes)],
-            ]
-        )
-        print()
-        names = [f"M{player + 1}" for player in range(tree.num_players)]
-        output.print_table(
-            [
-                ["|H| (10^3)", "|I| (10^3)", "l", *names, "tree", "information sets", "solver on top"],
-                [
-                    _thousands(statistics.histories),
-                    _thousands(sum(statistics.infosets)),
-                    output.count(statistics.max_moves),
-                    *(f"{m:,.0f}" for m in statistics.m_values),
-                    output.size(statistics.tree_bytes),
-                    output.size(statistics.infoset_bytes),
-                    output.size(solver_bytes),
-                ],
-            ],
-            texts=(),
-        )
-        if values.json:
-            own = {"game": game, "players": tree.num_players}
-            output.print_json({**own, **statistics.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
+        (_estimate if values.estimate else _count)(game, values)
 
 
-def _estimate(game: str, values: Any) -> None:
-    estimate = estimate_size(
-        game,
-        sample_size=values.sample_size,
-        seconds=values.seconds,
-        confidence=values.confidence,
-        seed=values.seed,
-        progress=None,
+def _count(game: str, values: Any) -> None:
+    """Compiles the tree, and prints its sizes."""
+    tree = compile_within_budget(game, values)
+    found = tree.statistics()
+    num_bytes, solver_bytes = found.tree_bytes + found.infoset_bytes, bytes_on_top(tree)
+    per_player = {
+        "decision nodes": found.decision_nodes,
+        "information sets": found.infosets,
+        "sequences": found.sequences,
+    }
+    print(f"{tree.game}\n")
+    output.print_table(
+        [
+            ["", "total", *(f"player {player}" for player in range(tree.num_players))],
+            ["histories", output.count(found.histories)],
+            ["chance nodes", output.count(found.chance_nodes)],
+            ["terminal nodes", output.count(found.terminal_nodes)],
+            *([name, output.count(sum(each)), *map(output.count, each)] for name, each in per_player.items()),
+            ["most actions", output.count(max(found.max_actions)), *map(output.count, found.max_actions)],
+            ["M-value", "", *(f"{m:,.2f}" for m in found.m_values)],
+            ["longest history", output.count(found.max_history_length)],
+            ["without chance", output.count(found.max_moves)],
+            ["perfect recall", "yes" if found.perfect_recall else "no"],
+            ["memory", output.size(num_bytes)],
+        ]
     )
-    output.show_notes()
-    recommendation = recommend(estimate, values.max_nodes, values.max_bytes)
-    _print_estimate(estimate, recommendation)
+    print()
+    row = {
+        "|H| (10^3)": _thousands(found.histories),
+        "|I| (10^3)": _thousands(sum(found.infosets)),
+        "l": output.count(found.max_moves),
+        **{f"M{player}": f"{m:,.0f}" for player, m in enumerate(found.m_values, 1)},
+        "tree": output.size(found.tree_bytes),
+        "information sets": output.size(found.infoset_bytes),
+        "solver on top": output.size(solver_bytes),
+    }
+    output.print_table([list(row), list(row.values())], texts=())
     if values.json:
-        output.print_json({**estimate.as_dict(), "game": game, "recommendation": recommendation._asdict()})
+        own = {"game": game, "players": tree.num_players}
+        output.print_json({**own, **found.as_dict(), "bytes": num_bytes, "solver_bytes": solver_bytes})
 
 
 def _thousands(number: int) -> str:
@@ -133,62 +109,67 @@ def _thousands(number: int) -> str:
     return f"{number / 1000:,.0f}" if number >= 100_000 else output.number(number / 1000, 3)
 
 
+def _estimate(game: str, values: Any) -> None:
+    options = {name: values[name].value for name in ("sample_size", "seconds", "confidence", "seed")}
+    estimate = estimate_size(game, **options, progress=None)
+    output.show_notes()
+    recommendation = recommend(estimate, values.max_nodes, values.max_bytes)
+    _print_estimate(estimate, recommendation)
+    if values.json:
+        output.print_json({**estimate.as_dict(), "game": game, "recommendation": recommendation._asdict()})
+
+
 def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation) -> None:
     """Prints sizes, costs, iterations and the recommendation."""
-    players = range(len(estimate.decision_nodes))
-    print(estimate.game)
-    print()
-    rows = [
-        ["", "estimate", *_limits(estimate)],
+    players, limits = range(len(estimate.decision_nodes)), [] if estimate.is_exact else ["at least", "at most"]
+    recall = "no" if not estimate.perfect_recall else "yes" if estimate.is_exact else "as far as seen"
+    sizes = [
+        ["", "estimate", *limits],
         _row("histories", estimate.histories),
         _row("chance nodes", estimate.chance_nodes),
         _row("terminal nodes", estimate.terminal_nodes),
         *(_row(f"decision nodes of player {p}", estimate.decision_nodes[p]) for p in players),
         *(_infosets(f"information sets of player {p}", estimate.infosets[p], estimate.is_exact) for p in players),
     ]
-    output.print_table(rows)
-    print()
-    output.print_table(
-        [
-            ["", *(f"player {p}" for p in players)],
-            ["actions, mean", *(f"{mean:.2f}" for mean in estimate.mean_actions)],
-            ["actions, most seen", *map(output.count, estimate.most_actions)],
-        ]
-    )
-    print(f"random play: {estimate.mean_length:.1f} moves on average; longest history seen: {estimate.longest_seen}")
-    print(
-        f"perfect recall: {'no' if not estimate.perfect_recall else 'yes' if estimate.is_exact else 'as far as seen'}"
-    )
-    print()
-    output.print_table(
-        [
-            ["memory and time", "estimate", *_limits(estimate)],
-            _size_row("compiled tree", estimate.compiled_bytes()),
-            _size_row("solver on top", estimate.solver_bytes()),
-            _size_row("lazy tree, all visited", estimate.lazy_bytes()),
-            _row("seconds to compile", estimate.compile_seconds()),
-        ]
-    )
-    print()
-    rows = [["one iteration", "histories visited", "seconds, compiled"]]
+    actions = [
+        ["", *(f"player {p}" for p in players)],
+        ["actions, mean", *(f"{mean:.2f}" for mean in estimate.mean_actions)],
+        ["actions, most seen", *map(output.count, estimate.most_actions)],
+    ]
+    costs = [
+        ["memory and time", "estimate", *limits],
+        _row("compiled tree", estimate.compiled_bytes(), _size),
+        _row("solver on top", estimate.solver_bytes(), _size),
+        _row("lazy tree, all visited", estimate.lazy_bytes(), _size),
+        _row("seconds to compile", estimate.compile_seconds()),
+    ]
+    iterations = [["one iteration", "histories visited", "seconds, compiled"]]
     for name in ESTIMATORS:
-        nodes, seconds = estimate.nodes_per_iteration(name), estimate.seconds_per_iteration(name)
-        rows.append([name, as_text(nodes.log10), _seconds(seconds)])
-    output.print_table(rows)
+        seconds = estimate.seconds_per_iteration(name).log10
+        shown = f"{10**seconds:.2g}" if seconds < 0 else as_text(seconds)
+        iterations.append([name, as_text(estimate.nodes_per_iteration(name).log10), shown])
+    print(f"{estimate.game}\n")
+    output.print_table(sizes)
     print()
-    print(_recommended(recommendation))
+    output.print_table(actions)
+    print(f"random play: {estimate.mean_length:.1f} moves on average; longest history seen: {estimate.longest_seen}")
+    print(f"perfect recall: {recall}\n")
+    output.print_table(costs)
     print()
+    output.print_table(iterations)
+    tree, estimator, minimizer, reason = recommendation
+    hows = {
+        "compiled": "compile the tree",
+        "rules": "traverse the game by its rules",
+        "lazy": "expand the tree on demand",
+    }
+    how = hows[tree]
+    print(f"\n{wrapped(f'recommended: {how}, --estimator={estimator} --minimizer={minimizer}: {reason}')}\n")
     print(wrapped(_how(estimate)))
 
 
-def _limits(estimate: SizeEstimate) -> list[str]:
-    return [] if estimate.is_exact else ["at least", "at most"]
-
-
-def _row(name: str, interval: Interval) -> list[str]:
-    if interval.is_exact:
-        return [name, as_text(interval.log10)]
-    return [name, *map(as_text, interval)]
+def _row(name: str, interval: Interval, as_text: Callable[[float], str] = as_text) -> list[str]:
+    return [name, *map(as_text, interval[:1] if interval.is_exact else interval)]
 
 
 def _infosets(name: str, bounds: InfosetBounds, is_exact: bool) -> list[str]:
@@ -197,24 +178,10 @@ def _infosets(name: str, bounds: InfosetBounds, is_exact: bool) -> list[str]:
     return [name, "", output.count(bounds.at_least), as_text(bounds.at_most)]
 
 
-def _size_row(name: str, interval: Interval) -> list[str]:
-    return [name, *map(_size, interval[:1] if interval.is_exact else interval)]
-
-
 def _size(log10: float) -> str:
     if log10 == math.inf:
         return as_text(log10)
     return output.size(10**log10) if log10 < _LARGEST_SIZE else f"{as_text(log10)} bytes"
-
-
-def _seconds(interval: Interval) -> str:
-    return f"{10**interval.log10:.2g}" if interval.log10 < 0 else as_text(interval.log10)
-
-
-def _recommended(recommendation: Recommendation) -> str:
-    components = f"--estimator={recommendation.estimator} --minimizer={recommendation.minimizer}"
-    tree = "compile the tree" if recommendation.tree == "compiled" else "expand the tree on demand"
-    return wrapped(f"recommended: {tree}, {components}: {recommendation.reason}")
 
 
 def _how(estimate: SizeEstimate) -> str:

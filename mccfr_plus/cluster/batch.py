@@ -6,17 +6,19 @@ values at all slots of these, one after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_plus.estimators import Estimator
+from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import begin_gradients, estimate, weight_of
 from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
+    NODES_TOUCHED,
     NUM_VISITS,
     STAMP,
     Scratch,
@@ -24,8 +26,30 @@ from mccfr_plus.kernels.scratch import (
     begin_gradient,
     begin_traversal,
     enter,
+    new_scratch,
 )
-from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.tree.arrays import Shape, TreeArrays, read_only
+
+_LISTS = {"nothing": list_nothing, "infosets": list_infoset, "drawn actions": list_drawn_action}
+
+
+class SamplingPlan(NamedTuple):
+    """What all batches of a run have in common."""
+
+    estimator: Estimator
+    shape: Shape  # of the tree
+    traversals: int  # of a batch
+    max_visits: int  # of a traversal
+    visits: str  # what traversals list: "nothing", "infosets" or "drawn actions"
+
+
+class Batch(NamedTuple):
+    """A batch to sample."""
+
+    seed: int  # of the run
+    iteration: int  # from 1
+    players: tuple[int, ...]  # whose gradients are estimated; all, if a traversal serves all
+    number: int  # from 0
 
 
 class SparseSums(NamedTuple):
@@ -91,32 +115,6 @@ def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player
                     num_visited += 1
                 weights[slot] += weight
     return num_visited
-
-
-def batch_kernel(estimator: Estimator, list_visit: Callable) -> Callable:
-    """Returns `traverse_batch` for an estimator.
-
-    Args:
-        estimator: The estimator.
-        list_visit: What traversals list; see `mccfr_plus.estimators.visits`.
-
-    Raises:
-        ConfigError: If the estimator has no kernel.
-    """
-    own = estimate_with(estimator, list_visit=list_visit)
-    return compose(traverse_batch, estimate=own, UPDATE_ALL_PLAYERS=estimator.updates_all_players)
-
-
-@kernel
-def copy_touched(touched, gradient, first_slots, values):
-    """Copies first slots, and the gradient at all slots of what was touched; the last two arguments are outputs."""
-    count = 0
-    for position in range(len(touched)):
-        first = touched[position]["first_slot"]
-        first_slots[position] = first
-        for slot in range(first, first + touched[position]["num_actions"]):
-            values[count] = gradient[slot]
-            count += 1
 
 
 @kernel
@@ -192,16 +190,73 @@ def sparse_sums(
     """
     begin = int(tree.infoset_range[player])
     touched = scratch.touched[begin : begin + int(scratch.num_touched[player])]
-    first_slots = np.empty(len(touched), np.int32)
-    values = np.empty(int(touched["num_actions"].sum(dtype=np.int64)))
-    copy_touched(touched, scratch.gradient, first_slots, values)
+    first_slots, counts = touched["first_slot"].copy(), touched["num_actions"]
+    slots = np.repeat(first_slots - np.cumsum(counts) + counts, counts)
+    values = scratch.gradient[slots + np.arange(len(slots))]
     found = weights[visited]
     weights[visited] = 0.0
     return SparseSums(*map(read_only, (first_slots, values, visited.copy(), found)))
 
 
-def read_only(array: np.ndarray) -> np.ndarray:
-    """Returns a read-only view, as arrays in shared memory are: kernels are compiled once, for these."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+class Sampler:
+    """Samples batches. Their results depend on the arguments alone, and not on what was sampled before.
+
+    Args:
+        arrays: The tree's, read-only.
+        plan: What is sampled.
+    """
+
+    def __init__(self, arrays: TreeArrays, plan: SamplingPlan):
+        self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan
+        self._rng = np.zeros(1, np.uint64)
+        estimator = plan.estimator
+        self._scratch = new_scratch(
+            self._arrays,
+            plan.shape,
+            self._rng,
+            max_visits=plan.max_visits,
+            sample_per_infoset=estimator.samples_per_infoset,
+        )
+        self._kernel = compose(
+            traverse_batch,
+            estimate=estimate_with(estimator, list_visit=_LISTS[plan.visits]),
+            UPDATE_ALL_PLAYERS=estimator.updates_all_players,
+        )
+        num_slots = int(self._arrays.slot_range[-1])
+        num_weights = num_slots if plan.visits != "nothing" else 0
+        self._weights, self._visited = np.zeros(num_weights), np.zeros(num_weights, np.int32)
+        self._parameters = estimator.parameters()
+        self._traverse(read_only(np.zeros(num_slots)), read_only(np.zeros(num_slots)), 0, 0)  # compiles the kernel
+
+    def work(self, shared: tuple[np.ndarray, np.ndarray], batch: Batch) -> BatchResult:
+        """Returns the results of a batch.
+
+        Args:
+            shared: The strategy, ``[num_slots]`` float64, and its sampling weights, see `SamplingWeights`.
+            batch: Which batch.
+        """
+        strategy, sampling_weights = map(read_only, shared)
+        begin = time.perf_counter()
+        counts, plan = self._scratch.counts, self._plan
+        before = int(counts[NODES_TOUCHED])
+        sums = []
+        for player in batch.players:
+            if player == batch.players[0] or not plan.estimator.updates_all_players:
+                self._rng[:] = stream_of(batch.seed, batch.iteration, player, batch.number)
+                visited = self._visited[: self._traverse(strategy, sampling_weights, player, plan.traversals)]
+            sums.append(sparse_sums(self._arrays, self._scratch, player, visited, self._weights))
+            visited = visited[:0]
+        return BatchResult(tuple(sums), int(counts[NODES_TOUCHED]) - before, time.perf_counter() - begin)
+
+    def _traverse(self, strategy: np.ndarray, sampling_weights: np.ndarray, player: int, traversals: int) -> int:
+        return self._kernel(
+            self._arrays,
+            self._scratch,
+            strategy,
+            self._parameters,
+            sampling_weights,
+            player,
+            traversals,
+            self._weights,
+            self._visited,
+        )

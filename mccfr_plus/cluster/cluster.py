@@ -43,15 +43,12 @@ _ROOM = 0.9  # of an object store that may be taken
 _PACKAGES = ("open_spiel", "numpy", "numba")  # results depend on their versions; Ray checks Python's and its own
 
 
-class Closing(abc.ABC):
+class Closing(contextlib.AbstractContextManager):
     """Base class of objects with a `close`, which a ``with`` block calls."""
 
     @abc.abstractmethod
     def close(self) -> None:
         """Frees the resources."""
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

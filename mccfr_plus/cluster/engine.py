@@ -5,18 +5,43 @@ from __future__ import annotations
 import numpy as np
 
 from mccfr_plus.averages.visits import DRAWN_ACTIONS
-from mccfr_plus.cluster.batch import add_sums, add_visits, begin_sums, read_only, stream_of
-from mccfr_plus.cluster.sampler import Batch, Sampler, SamplingPlan
-from mccfr_plus.cluster.update import update
+from mccfr_plus.cluster.batch import Batch, Sampler, SamplingPlan, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
-from mccfr_plus.kernels.loops.components import State
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.loops.components import State, accumulate, minimize, weight_of
 from mccfr_plus.kernels.loops.composed import composed
-from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, mean_of_traversals
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.interrupts import deferred_signals
+from mccfr_plus.tree.arrays import read_only
+from mccfr_plus.tree.expanding_tree import Sizes
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import Sizes
+
+
+@kernel
+def update(tree, state, scratch, settings, first_player, last_player, iteration):
+    """Averages and updates the players from `first_player` to `last_player`, in the order of the loops.
+
+    Args:
+        tree: `TreeArrays`.
+        state: `State`. Modified in place.
+        scratch: `Scratch`, with the sums of the gradients of ``settings.batch`` traversals. Modified in place.
+        settings: `Settings`. Modified in place.
+        first_player: The first one.
+        last_player: The last one.
+        iteration: Its number, from 1.
+    """
+    tree, state, scratch, settings = no_refcount(tree), no_refcount(state), no_refcount(scratch), no_refcount(settings)
+    weight, count = weight_of(iteration, settings.gamma), last_player + 1 - first_player
+    for step in range(2 * count):  # one place that averages and one that minimizes: each is inlined once
+        player = first_player + step % count
+        if step < count:
+            mean_of_traversals(scratch, tree, player, settings.batch)
+            accumulate(tree, state.strategy, state.average, scratch, player, weight)
+        else:
+            minimize(tree, state.strategy, state.tables, scratch, player, iteration, settings.minimizer)
 
 
 class DistributedEngine(Engine):
@@ -107,28 +132,19 @@ class DistributedEngine(Engine):
                 )
             # For averages with traversals of their own: a stream that no batch has.
             scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)
-            self._update(players, iteration)
-            self._end_step(players, nodes)
-
-    def _end_step(self, players: tuple[int, ...], nodes: int) -> None:
-        counts = self.scratches[0].counts
-        counts[NODES_TOUCHED] += nodes
-        if players[-1] == self.tree.num_players - 1:
-            counts[STEP] = 0
-            counts[ITERATION] += 1
-        else:
-            counts[STEP] = 2 * (players[-1] + 1)
-
-    def _update(self, players: tuple[int, ...], iteration: int) -> None:
-        self.run(
-            self.tree.arrays,
-            State(self.strategy, self.tables, self.average),
-            self.scratches[0],
-            self._settings(self.parameters[0]),
-            players[0],
-            players[-1],
-            iteration,
-        )
+            self.run(
+                arrays,
+                State(self.strategy, self.tables, self.average),
+                scratch,
+                self._settings(self.parameters[0]),
+                players[0],
+                players[-1],
+                iteration,
+            )
+            scratch.counts[NODES_TOUCHED] += nodes
+            is_last = players[-1] == self.tree.num_players - 1
+            scratch.counts[STEP] = 0 if is_last else 2 * (players[-1] + 1)
+            scratch.counts[ITERATION] += is_last
 
     # --- the state ---
 

@@ -12,15 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.cluster.batch import read_only
 from mccfr_plus.cluster.cluster import Closing, Cluster
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import check_whole
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.exact import AnyGame, Evaluation
 from mccfr_plus.evaluation.kernels import own_reach, respond
 from mccfr_plus.evaluation.strategies import AnyPolicy, strategy_of
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.tree.arrays import BLOCK, TreeArrays
+from mccfr_plus.tree.arrays import BLOCK, TreeArrays, read_only
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 
 
@@ -56,8 +54,7 @@ class DistributedEvaluator(Closing):
     def __init__(self, game: AnyGame, cluster: Cluster, *, pieces: int = 8):
         self.tree: GameTree = compile_game(game)
         self.tree.require_perfect_recall("a best response")
-        if isinstance(pieces, bool) or not isinstance(pieces, int | np.integer) or pieces < 1:
-            raise ConfigError(f"pieces={pieces!r}: must be a whole number, at least 1.")
+        check_whole("pieces", pieces)
         self._cluster, self._ray = cluster, cluster.ray
         found = cut(self.tree.arrays_with_leaves, int(pieces))
         reach = 8 * (self.tree.num_slots + self.tree.num_players)
@@ -139,11 +136,5 @@ def _piece(arrays: TreeArrays, player: int, first: int, end: int) -> Piece:
 
 def _sums_of_piece(piece: Piece, reach: np.ndarray) -> np.ndarray:
     sums = np.zeros(len(piece.arrays.leaf_row))
-    sum_leaves(TreeArrays(*map(read_only, piece.arrays)), read_only(reach), sums, piece.player)
+    exact_gradient(TreeArrays(*map(read_only, piece.arrays)), read_only(reach), sums, piece.player)
     return sums
-
-
-@kernel
-def sum_leaves(tree, reach, sums, player):
-    """Writes the sums of a piece's rows; `sums` is ``[rows of the piece]``, an output."""
-    exact_gradient(tree, reach, sums, player)

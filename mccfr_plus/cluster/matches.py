@@ -11,7 +11,7 @@ import pyspiel
 
 from mccfr_plus.cluster.batch import stream_of
 from mccfr_plus.cluster.cluster import Cluster
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import check_whole
 from mccfr_plus.evaluation.behavior import JointPolicy
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Running
 from mccfr_plus.evaluation.head_to_head import HeadToHead, result_of, seats_of
@@ -52,8 +52,7 @@ def head_to_head(
         ConfigError: If a number or the seed makes no sense.
         ClusterError: If workers cannot load the game, or the cluster is lost.
     """
-    if isinstance(num_batches, bool) or not isinstance(num_batches, int) or num_batches < 1:
-        raise ConfigError(f"num_batches={num_batches!r}: must be a whole number, at least 1.")
+    check_whole("num_batches", num_batches)
     Stop(num_games, None, confidence, False)
     begin, ray = time.perf_counter(), cluster.ray
     game = load_game(game)

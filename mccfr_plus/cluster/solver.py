@@ -12,14 +12,14 @@ from mccfr_plus.averages import PowerAverage
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
 from mccfr_plus.cluster.engine import DistributedEngine
 from mccfr_plus.cluster.worker_pool import WorkerPool
-from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.errors import CheckpointError, ConfigError, check_whole
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import LazyTree
 
 
 class DistributedSolver(Closing, Solver):
@@ -74,9 +74,8 @@ class DistributedSolver(Closing, Solver):
         workers: int | None = 2,
         cluster: Cluster | str = RAY,
     ):
-        for name, value in (("num_batches", num_batches), ("traversals", traversals)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ConfigError(f"{name}={value!r}: must be a whole number, at least 1.")
+        check_whole("num_batches", num_batches)
+        check_whole("traversals", traversals)
         self.num_batches, self.traversals, self.workers = int(num_batches), int(traversals), workers
         self._worker_pool = WorkerPool(workers, cluster)
         super().__init__(
@@ -90,7 +89,7 @@ class DistributedSolver(Closing, Solver):
             tree="compiled",
         )
 
-    def _new_engine(self, tree: GameTree | LazyTree, rngs: np.ndarray) -> Engine:
+    def _new_engine(self, tree: GameTree | ExpandingTree, rngs: np.ndarray) -> Engine:
         if self.estimator.keeps_values:
             raise ConfigError(
                 f"estimator={self.estimator.short_name!r} in a distributed solver: its traversals write to a table of "

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import Estimator, SamplingWeights
+from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_exploration
 from mccfr_plus.estimators.control_variates import controlled_traversal
-from mccfr_plus.estimators.limits import check_exploration
 from mccfr_plus.estimators.outcome import outcome_traversal
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.scratch import at
@@ -70,13 +69,10 @@ class BalancedOutcomeSampling(Estimator):
     short_name: ClassVar[str] = "balanced"
     visits_all_own: ClassVar[bool] = False
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte", "farina2020stochastic")
+    kernel: ClassVar[Any] = staticmethod(outcome_traversal)
 
     def __post_init__(self) -> None:
         check_exploration(self.epsilon, "the paper uses 1")
-
-    @property
-    def kernel(self) -> Callable:
-        return outcome_traversal
 
     def kernel_with_baseline(self, expected: bool) -> Callable:
         return compose(controlled_traversal, ONE_OWN=True, EXPECTED=expected)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.tree.game_tree import GameTree
 
 
@@ -35,6 +36,8 @@ class Estimator(abc.ABC):
 
     Attributes:
         short_name: How messages call it.
+        kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters; every estimator has
+            one.
         references: Keys of `mccfr_plus.citations`.
         samples: Whether two gradients under the same strategies can differ.
         visits_all_chance: Whether all chance outcomes are visited.
@@ -46,6 +49,7 @@ class Estimator(abc.ABC):
     """
 
     short_name: ClassVar[str]
+    kernel: ClassVar[Any] = None
     references: ClassVar[tuple[str, ...]] = ()
     samples: ClassVar[bool] = True
     visits_all_chance: ClassVar[bool] = False
@@ -53,11 +57,6 @@ class Estimator(abc.ABC):
     is_unbiased: ClassVar[bool] = True
     keeps_values: ClassVar[bool] = False
     needs_perfect_recall: ClassVar[bool] = True
-
-    @property
-    def kernel(self) -> Callable | None:
-        """The kernel; every estimator has one."""
-        return None
 
     def kernel_with_baseline(self, expected: bool) -> Callable | None:
         """Returns a kernel that uses baselines, which are ``scratch.values``; None if there is none.
@@ -112,3 +111,31 @@ class Estimator(abc.ABC):
         that were not visited yet. A sampling strategy is a table over all infosets.
         """
         return not type(self).__module__.startswith("mccfr_plus.") or self.sampling_weights == SamplingWeights.SAMPLING
+
+
+def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> None:
+    """Raises ConfigError unless a value is a number within limits.
+
+    Args:
+        name: Of the parameter.
+        value: What was given.
+        above: The lower limit.
+        most: The upper limit.
+        allowed: What the message says is allowed.
+        inclusive: Whether the lower limit is allowed, too.
+    """
+    is_number = not isinstance(value, bool) and isinstance(value, int | float | np.number)
+    if not is_number or not (above <= value <= most if inclusive else above < value <= most):
+        raise ConfigError(f"{name}={value!r}: {allowed}.")
+
+
+def check_exploration(epsilon: Any, paper: str) -> None:
+    """Raises ConfigError unless an exploration is in (0, 1]."""
+    allowed = "must be a number above 0 (or actions that are not played would never be tried) and at most 1; "
+    check_number("epsilon", epsilon, 0, 1, allowed + paper)
+
+
+def check_switch(name: str, value: Any) -> None:
+    """Raises ConfigError unless a value is True or False."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name}={value!r}: must be True or False.")

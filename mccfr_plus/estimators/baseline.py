@@ -1,4 +1,4 @@
-"""Baselines: guesses of nodes' values that take variance out of sampled gradients."""
+"""Baselines: guesses of nodes' values that reduce the variance of sampled gradients."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """Everything that a traversal draws at random.
 
 Traversals draw through these functions and through nothing else, so that `check_estimator` can put others in their
-place which go through all outcomes one by one. An estimator of your own that does the same is checked exactly.
+place which go through all outcomes one by one. A user-defined estimator that does the same is checked exactly.
 """
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.scratch import TRAVERSAL, at
+from mccfr_plus.tree.positions import outcome_probabilities
 
 
 @inline_kernel
@@ -18,6 +19,18 @@ def draw_outcome(chance, first, count, rng):
     if scaled - column >= outcome["accept"]:
         return outcome["alias"]
     return column
+
+
+@inline_kernel
+def draw_at_chance(tree, scratch, payload, count):
+    """Returns the index of a chance outcome, at the node that a traversal moves on."""
+    return draw_outcome(tree.chance, payload, count, scratch.rng)
+
+
+@inline_kernel
+def draw_listed_outcome(tree, scratch, payload, count):
+    """Does what `draw_at_chance` does, where the game is not stored."""
+    return draw_action(outcome_probabilities(tree, scratch), 0, count, scratch.rng)
 
 
 @inline_kernel

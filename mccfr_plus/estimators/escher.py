@@ -23,18 +23,16 @@ history value function to estimate regret", section 4, with tables in the place 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.balanced import balanced_strategy
-from mccfr_plus.estimators.base import Estimator, SamplingWeights
+from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_number
 from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
 from mccfr_plus.estimators.draws import draw_exploring, draw_outcome
-from mccfr_plus.estimators.limits import check_number
 from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, NUM_VISITS, at, touch
@@ -164,6 +162,7 @@ class Escher(Estimator):
     is_unbiased: ClassVar[bool] = False
     keeps_values: ClassVar[bool] = True
     references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
+    kernel: ClassVar[Any] = staticmethod(escher_traversal)
 
     def __post_init__(self) -> None:
         if self.values not in ("exact", "learned"):
@@ -177,10 +176,6 @@ class Escher(Estimator):
         check_number("rate", self.rate, 0, 1, "must be a number above 0 (or values would never move) and at most 1")
         if self.sampling not in ("uniform", "balanced"):
             raise ConfigError(f"sampling={self.sampling!r}: give uniform or balanced.")
-
-    @property
-    def kernel(self) -> Callable:
-        return escher_traversal
 
     def parameters(self) -> np.ndarray:
         return np.array([-1.0 if self.values == "learned" else float(self.refresh or 0), float(self.rate)])

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mccfr_plus.estimators.base import Estimator
-from mccfr_plus.estimators.limits import check_switch
+from mccfr_plus.estimators.base import Estimator, check_switch
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, at, refresh_reach
@@ -132,7 +131,8 @@ class Full(Estimator):
         check_switch("pruning", self.pruning)
 
     @property
-    def kernel(self) -> Callable:
+    def kernel(self) -> Callable:  # type: ignore[override]
+        """The kernel for these parameters."""
         if self.needs_leaves:
             return full_gradient
         return compose(full_traversal, ALL_CHANCE=True, ALL_OPPONENTS=True, PRUNE=self.pruning)

@@ -22,15 +22,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import Estimator, SamplingWeights
+from mccfr_plus.estimators.base import Estimator, SamplingWeights, check_exploration, check_switch
 from mccfr_plus.estimators.control_variates import controlled_traversal
+from mccfr_plus.estimators.draws import draw_at_chance, draw_exploring, exploring_probability
 from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
-from mccfr_plus.estimators.draws import draw_exploring, draw_outcome, exploring_probability
-from mccfr_plus.estimators.limits import check_exploration, check_switch
 from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import compose, inline_kernel
-from mccfr_plus.kernels.intrinsics import head_of, unlikely
+from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
+from mccfr_plus.tree.access import first_node, head, payload_of, payoff, step
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.expansion import expand
 from mccfr_plus.tree.game_tree import GameTree
@@ -53,33 +53,32 @@ def outcome_traversal(parameters, exploration, tree, strategy, scratch, player):
         player: For whom the gradient is estimated.
     """
     epsilon = parameters[0]
-    nodes, rng = tree.nodes, scratch.rng
+    rng = scratch.rng
     slot, weight = tree.slot_range[-1] + player, 1.0
     num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
-    node, thread = 0, scratch.counts[THREAD]
+    node, thread = first_node(tree, scratch), scratch.counts[THREAD]
     while True:
-        kind, count = head_of(nodes, at(node))
+        kind, count = head(tree, scratch, node)
         if count == 0:
             if IS_LAZY and unlikely(kind != TERMINAL):  # not visited yet
                 if expand(tree.expansion, node, thread):
                     continue
                 return
             break
-        record = nodes[at(node)]
-        payload = record["payload"]
+        payload = payload_of(tree, scratch, node)
         if kind == player:
             touch(tree, scratch, player, payload, count, slot)
             index = draw_exploring(strategy, exploration, payload, count, epsilon, rng)
             slot = payload + index
             weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
         elif kind == CHANCE:
-            index = draw_outcome(tree.chance, payload, count, rng)
+            index = draw_at_chance(tree, scratch, payload, count)
         else:
             index = draw_for_infoset(strategy, scratch, payload, count)
             num_visits = list_visit(scratch, num_visits, payload, count, index, weight)
-        node = record["first_child"] + index
+        node = step(tree, scratch, node, payload, index)
         nodes_touched += 1
-    scratch.gradient[at(slot)] += weight * tree.payoffs[at(nodes[at(node)]["payload"]), at(player)]
+    scratch.gradient[at(slot)] += weight * payoff(tree, scratch, node, player)
     scratch.counts[NUM_VISITS] = num_visits
     scratch.counts[NODES_TOUCHED] += nodes_touched
 
@@ -100,26 +99,25 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
         player: 0: the traversal serves all players.
     """
     epsilon = parameters[0]
-    nodes, rng, last = tree.nodes, scratch.rng, scratch.stack  # per player: the last own slot and the own reach
+    rng, last = scratch.rng, scratch.stack  # per player: the last own slot and the own reach
     num_players = len(tree.slot_range) - 1
     for player in range(num_players):
         last[at(player)]["slot"] = tree.slot_range[-1] + player
         last[at(player)]["weight"] = 1.0
     weight = 1.0
     num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
-    node, thread = 0, scratch.counts[THREAD]
+    node, thread = first_node(tree, scratch), scratch.counts[THREAD]
     while True:
-        kind, count = head_of(nodes, at(node))
+        kind, count = head(tree, scratch, node)
         if count == 0:
             if IS_LAZY and unlikely(kind != TERMINAL):  # not visited yet
                 if expand(tree.expansion, node, thread):
                     continue
                 return
             break
-        record = nodes[at(node)]
-        payload = record["payload"]
+        payload = payload_of(tree, scratch, node)
         if kind == CHANCE:
-            index = draw_outcome(tree.chance, payload, count, rng)
+            index = draw_at_chance(tree, scratch, payload, count)
         else:
             touch(tree, scratch, kind, payload, count, last[at(kind)]["slot"])
             num_visits = list_visit(scratch, num_visits, payload, count, 0, weight * last[at(kind)]["weight"])
@@ -128,15 +126,14 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
             last[at(kind)]["slot"] = slot
             last[at(kind)]["weight"] *= strategy[at(slot)]
             weight /= exploring_probability(strategy, exploration, slot, count, epsilon)
-        node = record["first_child"] + index
+        node = step(tree, scratch, node, payload, index)
         nodes_touched += 1
-    payoffs = nodes[at(node)]["payload"]
     for player in range(num_players):
         others = weight
         for other in range(num_players):
             if other != player:
                 others *= last[at(other)]["weight"]
-        scratch.gradient[at(last[at(player)]["slot"])] += others * tree.payoffs[at(payoffs), at(player)]
+        scratch.gradient[at(last[at(player)]["slot"])] += others * payoff(tree, scratch, node, player)
     scratch.counts[NUM_VISITS] = num_visits
     scratch.counts[NODES_TOUCHED] += nodes_touched
 
@@ -166,7 +163,8 @@ class OutcomeSampling(Estimator):
         check_switch("update_all_players", self.update_all_players)
 
     @property
-    def kernel(self) -> Callable:
+    def kernel(self) -> Callable:  # type: ignore[override]
+        """The kernel for these parameters."""
         return outcome_traversal_for_all if self.update_all_players else outcome_traversal
 
     def kernel_with_baseline(self, expected: bool) -> Callable | None:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mccfr_plus.estimators.base import Estimator
+from mccfr_plus.estimators.base import Estimator, check_switch
 from mccfr_plus.estimators.control_variates import controlled_traversal
-from mccfr_plus.estimators.limits import check_switch
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.compile import compose
 
@@ -20,7 +19,8 @@ class TraversalSampling(Estimator):
     switches: ClassVar[dict[str, Any]] = {}
 
     @property
-    def kernel(self) -> Callable:
+    def kernel(self) -> Callable:  # type: ignore[override]
+        """The kernel for these parameters."""
         return compose(traversal, **self.switches)
 
     def kernel_with_baseline(self, expected: bool) -> Callable:

@@ -18,12 +18,23 @@ References: Lanctot et al. 2009, sections 3 (chance), 3.2 (external) and 5 (prun
 poker", supplement, algorithm 1 (skipping actions of very negative regret in most iterations).
 """
 
+from mccfr_plus.estimators.draws import draw_at_chance, draw_coin
 from mccfr_plus.estimators.draws import draw_at_node as draw_for_infoset
-from mccfr_plus.estimators.draws import draw_coin, draw_outcome
 from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import inline_kernel
-from mccfr_plus.kernels.intrinsics import head_of, unlikely
+from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
+from mccfr_plus.tree.access import (
+    child_of,
+    first_node,
+    head,
+    keep,
+    outcome_probability,
+    payload_of,
+    payoff,
+    reopen,
+    step,
+)
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.expansion import expand
 
@@ -53,16 +64,15 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
 
     The arguments are those of every estimator's kernel, see `Estimator`; the constants above say what is visited.
     """
-    nodes, payoffs, chance = tree.nodes, tree.payoffs, tree.chance
     gradient, stack, rng = scratch.gradient, scratch.stack, scratch.rng
     stamp, thread = scratch.counts[STAMP], scratch.counts[THREAD]
     pending, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
     # The first node to expand is a parent of the root, at which no player moves.
-    expanded, child, count, payload = TERMINAL, 0, 1, 0
+    expanded, count, payload, opened = TERMINAL, 1, 0, first_node(tree, scratch)
     slot, weight, is_new, total = tree.slot_range[-1] + player, 1.0, False, 0.0
     while True:
         for index in range(count - 1, -1, -1):
-            node, child_slot, child_weight = child + index, slot, weight
+            child_slot, child_weight = slot, weight
             if expanded == player:
                 child_slot = payload + index
                 if is_new:  # here and not by `touch`, which would need a loop of its own
@@ -74,42 +84,40 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
                             continue
                         child_weight = weight / probability
             elif expanded == CHANCE:
-                child_weight = weight * chance[at(payload + index)]["probability"]
+                child_weight = weight * outcome_probability(tree, scratch, payload, index)
             elif expanded != TERMINAL:
                 child_weight = weight * strategy[at(payload + index)]
                 if PRUNE and child_weight == 0.0:
                     continue
+            node = opened if expanded == TERMINAL else child_of(tree, scratch, opened, payload, index)
             while True:
-                kind, width = head_of(nodes, at(node))
+                kind, width = head(tree, scratch, node)
                 if width == 0:
                     if IS_LAZY and unlikely(kind != TERMINAL):  # not visited yet
                         if expand(tree.expansion, node, thread):
                             continue
                         break
                     nodes_touched += 1
-                    gradient[at(child_slot)] += child_weight * payoffs[at(nodes[at(node)]["payload"]), at(player)]
+                    gradient[at(child_slot)] += child_weight * payoff(tree, scratch, node, player)
                     break
                 nodes_touched += 1
                 if kind == player or (ALL_CHANCE if kind == CHANCE else ALL_OPPONENTS):
-                    push(stack, pending, node, child_slot, child_weight)
+                    push(stack, pending, keep(tree, scratch, node, pending), child_slot, child_weight)
                     pending += 1
                     break
-                record = nodes[at(node)]
-                first = record["payload"]
+                first = payload_of(tree, scratch, node)
                 if kind == CHANCE:
-                    node = record["first_child"] + draw_outcome(chance, first, width, rng)
-                    continue
-                action = draw_for_infoset(strategy, scratch, first, width)
-                num_visits = list_visit(scratch, num_visits, first, width, action, child_weight)
-                node = record["first_child"] + action
+                    drawn = draw_at_chance(tree, scratch, first, width)
+                else:
+                    drawn = draw_for_infoset(strategy, scratch, first, width)
+                    num_visits = list_visit(scratch, num_visits, first, width, drawn, child_weight)
+                node = step(tree, scratch, node, first, drawn)
         if pending == 0:
             break
         pending -= 1
         top = stack[at(pending)]
         slot, weight = top["slot"], top["weight"]
-        record = nodes[at(top["node"])]
-        expanded, child = record["kind"], record["first_child"]
-        count, payload = record["num_children"], record["payload"]
+        expanded, count, payload, opened = reopen(tree, scratch, top["node"])
         if expanded == player:
             is_new = enter(tree, scratch, player, payload, count, slot, stamp)
             if not ALL_OWN:

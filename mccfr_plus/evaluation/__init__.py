@@ -1,9 +1,11 @@
-"""Evaluation of policies: exact on compiled trees, and by sampling in games of any size.
+"""Evaluation of policies: exact on compiled trees and by compiled rules, and by sampling in games of any size.
 
-`evaluate`, `expected_values`, `best_response`, `nash_conv` and `exploitability` are exact. `estimate_quality`,
+`evaluate`, `expected_values`, `best_response`, `nash_conv` and `exploitability` are exact on compiled trees,
+`evaluate_by_rules` in games that are not stored. `estimate_quality`,
 `head_to_head`, `local_best_response`, `exploitability_lower_bound` and `sampled_best_response` sample, without a tree.
 """
 
+from mccfr_plus.evaluation.by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.estimates import Estimate
 from mccfr_plus.evaluation.exact import (
     BestResponse,
@@ -39,6 +41,7 @@ __all__ = [
     "best_response",
     "estimate_quality",
     "evaluate",
+    "evaluate_by_rules",
     "expected_values",
     "exploitability",
     "exploitability_lower_bound",

@@ -28,21 +28,15 @@ class Row(NamedTuple):
     cumulative: tuple[float, ...]  # the last one is 1, so that bisecting by a number below 1 stays inside
 
 
+RowOf: TypeAlias = Callable[[pyspiel.State], Row]  # the distribution at a decision node
+
+
 class Behavior:
-    """The actions of all players under a policy.
+    """The actions of all players under a policy, in a turn-based game.
 
-    The policy is called once per information state, as long as `max_rows` allows: it must answer alike at all states
-    that share one.
-
-    Args:
-        game: A turn-based game.
-        policy: A joint policy of OpenSpiel, from Python or C++; a mapping from information states to actions and
-            probabilities, uniform where it has no entry; a function from states to {action: probability}; or a list of
-            one of these per player.
-        max_rows: How many information states of a player are kept.
-
-    Raises:
-        PolicyError: If the policy is none, or, in `row`, if it has no distribution over the legal actions.
+    The policy is a joint policy of OpenSpiel, from Python or C++; a mapping from information states to actions and
+    probabilities, uniform where it has no entry; a function from states to {action: probability}; or a list of one of
+    these per player. It is called once per information state, as long as `max_rows` of a player are enough.
     """
 
     def __init__(self, game: pyspiel.Game, policy: JointPolicy, max_rows: int = _MAX_ROWS):
@@ -52,27 +46,30 @@ class Behavior:
 
     def row(self, state: pyspiel.State) -> Row:
         """Returns the distribution at a decision node."""
-        player = state.current_player()
-        info_state = state.information_state_string(player)
+        player, info_state = state.current_player(), state.information_state_string()
         rows = self._rows[player]
         row = rows.get(info_state)
         if row is None:
             if len(rows) >= self._max_rows:
                 rows.clear()
-            legal = state.legal_actions()
-            where = f"at information state {info_state!r} of player {player}"
+            legal, where = state.legal_actions(), f"at information state {info_state!r} of player {player}"
             weights = distribution(self._answers[player](state, player), legal, where)
             row = rows[info_state] = new_row(info_state, legal, weights)
         return row
 
 
-def random_move(state: pyspiel.State, row_of: Callable[[pyspiel.State], Row], rng: random.Random) -> None:
+def joined(player: int, own: RowOf, others: RowOf) -> RowOf:
+    """Returns the distributions at decision nodes where one player follows `own` and all others follow `others`."""
+    return lambda state: own(state) if state.current_player() == player else others(state)
+
+
+def random_move(state: pyspiel.State, row_of: RowOf, rng: random.Random) -> None:
     """Draws an action of chance or of the player to move. `state` is modified in place."""
     row = row_at(state, row_of)
     state.apply_action(row.actions[bisect_right(row.cumulative, rng.random())])
 
 
-def row_at(state: pyspiel.State, row_of: Callable[[pyspiel.State], Row]) -> Row:
+def row_at(state: pyspiel.State, row_of: RowOf) -> Row:
     """Returns the distribution at a chance or decision node."""
     return chance_row(state) if state.is_chance_node() else row_of(state)
 
@@ -105,24 +102,12 @@ def _answers(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
 
 
 class Response(openspiel_policy.Policy):
-    """The joint policy that was evaluated, with one player's strategy replaced by a response to it.
+    """The joint policy that was evaluated, with one player's strategy replaced by a response to it."""
 
-    Args:
-        game: The turn-based game.
-        player: The responding player.
-        row_of: What the player does at a decision node.
-        behavior: What all others do.
-    """
-
-    def __init__(self, game: pyspiel.Game, player: int, row_of: Callable[[pyspiel.State], Row], behavior: Behavior):
+    def __init__(self, game: pyspiel.Game, player: int, row_of: RowOf, behavior: Behavior):
         super().__init__(game, list(range(game.num_players())))
         self.player = player
-        self._row_of = row_of
-        self._behavior = behavior
-
-    def row(self, state: pyspiel.State) -> Row:
-        """Returns what is played at a decision node."""
-        return self._row_of(state) if state.current_player() == self.player else self._behavior.row(state)
+        self.row = joined(player, row_of, behavior.row)
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns {action: probability} of the player to move; `player_id` is ignored."""

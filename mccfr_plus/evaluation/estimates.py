@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.tree.size import student_t
 
 Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 
-MIN_SAMPLES = 4  # below that, `student_quantile` is off by more than a percent
+MIN_SAMPLES = 4  # for an interval
 
 
 class Estimate(NamedTuple):
@@ -86,42 +89,14 @@ class Running:
         return self.variance / self.count if self.count > 1 else math.inf
 
 
-def student_quantile(confidence: float, degrees: int) -> float:
-    """Returns the half width of a two-sided interval in standard errors, from Student's t distribution.
-
-    Args:
-        confidence: Of the interval, between 0 and 1.
-        degrees: Of freedom, at least 3; the error is below a percent at confidences up to 0.95.
-
-    Reference: Abramowitz, Stegun 1964, "Handbook of mathematical functions", equation 26.7.5.
-    """
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + sum(term / degrees ** (power + 1) for power, term in enumerate(terms))
-
-
 def mean_estimate(running: Running, kind: Kind, confidence: float, seconds: float) -> Estimate:
-    """Returns the estimate for the mean of at least `MIN_SAMPLES` numbers."""
-    return sum_estimate([running], [1.0], 0.0, kind, confidence, seconds)
+    """Returns the estimate for the mean of at least `MIN_SAMPLES` numbers, by Student's t distribution."""
+    half_width = math.sqrt(running.variance_of_mean) * student_t((1 + confidence) / 2, running.count - 1)
+    low, high = running.mean - half_width, running.mean + half_width
+    return Estimate(running.mean, low, high, kind, confidence, running.count, seconds)
 
 
-def sum_estimate(
-    means: list[Running], weights: list[float], offset: float, kind: Kind, confidence: float, seconds: float
-) -> Estimate:
-    """Returns the estimate for a weighted sum of means of independent samples, plus a constant."""
-    value = offset + math.fsum(w * mean.mean for w, mean in zip(weights, means, strict=True))
-    error = math.sqrt(math.fsum(w * w * mean.variance_of_mean for w, mean in zip(weights, means, strict=True)))
-    half_width = error * student_quantile(confidence, min(mean.count for mean in means) - 1)
-    samples = sum(mean.count for mean in means)
-    return Estimate(value, value - half_width, value + half_width, kind, confidence, samples, seconds)
-
-
-def sum_of(estimates: list[Estimate], weights: list[float], offset: float, kind: Kind) -> Estimate:
+def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: float, kind: Kind) -> Estimate:
     """Returns the estimate for a weighted sum of independent estimates of one confidence, plus a constant.
 
     Reference: Zou, Donner 2008, "Construction of confidence limits about effect measures: a general approach", section
@@ -140,7 +115,14 @@ def require_confidence(confidence: float) -> None:
         raise ConfigError(f"confidence={confidence!r}: give a number from 0.5 to below 1, such as 0.95.")
 
 
+def require_seconds(seconds: float | None, *, optional: bool = True) -> None:
+    """Raises ConfigError unless this is a positive number of seconds, or None if that is allowed."""
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not (optional if seconds is None else is_number and 0 < seconds < math.inf):
+        raise ConfigError(f"seconds={seconds!r}: give a positive number{', or None' * optional}.")
+
+
 def require_integer(name: str, value: int, least: int) -> None:
     """Raises ConfigError unless the value is an integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ConfigError(f"{name}={value!r}: give an integer >= {least}.")

@@ -44,13 +44,7 @@ class BestResponse(NamedTuple):
 
 
 class Evaluator:
-    """Evaluates strategies of one tree in arrays that it keeps.
-
-    On a game with 30 million slots, allocating new ones may take as long as the rest of an evaluation. Not thread-safe.
-
-    Args:
-        tree: The game.
-    """
+    """Evaluates strategies of one tree in arrays that it keeps, as allocating them takes long. Not thread-safe."""
 
     def __init__(self, tree: GameTree):
         self._tree = tree
@@ -147,9 +141,10 @@ def best_response(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], player
     reach, gradient, best = np.empty(size), np.empty(size + 1), np.zeros(tree.num_infosets, np.int32)
     kernels.own_reach(arrays, strategy, reach)
     value, _ = kernels.best_response_value(arrays, reach, player, gradient, best)
-    infosets = range(arrays.infoset_range[player], arrays.infoset_range[player + 1])
-    actions = {tree.info_states[i]: int(tree.slot_action[best[i]]) for i in infosets}
-    for infoset in infosets:
-        slots = tree.slots(infoset)
-        strategy[slots] = tree.slot_action[slots] == actions[tree.info_states[infoset]]
-    return BestResponse(float(value), TreePolicy(tree, strategy), actions)
+    first, last = arrays.infoset_range[player : player + 2]
+    strategy[slice(*arrays.slot_range[player : player + 2])] = 0.0
+    strategy[best[first:last]] = 1.0
+    chosen = tree.slot_action[best[first:last]].tolist()
+    return BestResponse(
+        float(value), TreePolicy(tree, strategy), dict(zip(tree.info_states[first:last], chosen, strict=True))
+    )

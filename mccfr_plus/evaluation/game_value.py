@@ -55,8 +55,4 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
     return GameValue(0.0 - second, first, solver.iterations)
 
 
-def _middle(game: str, precision: float) -> float:
-    return game_value(game, precision).middle
-
-
-bluff_rounds.set_solver(_middle)
+bluff_rounds.solve = lambda game, precision: game_value(game, precision).middle

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Row
-from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, sum_estimate
+from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, joined
+from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, sum_of
 from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
@@ -81,27 +80,21 @@ def head_to_head(
 
 
 def seats_of(game: pyspiel.Game, first: JointPolicy, second: JointPolicy, rng: random.Random) -> list[ControlledPlay]:
-    """Returns the games with `first` in seat 0, 1, ..., and `second` in all others.
-
-    Raises:
-        PolicyError: If a policy is none.
-    """
-    behaviors = Behavior(game, first), Behavior(game, second)
-    return [ControlledPlay(game, _seated(seat, *behaviors), seat, rng) for seat in range(game.num_players())]
+    """Returns the games with `first` in seat 0, 1, ..., and `second` in all others."""
+    rows = Behavior(game, first).row, Behavior(game, second).row
+    return [ControlledPlay(game, joined(seat, *rows), seat, rng) for seat in range(game.num_players())]
 
 
 def result_of(plain: list[Running], controlled: list[Running], confidence: float, spent: float) -> HeadToHead:
     """Returns the result of games, from payoffs and payoffs minus control variates by seat."""
-    weights = [1 / len(plain)] * len(plain)
     before, after = (sum(seat.variance_of_mean for seat in seats) for seats in (plain, controlled))
-    ratio = before / after if after > 0.0 else math.inf
-    return HeadToHead(
-        estimate=sum_estimate(controlled, weights, 0.0, "estimate", confidence, spent),
-        plain=sum_estimate(plain, weights, 0.0, "estimate", confidence, spent),
-        by_seat=tuple(mean_estimate(seat, "estimate", confidence, spent) for seat in controlled),
-        variance_reduction=1.0 if before == 0.0 else ratio,
+    by_seat, plain_by_seat = (
+        tuple(mean_estimate(seat, "estimate", confidence, spent) for seat in seats) for seats in (controlled, plain)
     )
-
-
-def _seated(seat: int, first: Behavior, others: Behavior) -> Callable[[pyspiel.State], Row]:
-    return lambda state: (first if state.current_player() == seat else others).row(state)
+    weights = [1 / len(plain)] * len(plain)
+    estimate, uncontrolled = (
+        sum_of(seats, weights, 0.0, "estimate")._replace(seconds=spent) for seats in (by_seat, plain_by_seat)
+    )
+    return HeadToHead(
+        estimate, uncontrolled, by_seat, 1.0 if before == 0.0 else before / after if after > 0.0 else math.inf
+    )

@@ -53,14 +53,9 @@ def infoset_values(tree: GameTree, strategy: np.ndarray) -> InfosetValues:
 def _add_up(tree, strategy, values, others, infoset_of_slot, weights, action_values):
     """Adds up counterfactual values over the histories of each infoset.
 
-    Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]``.
-        values: ``[num_nodes, num_players]``, expected payoffs.
-        others: The same shape, filled with ones: becomes the probability of a node without the player's own choices.
-        infoset_of_slot: ``[num_slots]``.
-        weights: ``[num_infosets]``, zeros: becomes the sum of `others` over its histories.
-        action_values: ``[num_slots]``, zeros: becomes the sums of `others` times the value after the action.
+    `values` are expected payoffs, ``[num_nodes, num_players]``. `others`, ones of that shape, becomes the probability
+    of a node without the player's own choices. `weights` gets its sum over the histories of each infoset,
+    `action_values` the sum of it times the value after each action; both are zeros at first.
     """
     nodes = tree.nodes
     for node in range(len(nodes)):

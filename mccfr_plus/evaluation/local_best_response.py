@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyspiel
 
-from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response
-from mccfr_plus.evaluation.estimates import Estimate, Running, mean_estimate, require_integer, sum_estimate
+from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, RowOf
+from mccfr_plus.evaluation.estimates import Estimate, Kind, require_integer, sum_of
 from mccfr_plus.evaluation.lookahead import LocalResponder, Lookahead
-from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until, require_player, sum_of_payoffs
+from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player, sum_of_payoffs
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 
@@ -30,34 +32,46 @@ class ExploitabilityBound(NamedTuple):
     responses: tuple[Estimate, ...]  # per player, a lower bound of the best response's value
 
 
-class _Responders:
-    """Local best responses to one policy, for one player after the other. See `local_best_response`."""
+@dataclass(frozen=True)
+class LocalResponses:
+    """Local best responses to one policy."""
 
-    def __init__(
-        self,
-        game: pyspiel.Game | str,
-        policy: JointPolicy,
-        rollout: JointPolicy | None,
-        lookahead: Lookahead,
-        seed: int | np.random.Generator | None,
-    ):
-        for name, value in lookahead._asdict().items():
-            require_integer(name, value, 1)
-        self.game = load_game(game)
-        self.behavior = Behavior(self.game, policy)
-        self._rollout = None if rollout is None else Behavior(self.game, rollout)
-        self._lookahead = lookahead
-        self._rng = random.Random(int(new_state(seed)[0]))
+    game: pyspiel.Game
+    behavior: Behavior  # the policy
+    own: Behavior  # how the responding player plays after the decision
+    lookahead: Lookahead
+    stop: Stop  # for each player
+    rng: random.Random  # modified in place
 
-    def response(self, player: int) -> Response:
-        seed = self._rng.getrandbits(64)
-        responder = LocalResponder(self.game, self.behavior, player, self._rollout, self._lookahead, seed)
-        return Response(self.game, player, responder.row, self.behavior)
+    def respond(self, player: int) -> LocalBestResponse:
+        """Returns one player's response and the estimate of its payoff."""
+        limits = self.lookahead, self.rng.getrandbits(64), self.stop.deadline
+        responder = LocalResponder(self.game, self.behavior, player, self.own, *limits)
+        policy = Response(self.game, player, responder.row, self.behavior)
+        return LocalBestResponse(self._payoff(policy.row, player, "lower bound"), policy)
 
-    def play(self, policy: Response | Behavior, player: int, stop: Stop) -> tuple[Running, float]:
-        """Returns a player's payoffs under a policy, with control variates, and the seconds that it took."""
-        _, controlled, spent = play_until([ControlledPlay(self.game, policy.row, player, self._rng)], stop)
-        return controlled[0], spent
+    def bound(self) -> ExploitabilityBound:
+        """Returns the lower bound of the policy's exploitability."""
+        players, values = range(self.game.num_players()), []
+        responses = tuple(self.respond(player).estimate for player in players)
+        if sum_of_payoffs(self.game) is None:
+            values = [self._payoff(self.behavior.row, player, "estimate") for player in players]
+        return ExploitabilityBound(mean_gain(self.game, responses, values), responses)
+
+    def _payoff(self, row_of: RowOf, player: int, kind: Kind) -> Estimate:
+        return payoff_estimate(self.game, row_of, player, self.rng, kind, self.stop)
+
+
+def mean_gain(game: pyspiel.Game, responses: Sequence[Estimate], values: Sequence[Estimate]) -> Estimate:
+    """Returns (sum of the responses' values - sum of the policy's values) / number of players.
+
+    The policy's values are needed only in games without a constant sum of payoffs.
+    """
+    share, constant = 1 / game.num_players(), sum_of_payoffs(game)
+    weights = [share] * len(responses)
+    if constant is not None:
+        return sum_of(responses, weights, -constant * share, responses[0].kind)
+    return sum_of([*responses, *values], [*weights, *[-share] * len(values)], 0.0, responses[0].kind)
 
 
 def local_best_response(
@@ -103,12 +117,10 @@ def local_best_response(
     best response". Differs from it in that it takes any game, all legal actions and any rollout policy, and in the
     control variates.
     """
-    stop = Stop(num_games, seconds, confidence, progress)
-    responders = _Responders(game, policy, rollout, Lookahead(max_histories, num_rollouts, max_nodes), seed)
-    require_player(responders.game, player)
-    response = responders.response(player)
-    payoffs, spent = responders.play(response, player, stop)
-    return LocalBestResponse(mean_estimate(payoffs, "lower bound", confidence, spent), response)
+    stop, lookahead = Stop(num_games, seconds, confidence, progress), Lookahead(max_histories, num_rollouts, max_nodes)
+    responses = _prepare(game, policy, rollout, lookahead, stop, seed)
+    require_player(responses.game, player)
+    return responses.respond(player)
 
 
 def exploitability_lower_bound(
@@ -144,21 +156,21 @@ def exploitability_lower_bound(
 
     Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots".
     """
-    stop = Stop(num_games, seconds, confidence, progress)
-    responders = _Responders(game, policy, rollout, Lookahead(max_histories, num_rollouts, max_nodes), seed)
-    players = range(responders.game.num_players())
-    played = [responders.play(responders.response(player), player, stop) for player in players]
-    responses = tuple(mean_estimate(payoffs, "lower bound", confidence, spent) for payoffs, spent in played)
-    constant = sum_of_payoffs(responders.game)
-    if constant is None:
-        played += [responders.play(responders.behavior, player, stop) for player in players]
-    share = 1 / len(players)
-    bound = sum_estimate(
-        [payoffs for payoffs, _ in played],
-        [share if index < len(players) else -share for index in range(len(played))],
-        0.0 if constant is None else -constant * share,
-        "lower bound",
-        confidence,
-        sum(spent for _, spent in played),
-    )
-    return ExploitabilityBound(bound, responses)
+    stop, lookahead = Stop(num_games, seconds, confidence, progress), Lookahead(max_histories, num_rollouts, max_nodes)
+    return _prepare(game, policy, rollout, lookahead, stop, seed).bound()
+
+
+def _prepare(
+    game: pyspiel.Game | str,
+    policy: JointPolicy,
+    rollout: JointPolicy | None,
+    lookahead: Lookahead,
+    stop: Stop,
+    seed: int | np.random.Generator | None,
+) -> LocalResponses:
+    for name, value in lookahead._asdict().items():
+        require_integer(name, value, 1)
+    game = load_game(game)
+    behavior = Behavior(game, policy)
+    own = behavior if rollout is None else Behavior(game, rollout)
+    return LocalResponses(game, behavior, own, lookahead, stop, random.Random(int(new_state(seed)[0])))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from bisect import bisect_right
-from collections.abc import Callable
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 import pyspiel
 
-from mccfr_plus.evaluation.behavior import Behavior, Row, new_row, random_move, row_at
+from mccfr_plus.errors import BudgetError
+from mccfr_plus.evaluation.behavior import Behavior, Row, RowOf, joined, new_row, random_move, row_at
 
 Belief: TypeAlias = list[tuple[pyspiel.State, float]]  # states are not modified; weights do not sum to 1
 
@@ -53,23 +55,16 @@ class Beliefs:
 
         There are none where the opponents never let it happen, or where sampling did not find any.
         """
-        previous = self._previous_decision(state)
-        if previous is None:
-            return self._after(None, [(self._game.new_initial_state(), 1.0)], state)
-        before, action = previous
-        key = before.information_state_string(self._player), action
-        return self._after(key, [(history.child(action), w) for history, w in self.at(before)], state)
-
-    def _previous_decision(self, state: pyspiel.State) -> tuple[pyspiel.State, int] | None:
-        last = None
-        replay = self._game.new_initial_state()
+        replay, last, key = self._game.new_initial_state(), None, None
+        start: Belief = [(replay.clone(), 1.0)]
         for action in state.history():
             if replay.current_player() == self._player:
                 last = replay.clone(), action
             replay.apply_action(action)
-        return last
-
-    def _after(self, key: tuple[str, int] | None, start: Belief, state: pyspiel.State) -> Belief:
+        if last is not None:
+            before, action = last
+            key = before.information_state_string(self._player), action
+            start = [(history.child(action), weight) for history, weight in self.at(before)]
         info_state = state.information_state_string(self._player)
         groups = self._groups.get(key)
         if groups is None:
@@ -85,13 +80,9 @@ class Beliefs:
             self._num_kept += sum(map(len, groups.values()))
         if key in self._sampled and info_state not in groups:
             rng = random.Random(f"{self._seed} {key} {info_state}")
-            belief: Belief = []
-            for _ in range(_MAX_PASSES):
-                belief = self._sample_next_decisions(start, rng, info_state).get(info_state, [])
-                if belief:
-                    break
-            groups[info_state] = belief
-            self._num_kept += len(belief)
+            passes = (self._sample_next_decisions(start, rng, info_state) for _ in range(_MAX_PASSES))
+            groups[info_state] = next((found[info_state] for found in passes if found), [])
+            self._num_kept += len(groups[info_state])
         return groups.get(info_state, [])
 
     def _all_next_decisions(self, start: Belief) -> dict[str, Belief] | None:
@@ -144,14 +135,12 @@ class _TooLarge(Exception):
 class Rollouts:
     """Payoffs of one player, if `row_of` gives the distributions at decision nodes."""
 
-    def __init__(self, row_of: Callable[[pyspiel.State], Row], player: int):
-        self._row_of, self._player = row_of, player
+    def __init__(self, row_of: RowOf, player: int, deadline: float = math.inf):
+        self._row_of, self._player, self._deadline = row_of, player, deadline
         self._values: dict[tuple[int, ...], tuple[float, int]] = {}  # with the number of histories below
         self._left = 0
 
-    def exact(
-        self, belief: list[tuple[pyspiel.State, float]], actions: list[int], max_nodes: int
-    ) -> list[float] | None:
+    def exact(self, belief: Belief, actions: list[int], max_nodes: int) -> list[float] | None:
         """Returns the expected payoff after each action; None if that takes more than `max_nodes` histories.
 
         Histories count also if their values are kept: the result does not depend on earlier calls.
@@ -181,9 +170,8 @@ class Rollouts:
         left = self._left
         self._spend(1)
         row = row_at(state, self._row_of)
-        value = 0.0
-        for action, probability in zip(row.actions, row.probabilities, strict=True):
-            value += probability * self._expected(state.child(action), depth + 1)
+        outcomes = zip(row.actions, row.probabilities, strict=True)
+        value = sum(probability * self._expected(state.child(action), depth + 1) for action, probability in outcomes)
         self._values[key] = value, left - self._left
         return value
 
@@ -194,9 +182,16 @@ class Rollouts:
 
     def _play(self, state: pyspiel.State, rng: random.Random) -> float:
         """Returns the payoff of one play. `state` is modified in place."""
+        _require_time(self._deadline)
         while not state.is_terminal():
             random_move(state, self._row_of, rng)
         return state.player_return(self._player)
+
+
+def _require_time(deadline: float) -> None:
+    """Raises BudgetError after the deadline, a time of `time.perf_counter`."""
+    if time.perf_counter() > deadline:
+        raise BudgetError("looking ahead takes too long: give more time, or a smaller lookahead.")
 
 
 class LocalResponder:
@@ -207,16 +202,14 @@ class LocalResponder:
         game: pyspiel.Game,
         behavior: Behavior,
         player: int,
-        rollout: Behavior | None,
+        rollout: Behavior,
         lookahead: Lookahead,
         seed: int,
+        deadline: float = math.inf,
     ):
-        own = rollout or behavior
-        self._behavior = behavior
+        self._behavior, self._lookahead, self._seed, self._deadline = behavior, lookahead, seed, deadline
         self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed)
-        self._rollouts = Rollouts(lambda s: (own if s.current_player() == player else behavior).row(s), player)
-        self._lookahead = lookahead
-        self._seed = seed
+        self._rollouts = Rollouts(joined(player, rollout.row, behavior.row), player, deadline)
         self._decisions: dict[str, Row] = {}
 
     def row(self, state: pyspiel.State) -> Row:
@@ -226,6 +219,7 @@ class LocalResponder:
         if row is None:
             if len(self._decisions) >= _MAX_VALUES:
                 self._decisions.clear()
+            _require_time(self._deadline)
             row = self._decisions[info_state] = new_row(info_state, [self._decide(state, info_state)], [1.0])
         return row
 

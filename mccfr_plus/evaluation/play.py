@@ -20,19 +20,30 @@ information: with all strategies known, histories tell more.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyspiel
 from tqdm import tqdm
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.behavior import Row, chance_row
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Running, require_confidence, require_integer
+from mccfr_plus.evaluation.behavior import Row, RowOf, chance_row
+from mccfr_plus.evaluation.estimates import (
+    MIN_SAMPLES,
+    Estimate,
+    Kind,
+    Running,
+    mean_estimate,
+    require_confidence,
+    require_integer,
+    require_seconds,
+)
 
 _PRIOR_GAMES = 1.0  # how many games of a history weigh as much as its information state's average
 _ENOUGH_PAIRS = 16  # for a coefficient other than 0
@@ -105,57 +116,38 @@ class _Place:
         for index, value in self.values.items():
             shift += probabilities[index] * (value - values[index])
             weight += probabilities[index]
-        if weight:
-            shift /= weight
-        expected = 0.0
-        for index, probability in enumerate(probabilities):
-            value = values[index] + shift
-            if index in self.values:
-                trust = 1.0
-                if self.children.get(index, self) is not None:
-                    count = self.counts.get(index, 0)
-                    trust = count / (count + _PRIOR_GAMES)
-                value += trust * (self.values[index] - value)
-            values[index] = value
-            expected += probability * value
-        return values, expected
+        values = [value + shift / weight for value in values] if weight else values
+        for index, value in self.values.items():
+            count, is_exact = self.counts.get(index, 0), self.children.get(index, self) is None
+            trust = 1.0 if is_exact else count / (count + _PRIOR_GAMES)
+            values[index] += trust * (value - values[index])
+        return values, sum(p * value for p, value in zip(probabilities, values, strict=True))
 
     def learn(self, index: int, payoff: float) -> None:
         """Adds a game, after the places below it."""
         self.visits += 1
         count = self.counts[index] = self.counts.get(index, 0) + 1
-        old = self.values.get(index)
-        child = self.children.get(index, self)
+        old, child = self.values.get(index), self.children.get(index, self)
+        new = payoff if child is None else child.value
         if child is self:  # what lies below is not kept
             new = payoff if old is None else old + (payoff - old) / count
-        else:
-            new = payoff if child is None else child.value
         self.values[index] = new
         if self.infoset is not None:
             self.value = self.decision_values(self.infoset)[1]
             return
         probability = self.row.probabilities[index]
-        if old is None:
-            self.mass += probability
-            old = 0.0
-        self.total += probability * (new - old)
+        self.mass += probability if old is None else 0.0
+        self.total += probability * (new - (old or 0.0))
         self.value = self.total / self.mass
 
 
 class ControlledPlay:
     """Plays turn-based games and returns a player's payoffs, plain and with control variates.
 
-    `row_of` gives the distributions at decision nodes. Up to `max_nodes` histories and information states are kept.
+    Up to `max_nodes` histories and information states are kept.
     """
 
-    def __init__(
-        self,
-        game: pyspiel.Game,
-        row_of: Callable[[pyspiel.State], Row],
-        player: int,
-        rng: random.Random,
-        max_nodes: int = _MAX_NODES,
-    ):
+    def __init__(self, game: pyspiel.Game, row_of: RowOf, player: int, rng: random.Random, max_nodes: int = _MAX_NODES):
         self._game, self._row_of, self._player, self._rng = game, row_of, player, rng
         self._max_nodes, self._num_nodes = max_nodes, 0
         self._infosets: dict[tuple[int, str], _Infoset] = {}
@@ -182,25 +174,32 @@ class ControlledPlay:
                 controls.append(control)
                 correction += self._coefficient(control[0]) * control[1]
             if state is None and index in node.children:
-                child = node.children[index]
-                if child is None:
-                    payoff = node.values[index]
-                    break
+                child, payoff = node.children[index], node.values.get(index, 0.0)
             else:
                 if state is None:
-                    state = self._replay(path)
+                    state = self._game.new_initial_state()
+                    for place, chosen, _ in path:
+                        state.apply_action(place.row.actions[chosen])
                 else:
                     state.apply_action(node.row.actions[index])
-                parent, stored = node, stored and self._num_nodes < self._max_nodes
+                stored = stored and self._num_nodes < self._max_nodes
                 child = None if state.is_terminal() else self._new_place(state)
+                payoff = state.player_return(self._player) if child is None else 0.0
                 if stored:
-                    parent.children[index] = child
+                    node.children[index] = child
                     self._num_nodes += 1
-                if child is None:
-                    payoff = state.player_return(self._player)
-                    break
+            if child is None:
+                break
             node = child
-        self._learn(path, controls, payoff)
+        for group, variate, before in controls:
+            self._products[group] += (payoff - before) * variate
+            self._squares[group] += variate * variate
+            self._pairs[group] += 1
+        for node, index, stored in reversed(path):
+            if stored:
+                node.learn(index, payoff)
+            if node.infoset is not None:
+                node.infoset.learn(index, payoff)
         return payoff, payoff - correction
 
     def _new_place(self, state: pyspiel.State) -> _Place:
@@ -209,11 +208,9 @@ class ControlledPlay:
         row = self._row_of(state)
         assert row.info_state is not None
         key = state.current_player(), row.info_state
-        infoset = self._infosets.get(key)
-        if infoset is None:
-            infoset = _Infoset(len(row.actions))
-            if len(self._infosets) < self._max_nodes:
-                self._infosets[key] = infoset
+        infoset = self._infosets.get(key) or _Infoset(len(row.actions))
+        if len(self._infosets) < self._max_nodes:
+            self._infosets[key] = infoset
         place = _Place(row, infoset)
         for index, action in enumerate(row.actions[:_LOOK_AHEAD]):
             child = state.child(action)
@@ -222,29 +219,10 @@ class ControlledPlay:
                 place.values[index] = child.player_return(self._player)
         return place
 
-    def _replay(self, path: list[tuple[_Place, int, bool]]) -> pyspiel.State:
-        state = self._game.new_initial_state()
-        for node, index, _ in path:
-            state.apply_action(node.row.actions[index])
-        return state
-
     def _coefficient(self, group: int) -> float:
         if self._pairs[group] < _ENOUGH_PAIRS or self._squares[group] == 0.0:
             return 0.0
         return min(max(self._products[group] / self._squares[group], 0.0), 1.0)
-
-    def _learn(
-        self, path: list[tuple[_Place, int, bool]], controls: list[tuple[int, float, float]], payoff: float
-    ) -> None:
-        for group, control, before in controls:
-            self._products[group] += (payoff - before) * control
-            self._squares[group] += control * control
-            self._pairs[group] += 1
-        for node, index, stored in reversed(path):
-            if stored:
-                node.learn(index, payoff)
-            if node.infoset is not None:
-                node.infoset.learn(index, payoff)
 
 
 @dataclass(frozen=True)
@@ -255,14 +233,14 @@ class Stop:
     seconds: float | None
     confidence: float  # of the intervals
     progress: bool  # whether to show a progress bar
+    deadline: float = math.inf  # of `time.perf_counter`: a local best response gives up then
 
     def __post_init__(self) -> None:
         if self.num_games is None and self.seconds is None:
             raise ConfigError("num_games and seconds are both None: give at least one of them.")
         if self.num_games is not None:
             require_integer("num_games", self.num_games, MIN_SAMPLES)
-        if self.seconds is not None and not 0 < self.seconds < math.inf:
-            raise ConfigError(f"seconds={self.seconds!r}: give a positive number, or None.")
+        require_seconds(self.seconds)
         require_confidence(self.confidence)
 
 
@@ -272,32 +250,35 @@ def play_until(plays: Sequence[ControlledPlay], stop: Stop) -> tuple[list[Runnin
     At least `MIN_SAMPLES` rounds are played.
     """
     begin = time.perf_counter()
-    plain = [Running() for _ in plays]
-    controlled = [Running() for _ in plays]
-    rounds = 0
-    most = math.inf if stop.num_games is None else max(MIN_SAMPLES, math.ceil(stop.num_games / len(plays)))
-    total = None if most == math.inf else int(most) * len(plays)
-    with tqdm(total=total, unit="game", disable=not stop.progress) as bar:
-        while rounds < most:
-            for number, play in enumerate(plays):
-                payoff, corrected = play.play()
-                plain[number].add(payoff)
-                controlled[number].add(corrected)
-            rounds += 1
+    plain, controlled = [Running() for _ in plays], [Running() for _ in plays]
+    most = None if stop.num_games is None else max(MIN_SAMPLES, math.ceil(stop.num_games / len(plays)))
+    with tqdm(total=most and most * len(plays), unit="game", disable=not stop.progress) as bar:
+        for number in itertools.count(1):
+            for play, payoffs, corrected in zip(plays, plain, controlled, strict=True):
+                for running, payoff in zip((payoffs, corrected), play.play(), strict=True):
+                    running.add(payoff)
             bar.update(len(plays))
-            if rounds >= MIN_SAMPLES and stop.seconds is not None and time.perf_counter() - begin > stop.seconds:
+            seconds = time.perf_counter() - begin
+            if number == most or (number >= MIN_SAMPLES and stop.seconds is not None and seconds > stop.seconds):
                 break
-    return plain, controlled, time.perf_counter() - begin
+    return plain, controlled, seconds
+
+
+def payoff_estimate(
+    game: pyspiel.Game, row_of: RowOf, player: int, rng: random.Random, kind: Kind, stop: Stop
+) -> Estimate:
+    """Returns the estimate of a player's payoff, with control variates."""
+    _, controlled, seconds = play_until([ControlledPlay(game, row_of, player, rng)], stop)
+    return mean_estimate(controlled[0], kind, stop.confidence, seconds)
 
 
 def sum_of_payoffs(game: pyspiel.Game) -> float | None:
     """Returns the sum of all players' payoffs if it is the same at all terminal histories, else None."""
-    if game.get_type().utility in (pyspiel.GameType.Utility.ZERO_SUM, pyspiel.GameType.Utility.CONSTANT_SUM):
-        return game.utility_sum()
-    return None
+    utility = pyspiel.GameType.Utility
+    return game.utility_sum() if game.get_type().utility in (utility.ZERO_SUM, utility.CONSTANT_SUM) else None
 
 
 def require_player(game: pyspiel.Game, player: int) -> None:
     """Raises ConfigError unless the game has this player."""
-    if isinstance(player, bool) or not isinstance(player, int) or not 0 <= player < game.num_players():
+    if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < game.num_players():
         raise ConfigError(f"player={player!r}: {game} has players 0 to {game.num_players() - 1}.")

@@ -17,10 +17,17 @@ import numpy as np
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, Row, chance_row, new_row
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, Running, mean_estimate, require_integer
-from mccfr_plus.evaluation.play import ControlledPlay, Stop, play_until, require_player
+from mccfr_plus.evaluation.estimates import (
+    MIN_SAMPLES,
+    Estimate,
+    Running,
+    mean_estimate,
+    require_integer,
+    require_seconds,
+)
+from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
 
@@ -91,20 +98,15 @@ def sampled_best_response(
     require_integer("num_samples", num_samples, 1)
     require_integer("repetitions", repetitions, MIN_SAMPLES)
     require_integer("max_nodes", max_nodes, 1)
-    if depth is not None:
-        require_integer("depth", depth, 1)
-    if seconds is not None and not 0 < seconds < np.inf:
-        raise ConfigError(f"seconds={seconds!r}: give a positive number, or None.")
+    require_integer("depth", 1 if depth is None else depth, 1)
+    require_seconds(seconds)
     game = load_game(game)
     require_player(game, player)
     state = new_state(seed)
-    rng = random.Random(int(state[0]))
-    words = np.random.default_rng(state)
-    behavior = Behavior(game, policy)
+    rng, words = random.Random(int(state[0])), np.random.default_rng(state)
+    behavior, budget, values = Behavior(game, policy), Budget(max_nodes, seconds), Running()
     begin = time.perf_counter()
-    budget = Budget(max_nodes, seconds)
     totals: dict[str, dict[int, float]] = {}
-    values = Running()
     for _ in tqdm(range(repetitions), unit="sampled game", disable=not progress):
         drawn = words.integers(0, 2**64, num_samples, np.uint64)
         values.add(SampledGame(game, behavior, player, drawn, depth, budget).solve(totals))
@@ -117,10 +119,10 @@ def sampled_best_response(
         return behavior.row(state) if action is None else new_row(info_state, (action,), (1.0,))
 
     response = Response(game, player, row_of, behavior)
-    _, controlled, played = play_until([ControlledPlay(game, response.row, player, rng)], stop)
+    lower = payoff_estimate(game, response.row, player, rng, "lower bound", stop)
     return SampledBestResponse(
         upper=None if depth is not None else mean_estimate(values, "upper bound", confidence, spent),
-        lower=mean_estimate(controlled[0], "lower bound", confidence, spent + played),
+        lower=lower._replace(seconds=spent + lower.seconds),
         policy=response,
         nodes=budget.nodes,
     )
@@ -151,18 +153,12 @@ class SampledGame:
         self, game: pyspiel.Game, behavior: Behavior, player: int, words: np.ndarray, depth: int | None, budget: Budget
     ):
         self._game, self._behavior, self._player = game, behavior, player
-        self._words, self._depth, self._budget = words, depth, budget
-        self._deepest = 0
+        self._words, self._depth, self._budget, self._deepest = words, depth, budget, 0
 
     def solve(self, totals: dict[str, dict[int, float]]) -> float:
         """Returns the largest average payoff in the sampled game.
 
-        Args:
-            totals: By own information state and action, the sum over samples of the payoff if best actions follow.
-                Modified in place.
-
-        Raises:
-            BudgetError: If the traversal is larger than the budget.
+        Adds the payoffs over all samples if best actions follow to `totals`, by own information state and action.
         """
         everything = np.arange(len(self._words))
         payoff, groups = self._spread([(self._game.new_initial_state(), everything)], 0)
@@ -188,9 +184,13 @@ class SampledGame:
         groups: dict[str, Group] = {}
         while pending:
             state, samples = pending.pop()
-            exceeded = self._budget.spend()
-            if exceeded:
-                self._refuse(exceeded)
+            if exceeded := self._budget.spend():
+                raise BudgetError(
+                    f"the best response in {len(self._words)} samples of {self._game.get_type().short_name} takes more "
+                    f"than {exceeded}: own decisions were {self._deepest} deep so far. Give num_samples="
+                    f"{max(1, len(self._words) // 4)}, or depth={max(1, self._deepest - 1)}, which leaves only the "
+                    "lower bound valid, or a larger budget."
+                )
             if state.is_terminal():
                 payoff += state.player_return(self._player) * len(samples)
             elif state.is_chance_node():
@@ -207,18 +207,9 @@ class SampledGame:
         if len(row.actions) == 1:
             return [(state.child(row.actions[0]), samples)]
         chosen = np.searchsorted(row.cumulative, uniforms(self._words[samples], place), side="right")
-        if len(samples) == 1:
+        if len(samples) == 1:  # faster
             return [(state.child(row.actions[chosen[0]]), samples)]
         return [(state.child(row.actions[c]), samples[chosen == c]) for c in np.unique(chosen).tolist()]
-
-    def _refuse(self, limit: str) -> None:
-        fewer = max(1, len(self._words) // 4)
-        shallower = max(1, self._deepest - 1)
-        raise BudgetError(
-            f"the best response in {len(self._words)} samples of {self._game.get_type().short_name} takes more than "
-            f"{limit}: own decisions were {self._deepest} deep so far. Give num_samples={fewer}, or depth={shallower}, "
-            "which leaves only the lower bound valid, or a larger budget."
-        )
 
 
 def uniforms(words: np.ndarray, place: str) -> np.ndarray:
@@ -227,11 +218,10 @@ def uniforms(words: np.ndarray, place: str) -> np.ndarray:
     Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 17: its mixing
     function, applied twice.
     """
-    key = np.uint64(int.from_bytes(blake2b(place.encode(), digest_size=8).digest(), "little"))
-    return (_mixed(_mixed(words) ^ key) >> np.uint64(11)) * _TO_UNIT
-
-
-def _mixed(z: np.ndarray) -> np.ndarray:
-    z = (z ^ (z >> np.uint64(30))) * _MIX_A
-    z = (z ^ (z >> np.uint64(27))) * _MIX_B
-    return z ^ (z >> np.uint64(31))
+    z = words
+    for key in (0, int.from_bytes(blake2b(place.encode(), digest_size=8).digest(), "little")):
+        z = z ^ np.uint64(key)
+        z = (z ^ (z >> np.uint64(30))) * _MIX_A
+        z = (z ^ (z >> np.uint64(27))) * _MIX_B
+        z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)) * _TO_UNIT

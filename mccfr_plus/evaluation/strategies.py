@@ -33,19 +33,14 @@ def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.n
     Raises:
         PolicyError: If the policy has no distribution over the legal actions at an infoset of the game.
     """
-    if isinstance(policy, list | tuple):
-        ranges = tree.arrays.slot_range
-        policies = one_per_player(policy, tree.num_players)
-        return np.concatenate([_strategy_of(tree, p, [i])[ranges[i] : ranges[i + 1]] for i, p in enumerate(policies)])
-    return _strategy_of(tree, policy, list(range(tree.num_players)))
+    if not isinstance(policy, list | tuple):
+        return _strategy_of(tree, policy, range(tree.num_players))
+    policies, ranges = one_per_player(policy, tree.num_players), tree.arrays.slot_range
+    return np.concatenate([_strategy_of(tree, p, [i])[ranges[i] : ranges[i + 1]] for i, p in enumerate(policies)])
 
 
 def one_per_player(policy: Any, num_players: int) -> list:
-    """Returns a list of policies, one per player; a joint policy is repeated.
-
-    Raises:
-        PolicyError: If a list has another length.
-    """
+    """Returns a list of policies, one per player; a joint policy is repeated. PolicyError for another number."""
     if not isinstance(policy, list | tuple):
         return [policy] * num_players
     if len(policy) != num_players:
@@ -63,13 +58,8 @@ def answers_by_text(policy: Any) -> Callable[[str], Probabilities | None] | None
 
 
 def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | None]:
-    """Returns a function from (state, player) to {action: probability}; it returns None where the policy has none.
-
-    Raises:
-        PolicyError: If the argument is no policy.
-    """
-    by_text = answers_by_text(policy)
-    if by_text is not None:
+    """Returns a function from (state, player) to {action: probability}; it returns None where the policy has none."""
+    if by_text := answers_by_text(policy):
 
         def from_text(state: pyspiel.State, player: int) -> Probabilities | None:
             text = state.information_state_string(player)
@@ -98,11 +88,7 @@ def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabiliti
 
 
 def distribution(answer: Probabilities | None, legal: list[int], where: str) -> list[float]:
-    """Returns the probabilities of the legal actions, as they are.
-
-    Raises:
-        PolicyError: If the answer is no distribution over these actions.
-    """
+    """Returns the probabilities of the legal actions, as they are. PolicyError if they are no distribution."""
     if not answer:
         raise PolicyError(f"the policy has no answer {where}: is it a policy of another game, or a partial one?")
     given = dict(answer)
@@ -113,7 +99,7 @@ def distribution(answer: Probabilities | None, legal: list[int], where: str) -> 
     return row
 
 
-def _strategy_of(tree: GameTree, policy: AnyPolicy, players: list[int]) -> np.ndarray:
+def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> np.ndarray:
     if isinstance(policy, TreePolicy):
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:
             return policy.strategy()
@@ -132,11 +118,9 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: list[int]) -> np.nd
 
 
 def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, int], Probabilities | None]:
-    if isinstance(policy, KeyedPolicy):
+    if isinstance(policy, KeyedPolicy) and policy.keys.kind != "rules":
         return lambda infoset, player: policy.find(tree.info_states[infoset], player)
-    by_text = answers_by_text(policy)
-    if by_text is not None:
+    if by_text := answers_by_text(policy):
         return lambda infoset, _: by_text(tree.info_states[infoset])
-    at_state = answers_at_states(policy)
-    states = representative_states(tree)
+    at_state, states = answers_at_states(policy), representative_states(tree)
     return lambda infoset, player: at_state(states[infoset], player)

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Full
 from mccfr_plus.experiments.evaluation_points import FULL_COST, TRAVERSAL_COST
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.registry import ESTIMATORS
+from mccfr_plus.solver.registry import ESTIMATORS, keyword_arguments
 
 OURS, CPP, PYTHON = "mccfr_plus", "openspiel", "openspiel_python"
 
@@ -35,6 +34,9 @@ OPENSPIEL = {
     CPP: {name: NAMED[name] for name in ("cfr", "cfr+")} | _SAMPLED,
     PYTHON: {name: NAMED[name] for name in ("cfr", "cfr+", "lcfr", "dcfr")} | _SAMPLED,
 }
+
+# Without parameters.
+KNOWN = (*ESTIMATORS, *NAMED, *(f"{library}:{name}" for library, names in OPENSPIEL.items() for name in names))
 
 _OPTIONS = {"alternating": bool, "batch": int, "baseline": bool, "threads": int}
 _TEXT = re.compile(r"(?:(?P<library>\w+):)?(?P<components>[^\[\]:]+)(?:\[(?P<options>[^\[\]]*)\])?")
@@ -97,21 +99,10 @@ def algorithm_of(text: str) -> Algorithm:
     return Algorithm(text.strip(), OURS, "", SolverConfig.from_specs(*chosen, **_options(text, options)))
 
 
-def known_names() -> list[str]:
-    """Returns the names of algorithms, without parameters."""
-    theirs = [f"{library}:{name}" for library, names in OPENSPIEL.items() for name in names]
-    return [*ESTIMATORS, *NAMED, *theirs]
-
-
 def _options(text: str, given: str | None) -> dict[str, Any]:
-    if not given or not given.strip():
-        return {}
     try:
-        call = ast.parse(f"options({given})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or any(keyword.arg is None for keyword in call.keywords):
-            raise ValueError
-        options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError):
+        options = keyword_arguments(f"{given or ''})")
+    except SyntaxError:
         raise ConfigError(f"algorithm {text!r}: write options as name=value, such as [batch=8].") from None
     for name, value in options.items():
         if name not in _OPTIONS:
@@ -122,6 +113,6 @@ def _options(text: str, given: str | None) -> dict[str, Any]:
 
 
 def _unknown(text: str, why: str) -> ConfigError:
-    near = difflib.get_close_matches(text, known_names(), n=1)
+    near = difflib.get_close_matches(text, KNOWN, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return ConfigError(f"algorithm {text!r}: {why}.{hint} Known are {', '.join(known_names())}.")
+    return ConfigError(f"algorithm {text!r}: {why}.{hint} Known are {', '.join(KNOWN)}.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import pyspiel
 
@@ -31,8 +31,7 @@ ALGORITHMS = ("external", "outcome", "cfr", "cfr+", "exploitability")
 Runs = Callable[[int], object]  # runs so many iterations
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """What was measured for a game and an algorithm: medians over the rounds."""
 
     game: str
@@ -44,14 +43,10 @@ class Row:
     ratio_max: float
     rounds: int
 
-    def as_dict(self) -> dict:
-        """Returns the row as plain Python values, ready for JSON."""
-        return asdict(self)
-
 
 def compare(
     games: Sequence[str] = GAMES,
-    algorithms: Sequence[str] | None = None,
+    algorithms: Sequence[str] = ALGORITHMS,
     *,
     rounds: int = 5,
     seconds: float = 0.5,
@@ -60,7 +55,7 @@ def compare(
 
     Args:
         games: Game strings.
-        algorithms: Of `ALGORITHMS`; None: all.
+        algorithms: Of `ALGORITHMS`.
         rounds: How often each side is measured.
         seconds: About how long one measurement takes, at least one iteration.
 
@@ -68,7 +63,6 @@ def compare(
         GameError: If a game cannot be compiled or has imperfect recall. All games are compiled first.
         ConfigError: If an algorithm is not known.
     """
-    algorithms = ALGORITHMS if algorithms is None else algorithms
     for algorithm in algorithms:
         if algorithm not in ALGORITHMS:
             raise ConfigError(f"algorithm {algorithm!r} is not known: give one of {', '.join(ALGORITHMS)}.")
@@ -105,21 +99,13 @@ def _repeated(step: Callable[[], object]) -> Runs:
 def _measure(game: str, algorithm: str, ours: Runs, theirs: Runs, rounds: int, seconds: float) -> Row:
     ours(1)  # compiles
     iterations = [_calibrated(runs, seconds) for runs in (ours, theirs)]
-    pairs = []
-    for _ in range(rounds):
-        rates = [n / max(_time(runs, n), 1e-9) for runs, n in zip((ours, theirs), iterations, strict=True)]
-        pairs.append(rates)
+    pairs = [
+        [n / max(_time(runs, n), 1e-9) for runs, n in zip((ours, theirs), iterations, strict=True)]
+        for _ in range(rounds)
+    ]
     ratios = [a / b for a, b in pairs]
-    return Row(
-        game=game,
-        algorithm=algorithm,
-        ours=statistics.median(a for a, _ in pairs),
-        openspiel=statistics.median(b for _, b in pairs),
-        ratio=statistics.median(ratios),
-        ratio_min=min(ratios),
-        ratio_max=max(ratios),
-        rounds=rounds,
-    )
+    rate, other_rate, ratio = map(statistics.median, (*zip(*pairs, strict=True), ratios))
+    return Row(game, algorithm, rate, other_rate, ratio, min(ratios), max(ratios), rounds)
 
 
 def _calibrated(runs: Runs, seconds: float) -> int:

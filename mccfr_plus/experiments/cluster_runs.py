@@ -50,8 +50,7 @@ class Start(NamedTuple):
 class RunState:
     """What the collector keeps of a run."""
 
-    files: dict[str, Any] = dataclasses.field(default_factory=dict)  # references to bytes, or None, by name
-    versions: dict[str, int] = dataclasses.field(default_factory=dict)  # of these, in the order of their arrival
+    files: dict[str, tuple[int, Any]]  # version, counted over all files, and reference to the bytes or None; by name
     record: bytes = b""
     attempt: int = 0
     losses: int = 0  # of workers, since the record has last changed
@@ -70,7 +69,7 @@ class ResultCollector:
 
     def __init__(self, files: dict[int, dict[str, Any]]):
         self._ray = ray_module()
-        self._states = {run: RunState(known) for run, known in files.items()}
+        self._states = {run: RunState({name: (0, known[name]) for name in known}) for run, known in files.items()}
         self._version = 0
         self._progress: dict[int, float] = {}
         self._is_stopped = False
@@ -78,16 +77,15 @@ class ResultCollector:
     def start(self, run: int) -> Start:
         """Starts a run, for the first time or because its worker was lost."""
         state = self._states[run]
+        state.losses += state.attempt > 0
         state.attempt += 1
         problem = None
-        if state.attempt > 1:
-            state.losses += 1
-            if state.losses > _MOST_LOSSES:
-                problem = (
-                    f"its workers were lost {state.losses} times without anything new: perhaps each was killed because "
-                    "memory was short there. What was recorded is kept."
-                )
-        files = {name: reference for name, reference in state.files.items() if reference is not None}
+        if state.losses > _MOST_LOSSES:
+            problem = (
+                f"its workers were lost {state.losses} times without anything new: perhaps each was killed because "
+                "memory was short there. What was recorded is kept."
+            )
+        files = {name: reference for name, (_, reference) in state.files.items() if reference is not None}
         return Start(state.attempt, files, self._goes_on(state), problem)
 
     def send(self, run: int, attempt: int, name: str, content: bytes | None) -> bool:
@@ -96,9 +94,8 @@ class ResultCollector:
         if attempt != state.attempt:
             return False
         # The reference belongs to this actor: one of the worker would be lost with it.
-        state.files[name] = None if content is None else self._ray.put(content)
         self._version += 1
-        state.versions[name] = self._version
+        state.files[name] = self._version, None if content is None else self._ray.put(content)
         if content is not None and name.endswith(".jsonl") and content != state.record:
             state.record, state.losses = content, 0
         return self._goes_on(state)
@@ -124,13 +121,12 @@ class ResultCollector:
             The version; run, name and reference of each file that was changed, in the order of the last changes; the
             number of attempts of each run; and the progress of runs since the last call.
         """
-        changes = [
-            (version, run, name, state.files[name])
+        changes = sorted(
+            (version, run, name, reference)
             for run, state in self._states.items()
-            for name, version in state.versions.items()
+            for name, (version, reference) in state.files.items()
             if version > known
-        ]
-        changes.sort(key=lambda change: change[0])
+        )
         progress, self._progress = self._progress, {}
         attempts = {run: state.attempt for run, state in self._states.items()}
         return self._version, [change[1:] for change in changes], attempts, progress
@@ -256,23 +252,21 @@ class ResultWriter:
                     *(run.game, run.algorithm, run.seed, attempt - 1),
                 )
         for number, name, reference in changes:
-            content = None if reference is None else self._ray.get(reference)
-            if number not in self.failed:
-                try:
-                    self._write_file(self._runs[number].folder / name, content)
-                except MccfrPlusError as error:
-                    self.failed[number] = " ".join(str(error).split())
-                    self.collector.drop.remote(number)
+            path, content = self._runs[number].folder / name, None if reference is None else self._ray.get(reference)
+            if number in self.failed:
+                continue
+            try:
+                with deferred_signals(lambda: None):
+                    if content is None:
+                        path.unlink(missing_ok=True)
+                    else:
+                        with atomic_write(path, RecordError) as file:
+                            file.write(content)
+            except MccfrPlusError as error:
+                self.failed[number] = " ".join(str(error).split())
+                self.collector.drop.remote(number)
         self._known = version
         return progress
-
-    def _write_file(self, path: Path, content: bytes | None) -> None:
-        with deferred_signals(lambda: None):
-            if content is None:
-                path.unlink(missing_ok=True)
-            else:
-                with atomic_write(path, RecordError) as file:
-                    file.write(content)
 
 
 # --- in a worker ---
@@ -283,34 +277,47 @@ class _Sender:
 
     Args:
         collector: The handle of the collector.
-        run: The number of the run.
-        start: The collector's answer to `start`.
+        number: The number of the run.
+        run: The run, with the worker's folder.
+        start: The collector's answer to `start`; its files are written into the folder.
     """
 
-    def __init__(self, collector: Any, run: int, start: Start):
-        self._ray, self._collector, self._run, self._attempt = ray_module(), collector, run, start.attempt
-        self._goes_on = start.goes_on
-        self._answer: Any = None
-        self._told = 0.0
-
-    def changed(self, path: Path) -> None:
-        """Sends a file, and waits until it has arrived: it is kept if this process is lost then."""
-        content = path.read_bytes() if path.exists() else None
-        answer = self._collector.send.remote(self._run, self._attempt, path.name, content)
-        self._goes_on = self._ray.get(answer) and self._goes_on
+    def __init__(self, collector: Any, number: int, run: Run, start: Start):
+        self._ray, self._collector, self._number, self._attempt = ray_module(), collector, number, start.attempt
+        for name, reference in start.files.items():
+            (run.folder / name).write_bytes(self._ray.get(reference))
+        self._files = (run.policy, run.record, run.checkpoint)  # the record that says the end comes after the policy
+        self._sent = [_version(path) for path in self._files]
+        self._goes_on, self._answer, self._told = start.goes_on, None, 0.0
 
     def tell(self, progress: float) -> None:
-        """Tells the progress from time to time, without waiting."""
+        """Sends changed files, and waits until they have arrived; tells the progress at times, without waiting."""
+        for index, path in enumerate(self._files):
+            if _version(path) != self._sent[index]:
+                self._sent[index] = _version(path)
+                content = path.read_bytes() if path.exists() else None
+                self._receive(self._collector.send.remote(self._number, self._attempt, path.name, content))
         if self._answer is not None and self._ray.wait([self._answer], timeout=0)[0]:
-            self._goes_on = self._ray.get(self._answer) and self._goes_on
+            self._receive(self._answer)
             self._answer = None
         if self._answer is None and time.monotonic() - self._told > _TELL_SECONDS:
             self._told = time.monotonic()
-            self._answer = self._collector.tell.remote(self._run, self._attempt, min(progress, 1.0))
+            self._answer = self._collector.tell.remote(self._number, self._attempt, min(progress, 1.0))
+
+    def _receive(self, answer: Any) -> None:
+        self._goes_on = self._ray.get(answer) and self._goes_on
 
     def stop(self) -> bool:
         """Returns whether the run shall end."""
         return not self._goes_on
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    """Returns what is different after a file was written or replaced; None: there is none."""
+    if not path.exists():
+        return None
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _work(number: int, run: Run, about: dict[str, Any], imports: tuple[str, ...], collector: Any) -> str:
@@ -322,12 +329,9 @@ def _work(number: int, run: Run, about: dict[str, Any], imports: tuple[str, ...]
         return start.problem
     if not start.goes_on:
         return STOPPED
-    sender = _Sender(collector, number, start)
     here = about_here(about["command"])
     about = about | {name: here[name] for name in ("versions", "machine")}
     with tempfile.TemporaryDirectory(prefix="mccfr_plus_") as folder:
-        for name, reference in start.files.items():
-            (Path(folder) / name).write_bytes(ray.get(reference))
         moved = dataclasses.replace(run, folder=Path(folder))
-        outcome = outcome_of(moved, about, sender.tell, sender.stop, sender.changed)
-        return outcome.replace(folder, str(run.folder))
+        sender = _Sender(collector, number, moved, start)
+        return outcome_of(moved, about, sender.tell, sender.stop).replace(folder, str(run.folder))

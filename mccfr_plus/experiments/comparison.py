@@ -20,12 +20,12 @@ from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import Run
+from mccfr_plus.solver.saved_state import package_version
 from mccfr_plus.tree.game import load_game
 
 SPEC_FILE = "comparison.json"
 FORMAT, VERSION = "mccfr_plus.comparison", 1
 _OURS = {"runs", ".comparison.lock"}  # what a process that is killed at once leaves
-_PACKAGES = ("mccfr_plus", "open_spiel", "numpy", "numba")
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,6 @@ class Directory:
         if self._lock is not None:
             self._lock.release()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None}  # the lock is this process's
-
     def run_of(self, game: str, algorithm: str, seed: int) -> Run:
         """Returns one run, with its files' names."""
         comparison = self.comparison
@@ -181,17 +178,14 @@ def about_here(command: str) -> dict[str, Any]:
     """Returns where and when something runs: versions, machine, command."""
     return {
         "command": command,
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "versions": {
+            "python": platform.python_version(),
+            "mccfr_plus": package_version(),
+            **{name: importlib.metadata.version(name) for name in ("open_spiel", "numpy", "numba")},
+        },
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _processor() -> str:

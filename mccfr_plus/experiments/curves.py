@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from mccfr_plus.experiments.evaluation_points import UNITS
 from mccfr_plus.experiments.record import Point, read_record
 
 LOW, HIGH = 0.05, 0.95  # the band holds the middle nine tenths of the seeds; with few seeds nearly all of them
-MEASURES = ("exploitability", "nash_conv")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,22 @@ class Curve:
         low, high = np.quantile(self.y(measure), [LOW, HIGH], axis=0)
         return low, high
 
+    def end(self, measure: str = "exploitability") -> End:
+        """Returns mean and quantiles at the last point."""
+        low, high = self.band(measure)
+        return End(float(self.mean(measure)[-1]), float(low[-1]), float(high[-1]))
+
+
+class End(NamedTuple):
+    """Where a curve has ended."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} ({self.low:.4g} .. {self.high:.4g})"
+
 
 def curves_of(path: str | Path) -> tuple[Comparison, list[Curve]]:
     """Returns a comparison and its curves, those without any point left out.
@@ -57,41 +73,26 @@ def curves_of(path: str | Path) -> tuple[Comparison, list[Curve]]:
     """
     comparison = read_comparison(path)
     directory, curves = Directory(path, comparison), []
-    for game in comparison.games:
-        for algorithm in comparison.algorithms:
-            runs = []
-            for seed in comparison.seeds:
-                file = directory.run_of(game, algorithm, seed).record
-                points = read_record(file)[1] if file.exists() else []
-                if points:
-                    runs.append(tuple(points))
-            if runs:
-                runs = _common(runs)
-            if runs and runs[0]:
-                curves.append(Curve(game, algorithm, tuple(runs), len(runs[0][0].values)))
+    for game, algorithm in itertools.product(comparison.games, comparison.algorithms):
+        files = [directory.run_of(game, algorithm, seed).record for seed in comparison.seeds]
+        runs = [points for file in files if file.exists() and (points := read_record(file)[1])]
+        # Those that all runs have: one may be under way, or its first iteration pass more of them.
+        targets = set.intersection(*({point.target for point in run} for run in runs)) if runs else set()
+        if targets:
+            common = tuple(tuple(point for point in run if point.target in targets) for run in runs)
+            curves.append(Curve(game, algorithm, common, len(common[0][0].values)))
     return comparison, curves
-
-
-def _common(runs: list[tuple[Point, ...]]) -> list[tuple[Point, ...]]:
-    """Returns the points that all runs have: one may be under way, or its first iteration pass more of them."""
-    targets = set.intersection(*({point.target for point in run} for run in runs))
-    return [tuple(point for point in run if point.target in targets) for run in runs]
 
 
 def final_rows(curves: list[Curve]) -> list[dict[str, Any]]:
     """Returns a row per curve: where it ended, mean and band of the exploitability, means of what it took."""
-    rows = []
-    for curve in curves:
-        low, high = curve.band()
-        rows.append(
-            {
-                "game": curve.game,
-                "algorithm": curve.algorithm,
-                "seeds": curve.num_seeds,
-                **{unit: float(curve.x(unit)[-1]) for unit in UNITS},
-                "exploitability": float(curve.mean()[-1]),
-                "low": float(low[-1]),
-                "high": float(high[-1]),
-            }
-        )
-    return rows
+    return [
+        {
+            "game": curve.game,
+            "algorithm": curve.algorithm,
+            "seeds": curve.num_seeds,
+            **{unit: float(curve.x(unit)[-1]) for unit in UNITS},
+            **dict(zip(("exploitability", "low", "high"), curve.end(), strict=True)),
+        }
+        for curve in curves
+    ]

@@ -13,7 +13,7 @@ UNITS = ("nodes", "iterations", "seconds")
 LEAST, MOST = 8, 60  # points of a run
 _DECADES = 4.0  # that the points go over, at the most
 _SHARE = 0.04  # of a run's work that evaluations may take
-# The cost of an evaluation per history and player, in visits of the run (benchmarks/speed.py --part=evaluation). It
+# The cost of an evaluation per history and player, in visits of the run (benchmarks/speed.py evaluation). It
 # reads about as much as an iteration of vanilla CFR; traversals take much longer per visit.
 FULL_COST, TRAVERSAL_COST = 2.0, 0.3
 
@@ -42,8 +42,8 @@ class Limit(NamedTuple):
         missing = (target - done) * iterations / done
         # The mean of k iterations is known to about 1 / sqrt(k), and the sum of the next ones strays by about its root.
         # And it drifts, as strategies become purer: so at most half of what seems to be missing.
-        careful = missing * (1.0 - 2.0 / math.sqrt(iterations + 3)) - 3.0 * math.sqrt(missing)
-        return max(1, min(math.floor(careful), math.floor(missing / 2.0), iterations))
+        cautious = missing * (1.0 - 2.0 / math.sqrt(iterations + 3)) - 3.0 * math.sqrt(missing)
+        return max(1, min(math.floor(cautious), math.floor(missing / 2.0), iterations))
 
 
 def limit_of(**given: float | None) -> Limit:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import html
+import importlib
 import os
+from html import escape
 from typing import Any
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import ConfigError, RecordError
 
 
-def bokeh() -> Any:
-    """Returns bokeh, which draws in browsers.
-
-    Raises:
-        ConfigError: If it is not installed; the message says how to install it.
-    """
+def require_library(name: str) -> None:
+    """Raises ConfigError if a library of the extra ``plot`` is not installed; the message says how to install it."""
     try:
-        import bokeh as found
+        importlib.import_module(name)
     except ImportError:
-        raise ConfigError("pages need bokeh: pip install 'mccfr_plus[plot]'.") from None
-    return found
+        raise ConfigError(f"pictures and pages need {name}: pip install 'mccfr_plus[plot]'.") from None
 
 
 def page_of(layout: Any, title: str) -> str:
@@ -31,21 +27,22 @@ def page_of(layout: Any, title: str) -> str:
     return file_html(layout, resources=Resources(mode="inline", minified=True), title=title)
 
 
-def text(content: str) -> str:
-    """Returns text as HTML shows it."""
-    return html.escape(content, quote=True)
+def block(content: str) -> Any:
+    """Returns HTML as a part of a layout."""
+    from bokeh.models import Div
+
+    return Div(text=content, width=1100)
 
 
 def table(heading: list[str], rows: list[list[str]], numbers_from: int = 1) -> str:
     """Returns an HTML table; columns from `numbers_from` on are numbers, to the right."""
 
     def row(cells: list[str], tag: str) -> str:
-        aligned = ("left" if i < numbers_from else "right" for i in range(len(cells)))
-        styled = (
-            f"<{tag} style='text-align:{side};padding:2px 10px'>{text(cell)}</{tag}>"
-            for cell, side in zip(cells, aligned, strict=True)
-        )
-        return f"<tr>{''.join(styled)}</tr>"
+        styled = ""
+        for column, cell in enumerate(cells):
+            side = "left" if column < numbers_from else "right"
+            styled += f"<{tag} style='text-align:{side};padding:2px 10px'>{escape(cell)}</{tag}>"
+        return f"<tr>{styled}</tr>"
 
     body = "".join(row(cells, "td") for cells in rows)
     return f"<table style='border-collapse:collapse;font-size:13px'>{row(heading, 'th')}{body}</table>"

@@ -12,6 +12,7 @@ import numpy as np
 from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.curves import HIGH, LOW, Curve
+from mccfr_plus.experiments.page import require_library
 
 # Okabe, Ito 2008: told apart with any colour vision; markers and dashes differ as well, for print in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
@@ -27,20 +28,6 @@ MEASURE_LABELS = {
     "exploitability": "exploitability (NashConv / players, game's payoffs)",
     "nash_conv": "NashConv (sum over players, game's payoffs)",
 }
-
-
-def matplotlib() -> Any:
-    """Returns matplotlib, set to draw into files.
-
-    Raises:
-        ConfigError: If it is not installed; the message says how to install it.
-    """
-    try:
-        import matplotlib as found
-    except ImportError:
-        raise ConfigError("pictures need matplotlib: pip install 'mccfr_plus[plot]'.") from None
-    found.use("Agg")
-    return found
 
 
 def colour_of(number: int) -> str:
@@ -93,26 +80,20 @@ def plot_curves(
                 label = (labels or {}).get(curve.algorithm, curve.algorithm)
                 number = algorithms.index(curve.algorithm)
                 style = styles[curve.algorithm] if styles else (number, number // len(COLOURS))
-                _draw(panel, curve, number, style, unit, measure, label)
+                _draw(panel, curve.x(unit), curve.y(measure), number, style, label)
         panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=MEASURE_LABELS[measure])
         _finish(panel, (titles or {}).get(game, game))
-        panel.legend(fontsize=8)
-    seeds = sorted({curve.num_seeds for curve in curves})
-    note = f"line: mean of {' to '.join(map(str, seeds[:: max(len(seeds) - 1, 1)]))} seeds"
-    if seeds[-1] > 1:
-        note += f"; band: {LOW:.0%} to {HIGH:.0%} of them"
-    _write(figure, f"{note}. {source}", paths)
+    _write(figure, [curve.num_seeds for curve in curves], source, paths)
 
 
-def _draw(panel: Any, curve: Curve, number: int, style: tuple[int, int], unit: str, measure: str, label: str) -> None:
-    x, mean = curve.x(unit), curve.mean(measure)
-    low, high = curve.band(measure)
+def _draw(panel: Any, x: np.ndarray, y: np.ndarray, number: int, style: tuple[int, int], label: str) -> None:
+    """Draws mean and band over seeds of ``[seeds, points]``."""
+    mean, (low, high) = y.mean(axis=0), np.quantile(y, [LOW, HIGH], axis=0)
     positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis
-    colour = colour_of(style[0])
     panel.plot(
         x[positive],
         mean[positive],
-        color=colour,
+        color=colour_of(style[0]),
         linestyle=DASHES[style[1] % len(DASHES)],
         marker=MARKERS[number % len(MARKERS)],
         markersize=3.5,
@@ -120,11 +101,10 @@ def _draw(panel: Any, curve: Curve, number: int, style: tuple[int, int], unit: s
         linewidth=1.5,
         label=label,
     )
-    if curve.num_seeds > 1:
+    if len(y) > 1:
         floor = mean[positive].min(initial=1.0) * 1e-3
-        panel.fill_between(
-            x[positive], low[positive].clip(floor), high[positive].clip(floor), color=colour, alpha=0.18, linewidth=0
-        )
+        band = (low[positive].clip(floor), high[positive].clip(floor))
+        panel.fill_between(x[positive], *band, color=colour_of(style[0]), alpha=0.18, linewidth=0)
 
 
 class Line(NamedTuple):
@@ -165,29 +145,14 @@ def plot_parameter(
     figure = _figure(6.4, 4.9)
     panel = figure.subplots()
     for number, line in enumerate(lines):
-        low, high = np.quantile(np.array(line.y), [LOW, HIGH], axis=1)
-        colour, mark = colour_of(number), MARKERS[number % len(MARKERS)]
-        panel.plot(
-            line.x,
-            [ends.mean() for ends in line.y],
-            color=colour,
-            marker=mark,
-            markersize=4,
-            linewidth=1.5,
-            label=line.label,
-        )
-        panel.fill_between(line.x, low, high, color=colour, alpha=0.18, linewidth=0)
+        _draw(panel, np.array(line.x), np.array(line.y).T, number, (number, 0), line.label)
     panel.set(xscale=xscale, yscale="log", xlabel=xlabel, ylabel=ylabel)
     _finish(panel, title)
-    if len(lines) > 1:
-        panel.legend(fontsize=8)
-    seeds = len(lines[0].y[0])
-    note = f"line: mean of {seeds} seeds; band: {LOW:.0%} to {HIGH:.0%} of them"
-    _write(figure, f"{note}. {source}", paths)
+    _write(figure, [len(lines[0].y[0])], source, paths)
 
 
 def _figure(width: float, height: float) -> Any:
-    matplotlib()
+    require_library("matplotlib")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -197,11 +162,15 @@ def _finish(panel: Any, title: str) -> None:
     panel.set_title(title if len(title) <= 60 else f"{title[:57]}...", fontsize=10)
     panel.grid(True, which="major", alpha=0.35)
     panel.grid(True, which="minor", alpha=0.12)
+    panel.legend(fontsize=8)
 
 
-def _write(figure: Any, note: str, paths: Sequence[str | os.PathLike]) -> None:
+def _write(figure: Any, seeds: Sequence[int], source: str, paths: Sequence[str | os.PathLike]) -> None:
     """Writes a figure whole or not at all; the endings of the paths say as what."""
-    figure.supxlabel(note.strip(), fontsize=7, color="#444444")
+    note = f"line: mean of {' to '.join(map(str, sorted({min(seeds), max(seeds)})))} seeds"
+    if max(seeds) > 1:
+        note += f"; band: {LOW:.0%} to {HIGH:.0%} of them"
+    figure.supxlabel(f"{note}. {source}".strip(), fontsize=7, color="#444444")
     for path in map(Path, paths):
         with atomic_write(path, RecordError) as file:
             figure.savefig(file, dpi=150, format=path.suffix[1:])

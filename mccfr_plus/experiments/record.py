@@ -43,31 +43,24 @@ class Record:
 
     def __init__(self, path: str | os.PathLike, header: dict[str, Any]):
         self.path = Path(path)
-        self._header = {"format": FORMAT, "version": VERSION, **header}
+        header = {"format": FORMAT, "version": VERSION, **header}
         self.points: list[Point] = []
         self.ended: dict[str, Any] | None = None
-        if self.path.exists() and self.path.stat().st_size:
-            self._continue()
-        else:
-            self._write({"run": self._header}, new=True)
-
-    def _continue(self) -> None:
-        content = self.path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            with record_errors(self.path), self.path.open("r+b") as file:
-                file.truncate(len(whole))
-        if not whole:
-            self._write({"run": self._header}, new=True)
+        content = self.path.read_bytes() if self.path.exists() else b""
+        num_whole = content.rfind(b"\n") + 1
+        if num_whole < len(content):
+            with record_errors(self.path):
+                os.truncate(self.path, num_whole)
+        if not num_whole:
+            self._write({"run": header})
             return
-        header, self.points, self.ended = read_record(self.path)
-        differing = [key for key in _IDENTITY if header.get(key) != self._header.get(key)]
-        if differing:
-            key = differing[0]
-            raise RecordError(
-                f"{self.path} is the record of another run: its {key} is {header.get(key)!r}, not "
-                f"{self._header.get(key)!r}. Choose another directory, or delete the file."
-            )
+        found, self.points, self.ended = read_record(self.path)
+        for key in _IDENTITY:
+            if found.get(key) != header.get(key):
+                raise RecordError(
+                    f"{self.path} is the record of another run: its {key} is {found.get(key)!r}, not "
+                    f"{header.get(key)!r}. Choose another directory, or delete the file."
+                )
 
     def add(self, point: Point) -> None:
         """Appends a point, at once and in one piece."""
@@ -79,9 +72,9 @@ class Record:
         self._write({"end": what}, sync=True)
         self.ended = what
 
-    def _write(self, entry: dict[str, Any], *, new: bool = False, sync: bool = False) -> None:
+    def _write(self, entry: dict[str, Any], *, sync: bool = False) -> None:
         line = (json.dumps(entry, allow_nan=False) + "\n").encode()
-        with record_errors(self.path), _append(self.path, new) as file:
+        with record_errors(self.path), _append(self.path) as file:
             size = file.tell()
             try:
                 written = file.write(line)
@@ -94,9 +87,9 @@ class Record:
                 raise
 
 
-def _append(path: Path, new: bool) -> BinaryIO:
+def _append(path: Path) -> BinaryIO:
     """Returns a file whose writes reach the system at once."""
-    return path.open("wb" if new else "ab", buffering=0)  # type: ignore[return-value]
+    return path.open("ab", buffering=0)  # type: ignore[return-value]
 
 
 def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], dict[str, Any] | None]:
@@ -108,37 +101,29 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
         RecordError: If the file cannot be read, or is none.
     """
     path = Path(path)
+    with record_errors(path, "read"):
+        content = path.read_bytes()
     header: dict[str, Any] | None = None
     points: list[Point] = []
     ended = None
-    for number, entry in enumerate(_entries(path), 1):
+    for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
         try:
+            entry = json.loads(line)
             if header is None:
                 header = entry["run"]
                 if header["format"] != FORMAT or header["version"] != VERSION:
-                    raise KeyError
+                    raise ValueError
             elif "point" in entry:
                 points.append(Point(**{**entry["point"], "values": tuple(entry["point"]["values"])}))
             else:
                 ended = entry["end"]
-        except (KeyError, TypeError):
-            raise RecordError(f"{path} is no record of a run of this version: see its line {number}.") from None
+        except (ValueError, KeyError, TypeError):
+            raise RecordError(
+                f"{path} is no record of a run of this version, or is damaged: see its line {number}."
+            ) from None
     if header is None:
         raise RecordError(f"{path} is no record of a run: it has no complete line.")
     return header, points, ended
-
-
-def _entries(path: Path) -> Iterator[dict[str, Any]]:
-    with record_errors(path, "read"):
-        content = path.read_bytes()
-    for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            entry = None
-        if not isinstance(entry, dict):
-            raise RecordError(f"{path} is no record of a run, or damaged: see its line {number}.")
-        yield entry
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def write_report(path: str | Path) -> Path:
         ConfigError: If bokeh is missing.
         RecordError: If the directory holds no comparison, nothing was recorded, or the file cannot be written.
     """
-    page.bokeh()
+    page.require_library("bokeh")
     comparison, curves = curves_of(path)
     file = Path(path) / REPORT_FILE
     page.write_page(file, page.page_of(_layout(Path(path), comparison, curves), f"Comparison {Path(path).name}"))
@@ -42,26 +43,21 @@ def write_report(path: str | Path) -> Path:
 
 def _layout(path: Path, comparison: Comparison, curves: list[Curve]) -> Any:
     from bokeh.layouts import column
-    from bokeh.models import Div
 
     games = [game for game in comparison.games if any(curve.game == game for curve in curves)]
-    content = [Div(text=f"<h1>Comparison {page.text(path.name)}</h1>{_about(path, comparison)}", width=1100)]
+    content = [page.block(f"<h1>Comparison {escape(path.name)}</h1>{_about(path, comparison)}")]
     content += _plots(comparison, curves, games)
-    content.append(Div(text=f"<h2>Where the runs ended</h2>{_final(curves)}", width=1100))
+    content.append(page.block(f"<h2>Where the runs ended</h2>{_final(curves)}"))
     for game in games:
-        content += _strategy(
-            path, comparison, [curve for curve in curves if curve.game == game], MOST_SLOTS // len(games)
-        )
+        own = [curve for curve in curves if curve.game == game]
+        content += _strategy(path, comparison, own, MOST_SLOTS // len(games))
     return column(*content)
 
 
 def _about(path: Path, comparison: Comparison) -> str:
     """Returns command, versions and machine of the records; of each only what is the same in all, or all of them."""
-    directory, headers = Directory(path, comparison), []
-    for run in directory.runs():
-        if run.record.exists():
-            headers.append(read_record(run.record)[0])
-    rows = []
+    runs = Directory(path, comparison).runs()
+    headers, rows = [read_record(run.record)[0] for run in runs if run.record.exists()], []
     for name in ("command", "versions", "machine", "started"):
         found = list(dict.fromkeys(_flat(header.get(name, "")) for header in headers))
         shown = f"{found[0]} to {found[-1]}" if name == "started" and len(found) > 1 else "; ".join(found)
@@ -130,12 +126,7 @@ def _final(curves: list[Curve]) -> str:
     units = ("nodes", "iterations", "seconds", "exploitability")
     heading = ["game", "algorithm", "seeds", *units, f"{LOW:.0%}", f"{HIGH:.0%}"]
     rows = [
-        [
-            row["game"],
-            row["algorithm"],
-            str(row["seeds"]),
-            *(f"{row[name]:,.4g}" for name in (*units, "low", "high")),
-        ]
+        [*(str(row[name]) for name in heading[:3]), *(f"{row[name]:,.4g}" for name in (*units, "low", "high"))]
         for row in final_rows(curves)
     ]
     return page.table(heading, rows, numbers_from=2)
@@ -143,17 +134,12 @@ def _final(curves: list[Curve]) -> str:
 
 def _strategy(path: Path, comparison: Comparison, curves: list[Curve], most_slots: int) -> list[Any]:
     """Returns the table of the best final strategy that was saved for a game."""
-    from bokeh.models import Div
-
     directory = Directory(path, comparison)
     for curve in sorted(curves, key=lambda curve: float(curve.mean()[-1])):
         file = directory.run_of(curve.game, curve.algorithm, comparison.seeds[0]).policy
         if file.exists():
             tree = compile_game(curve.game)
-            heading = (
-                f"<h2>{page.text(curve.game)}: the average strategy of {page.text(curve.algorithm)}, seed "
-                f"{comparison.seeds[0]}</h2>"
-            )
+            heading = f"{curve.game}: the average strategy of {curve.algorithm}, seed {comparison.seeds[0]}"
             strategy = load_policy(file, tree).strategy()
-            return [Div(text=heading, width=1100), strategy_view(tree, strategy, most_slots)]
+            return [page.block(f"<h2>{escape(heading)}</h2>"), strategy_view(tree, strategy, most_slots)]
     return []

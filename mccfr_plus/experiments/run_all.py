@@ -21,8 +21,6 @@ from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
 
-__all__ = ["DONE", "STOPPED", "RunEvent", "in_order", "run_all"]
-
 _POLL_SECONDS = 0.2
 
 
@@ -58,19 +56,13 @@ def run_all(
     """
     runs = dict(enumerate(in_order(directories)))
     for number, run in list(runs.items()):
-        if _has_ended(run):
-            del runs[number]
-            yield RunEvent(number, 1.0, DONE)
+        with contextlib.suppress(RecordError):  # the run will raise it again
+            if run.record.exists() and read_record(run.record)[2] is not None:
+                del runs[number]
+                yield RunEvent(number, 1.0, DONE)
     if runs:
         events = _run_in_processes(runs, about, processes) if cluster is None else run_on_cluster(runs, about, cluster)
         yield from events
-
-
-def _has_ended(run: Run) -> bool:
-    try:
-        return run.record.exists() and read_record(run.record)[2] is not None
-    except RecordError:
-        return False  # the run will raise it again
 
 
 def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) -> Iterator[RunEvent]:
@@ -86,34 +78,23 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) 
         try:
             while waiting:
                 ended, waiting = wait(waiting, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-                yield from _told(queue)
+                latest: dict[int, float] = {}
+                with contextlib.suppress(Empty):
+                    while True:
+                        latest.update([queue.get_nowait()])
+                yield from (RunEvent(number, progress, None) for number, progress in latest.items())
                 for future in sorted(ended, key=futures.__getitem__):
-                    yield RunEvent(futures[future], 1.0, _outcome(future))
-        except BaseException:
+                    yield RunEvent(futures[future], 1.0, future.result())
+        except BaseException as error:
             stop.set()
             for future in waiting:
                 future.cancel()
+            if isinstance(error, BrokenProcessPool):
+                raise RecordError(
+                    "a process of the comparison was killed, perhaps for want of memory: what was recorded is kept. "
+                    "Give the same command again to go on, with fewer --processes if memory was short."
+                ) from None
             raise  # leaving the pool waits for the runs that go on
-
-
-def _told(queue: Any) -> Iterator[RunEvent]:
-    latest: dict[int, float] = {}
-    with contextlib.suppress(Empty):
-        while True:
-            number, progress = queue.get_nowait()
-            latest[number] = progress
-    for number, progress in latest.items():
-        yield RunEvent(number, progress, None)
-
-
-def _outcome(future: Future) -> str:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        raise RecordError(
-            "a process of the comparison was killed, perhaps for want of memory: what was recorded is kept. Give the "
-            "same command again to go on, with fewer --processes if memory was short."
-        ) from None
 
 
 # --- in the processes ---

@@ -24,9 +24,7 @@ CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at meas
 SAVING_SHARE = 0.02  # less often where they would take more than this share of the time
 
 Stop = Callable[[], bool]  # called about five times a second; True ends the run
-Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1
-Changed = Callable[[Path], None]  # gets a file that was written or removed
-
+Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1; its files may have changed
 
 DONE, STOPPED = "done", "stopped"  # other outcomes are errors, as text
 
@@ -50,24 +48,14 @@ class Run:
         count = self.num_evaluations or affordable_points(tree, self.limit, self.evaluation_cost)
         return replace(self, points=evaluation_points(self.limit, count))
 
-    @property
-    def record(self) -> Path:
-        """The record's file."""
-        return self._file("jsonl")
-
-    @property
-    def checkpoint(self) -> Path:
-        """The checkpoint's file."""
-        return self._file("checkpoint")
-
-    @property
-    def policy(self) -> Path:
-        """The file of the final policy."""
-        return self._file("policy.npz")
-
     def _file(self, ending: str) -> Path:
         digest = hashlib.blake2b(f"{self.game}\n{self.algorithm}".encode(), digest_size=4).hexdigest()
-        return self.folder / f"{_slug(self.game)}-{_slug(self.algorithm)}-{digest}-seed{self.seed}.{ending}"
+        game, algorithm = (re.sub(r"[^a-z0-9+]+", "_", s.lower()).strip("_")[:40] for s in (self.game, self.algorithm))
+        return self.folder / f"{game}-{algorithm}-{digest}-seed{self.seed}.{ending}"
+
+    record = property(lambda self: self._file("jsonl"), doc="The record's file.")
+    checkpoint = property(lambda self: self._file("checkpoint"), doc="The checkpoint's file.")
+    policy = property(lambda self: self._file("policy.npz"), doc="The file of the final policy.")
 
     def header(self, about: dict[str, Any]) -> dict[str, Any]:
         """Returns the first line of the record: what was run, and `about` where and when."""
@@ -80,10 +68,6 @@ class Run:
             "points": list(self.points),
             **about,
         }
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9+]+", "_", text.lower()).strip("_")[:40]
 
 
 Runs = dict[int, Run]  # by number, in the order in which they are started
@@ -102,60 +86,7 @@ class RunEvent(NamedTuple):
         return None if self.outcome in (None, DONE, STOPPED) else self.outcome
 
 
-class RunFiles:
-    """The files of a run: record, checkpoint and policy.
-
-    Args:
-        run: The run.
-        header: Its record's first line; see `Run.header`.
-        changed: Called after each change.
-
-    Raises:
-        RecordError: If the record cannot be written, or is of something else.
-    """
-
-    def __init__(self, run: Run, header: dict[str, Any], changed: Changed):
-        self._run, self._changed = run, changed
-        self.record = Record(run.record, header)
-        changed(run.record)
-
-    def restore(self, solver: AnySolver) -> None:
-        """Restores the last checkpoint, if there is one of this version that can be read."""
-        checkpoint = self._run.checkpoint
-        if checkpoint.exists():
-            try:
-                solver.restore(checkpoint)
-            except CheckpointError:  # damaged, or of another version: the run starts from the beginning
-                self._remove_checkpoint()
-
-    def save(self, solver: AnySolver) -> None:
-        """Replaces the checkpoint, if such a solver has any."""
-        solver.save_checkpoint(self._run.checkpoint)
-        if self._run.checkpoint.exists():
-            self._changed(self._run.checkpoint)
-
-    def add(self, point: Point) -> None:
-        """Appends a point to the record."""
-        self.record.add(point)
-        self._changed(self._run.record)
-
-    def end(self, solver: AnySolver, **what: Any) -> None:
-        """Writes the final policy and that the run has ended, and removes the checkpoint."""
-        if self._run.keeps_policy:
-            save_policy(solver.average_policy(), self._run.policy)
-            self._changed(self._run.policy)
-        self.record.end(**what)
-        self._changed(self._run.record)
-        self._remove_checkpoint()
-
-    def _remove_checkpoint(self) -> None:
-        self._run.checkpoint.unlink(missing_ok=True)
-        self._changed(self._run.checkpoint)
-
-
-def run_to_end(
-    run: Run, tree: GameTree, about: dict[str, Any], tell: Tell, stop: Stop, changed: Changed = lambda path: None
-) -> bool:
+def run_to_end(run: Run, tree: GameTree, about: dict[str, Any], tell: Tell, stop: Stop) -> bool:
     """Runs to the end; returns False if `stop` has ended it before. Recorded points are not measured again.
 
     A solver of ours continues from its checkpoint. One of OpenSpiel's has none: it starts from the beginning, with the
@@ -165,43 +96,52 @@ def run_to_end(
         run: What to run.
         tree: The game's tree.
         about: Where and when, for the record.
-        tell: Called with the progress.
+        tell: Called with the progress, and after each change of the run's files.
         stop: Returns whether to stop.
-        changed: Called with each file that was changed.
 
     Raises:
         RecordError: If the record is of another run, or cannot be written; recorded points are kept.
         GameError: If the algorithm cannot play the game.
     """
-    files = RunFiles(run, run.header(about), changed)
-    if files.record.ended is not None:
+    record = Record(run.record, run.header(about))
+    if record.ended is not None:
         return True
     solver = solver_of(tree, algorithm_of(run.algorithm), run.seed)
-    files.restore(solver)
+    if isinstance(solver, Solver) and run.checkpoint.exists():
+        try:
+            solver.restore(run.checkpoint)
+        except CheckpointError:  # damaged, or of another version: the run starts from the beginning
+            run.checkpoint.unlink()
     solver.evaluate()  # compiles what evaluations need
-    last = files.record.points[-1] if files.record.points else None
+    recorded = record.points[-1].target if record.points else 0.0
     saved, pause, measuring, saving = time.monotonic(), CHECKPOINT_SECONDS, 0.0, 0.0
     for target in run.points:
-        is_recorded = last is not None and last.target >= target
-        if is_recorded and target != run.points[-1]:
+        is_last = target == run.points[-1]
+        if recorded >= target and not is_last:
             continue
         # To the last point also if it is recorded: the policy is that of the run's end, and a checkpoint is older.
         if not _advance(solver, run.limit, target, tell, stop):
-            files.save(solver)
+            solver.save_checkpoint(run.checkpoint)
+            tell(run.limit.done(solver) / run.limit.total)
             return False
-        if is_recorded:
+        if recorded >= target:
             continue
         begin = time.perf_counter()
-        last = _measure(solver, run)
-        files.add(last)
+        record.add(_measure(solver, run))
+        recorded = record.points[-1].target
         measuring += time.perf_counter() - begin
         begin = time.monotonic()
-        if begin - saved > pause and target != run.points[-1]:
-            files.save(solver)
+        if begin - saved > pause and not is_last:
+            solver.save_checkpoint(run.checkpoint)
             saved = time.monotonic()
             saving += saved - begin
             pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
-    files.end(solver, seconds=solver.seconds, measuring_seconds=measuring, saving_seconds=saving)
+        tell(run.limit.done(solver) / run.limit.total)
+    if run.keeps_policy:
+        save_policy(solver.average_policy(), run.policy)
+    record.end(seconds=solver.seconds, measuring_seconds=measuring, saving_seconds=saving)
+    run.checkpoint.unlink(missing_ok=True)
+    tell(1.0)
     return True
 
 
@@ -248,11 +188,11 @@ def warm_up() -> None:
     Solver("kuhn_poker", "full").run(1)
 
 
-def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop, changed: Changed = lambda path: None) -> str:
+def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop) -> str:
     """Runs a run, and returns `DONE`, `STOPPED`, or what went wrong; see `run_to_end`."""
     try:
         tree = _tree(run.game)
-        return DONE if run_to_end(run.on(tree), tree, about, tell, stop, changed) else STOPPED
+        return DONE if run_to_end(run.on(tree), tree, about, tell, stop) else STOPPED
     except MccfrPlusError as error:
         return " ".join(str(error).split())
 

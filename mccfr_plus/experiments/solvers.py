@@ -33,8 +33,9 @@ class OpenSpielSolver:
 
     def __init__(self, tree: GameTree, algorithm: Algorithm, seed: int):
         self.tree = tree
-        factory = _cpp if algorithm.library == CPP else _python
-        self._solver, self._step = factory(algorithm.name, tree.game, seed)
+        self._solver = _theirs(algorithm.library, algorithm.name, tree.game, seed)
+        steps = ("run_iteration", "iteration", "evaluate_and_update_policy")  # the first one that it has
+        self._step = next(getattr(self._solver, step) for step in steps if hasattr(self._solver, step))
         self._counter = Solver.from_config(tree, algorithm.config, seed=seed)
         self.iterations, self.seconds, self._chunk = 0, 0.0, 1
         self._nodes_each: int | None = None
@@ -74,9 +75,6 @@ class OpenSpielSolver:
     def save_checkpoint(self, path: Path) -> None:
         """Does nothing."""
 
-    def restore(self, path: Path) -> None:
-        """Does nothing."""
-
 
 AnySolver = Solver | OpenSpielSolver
 
@@ -92,29 +90,23 @@ def solver_of(tree: GameTree, algorithm: Algorithm, seed: int) -> AnySolver:
     return OpenSpielSolver(tree, algorithm, seed)
 
 
-def _cpp(name: str, game: pyspiel.Game, seed: int) -> tuple[Any, Callable[[], object]]:
-    """Returns a C++ solver and what runs an iteration of it."""
-    if name == "external":
-        solver = pyspiel.ExternalSamplingMCCFRSolver(game, seed)
-    elif name == "outcome":
-        solver = pyspiel.OutcomeSamplingMCCFRSolver(game, seed=seed)
-    else:
-        solver = {"cfr": pyspiel.CFRSolver, "cfr+": pyspiel.CFRPlusSolver}[name](game)
-        return solver, solver.evaluate_and_update_policy
-    return solver, solver.run_iteration
-
-
-def _python(name: str, game: pyspiel.Game, seed: int) -> tuple[Any, Callable[[], object]]:
-    """Returns a Python solver of OpenSpiel's and what runs an iteration of it."""
+def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:
+    """Returns a solver of OpenSpiel's."""
+    if library == CPP:
+        if name == "external":
+            return pyspiel.ExternalSamplingMCCFRSolver(game, seed)
+        if name == "outcome":
+            return pyspiel.OutcomeSamplingMCCFRSolver(game, seed=seed)
+        return {"cfr": pyspiel.CFRSolver, "cfr+": pyspiel.CFRPlusSolver}[name](game)
     from open_spiel.python.algorithms import cfr, discounted_cfr, external_sampling_mccfr, outcome_sampling_mccfr
 
     np.random.seed(seed % 2**32)  # noqa: NPY002  (they draw from numpy's global generator)
-    solver = {
+    kinds = {
         "cfr": cfr.CFRSolver,
         "cfr+": cfr.CFRPlusSolver,
         "lcfr": discounted_cfr.LCFRSolver,
         "dcfr": discounted_cfr.DCFRSolver,
         "external": external_sampling_mccfr.ExternalSamplingSolver,
         "outcome": outcome_sampling_mccfr.OutcomeSamplingSolver,
-    }[name](game)
-    return solver, solver.iteration if name in ("external", "outcome") else solver.evaluate_and_update_policy
+    }
+    return kinds[name](game)

@@ -2,11 +2,13 @@
 
 from mccfr_plus.games.bid_goofspiel import BidGoofspielGame
 from mccfr_plus.games.bluff import BluffGame
+from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.latent_tic_tac_toe import LatentTicTacToeGame
 from mccfr_plus.games.leduc_ranks import LeducRanksGame
 from mccfr_plus.games.nl_holdem_buckets import NoLimitHoldemBucketsGame
 from mccfr_plus.games.one_card_poker import OneCardPokerGame
+from mccfr_plus.games.perfect_recall_dark_hex import PerfectRecallDarkHexGame
 from mccfr_plus.games.princess_and_monster import PrincessAndMonsterGame
 from mccfr_plus.games.pyspiel_game import PyspielGame, PyspielState, register_game
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
@@ -24,6 +26,7 @@ __all__ = [
     "PyspielState",
     "Rules",
     "RulesGame",
+    "compiled_rules",
     "register_game",
 ]
 
@@ -36,6 +39,7 @@ GAMES = (
     NoLimitHoldemBucketsGame,
     LeducRanksGame,
     SearchGame,
+    PerfectRecallDarkHexGame,
 )
 
 for _game in GAMES:

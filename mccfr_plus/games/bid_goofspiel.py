@@ -87,9 +87,8 @@ def _apply(parameters, table, state, action):
     other = _entry(state[_BIDS], turn) - 1
     result = _TIE
     if action != other:
-        winner = int(action > other)
-        state[_POINTS + winner] += state[_PRIZE]
-        result = _RESULT_OF_1 if winner else _RESULT_OF_0
+        result = _RESULT_OF_1 if action > other else _RESULT_OF_0
+        state[_POINTS + result - _RESULT_OF_0] += state[_PRIZE]
     state[_RESULTS] |= result << (4 * turn)
     state[_ROUND] = turn + 1
     if turn + 1 == parameters[0]:

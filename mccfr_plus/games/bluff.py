@@ -169,7 +169,5 @@ def _bid_text(bid: int, faces: int) -> str:
 
 def _probability(roll: Sequence[int], faces: int) -> float:
     """Returns the multinomial probability of a multiset of dice."""
-    ways = math.factorial(len(roll))
-    for face in set(roll):
-        ways //= math.factorial(roll.count(face))
-    return ways / faces ** len(roll)
+    orders = math.factorial(len(roll)) // math.prod(math.factorial(roll.count(face)) for face in set(roll))
+    return orders / faces ** len(roll)

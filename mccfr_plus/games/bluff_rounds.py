@@ -1,7 +1,8 @@
 """The values of the rounds of Bluff that may follow a round.
 
-``tools/solve_bluff_rounds.py`` computed those in ``bluff_rounds.json``, each with the bounds of two best responses. The
-solver that `set_solver` was given computes others when a game first needs them: this module is below solvers.
+``tools/solve_bluff_rounds.py`` computed those in ``bluff_rounds.json``, each with the bounds of two best responses.
+`solve`, set by `mccfr_plus.evaluation.game_value`, computes others when a game first needs them: this module is below
+solvers.
 """
 
 import json
@@ -17,34 +18,20 @@ logger = logging.getLogger("mccfr_plus")
 PRECISION = 1e-5  # half the distance between the bounds of a value
 _MOST_HISTORIES = 5_000_000  # what is solved when a game needs it: some minutes
 
-_solver: list[Callable[[str, float], float]] = []
-
-
-def set_solver(solve: Callable[[str, float], float]) -> None:
-    """Sets the function of a game string and a precision that computes player 0's value."""
-    _solver[:] = [solve]
+solve: Callable[[str, float], float] | None = None  # computes player 0's value of a game string, to a precision
 
 
 class Following(NamedTuple):
-    """What the players go on to: nothing, or a round.
+    """What the players go on to: nothing, or a round."""
 
-    Args:
-        dice: Dice of the player who begins it and of the other player.
-        faces: Faces of a die.
-        starts: Which player begins the rounds after it: ``"loser"`` or ``"winner"``.
-        sign: 1 if player 0 of the round before begins it, -1 if player 1 does.
-    """
-
-    dice: tuple[int, int]
-    faces: int
-    starts: str
-    sign: float
+    dice: tuple[int, int]  # of the player who begins it and of the other player
+    faces: int  # of a die
+    starts: str  # which player begins the rounds after it: "loser" or "winner"
+    sign: float  # 1 if player 0 of the round before begins it, -1 if player 1 does
 
     def value(self) -> float:
-        """Returns its value to player 0 of the round before."""
-        if 0 in self.dice:
-            return self.sign * (1.0 if self.dice[0] else -1.0)
-        return self.sign * round_value(self.game)
+        """Returns its value to player 0 of the round before, up to `PRECISION` or to the bounds in the file."""
+        return self.sign * (_round_value(self.game) if all(self.dice) else 1.0 if self.dice[0] else -1.0)
 
     @property
     def game(self) -> str:
@@ -82,18 +69,13 @@ def num_histories(dice1: int, dice2: int, faces: int) -> int:
 
 
 @cache
-def round_value(game: str) -> float:
-    """Returns player 0's value of a round, up to `PRECISION` or to the bounds in the file.
-
-    Raises:
-        RuntimeError: If it is not in the file and there is no solver.
-    """
+def _round_value(game: str) -> float:
     if game in _kept():
         return (_kept()[game]["lower"] + _kept()[game]["upper"]) / 2
-    if not _solver:
+    if solve is None:
         raise RuntimeError(f"the value of {game} is not known: import mccfr_plus, which sets a solver.")
     logger.info("computing the value of %s, which may follow", game)
-    return _solver[0](game, PRECISION)
+    return solve(game, PRECISION)
 
 
 @cache

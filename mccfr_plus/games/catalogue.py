@@ -6,7 +6,7 @@ from the rules as the paper tells them, the verdict says so; no rule was changed
 
 import json
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 LANCTOT = "Lanctot et al. 2009"
 
@@ -14,18 +14,14 @@ LANCTOT = "Lanctot et al. 2009"
 class Size(NamedTuple):
     """One figure of a game.
 
-    Attributes:
-        what: ``"histories"``, ``"histories without chance"``, ``"infosets"``, ``"sequences"`` (of each player, the
-            empty one included), ``"l"`` (longest history in moves of players) or ``"M"`` (of each player).
-        published: As the paper prints it.
-        ours: By enumeration; a tuple has one entry per player.
-        verdict: Whether they agree, in a few words.
+    It is the number of ``"histories"``, ``"histories without chance"``, ``"infosets"`` or ``"sequences"`` (of each
+    player, the empty one included), ``"l"`` (longest history in moves of players) or ``"M"`` (of each player).
     """
 
     what: str
-    published: str
-    ours: int | float | tuple[int, ...] | tuple[float, ...]
-    verdict: str = "exact"
+    published: str  # as the paper prints it
+    ours: int | float | tuple[int, ...] | tuple[float, ...]  # by enumeration; a tuple has one entry per player
+    verdict: str = "exact"  # whether they agree, in a few words
 
 
 class Published(NamedTuple):
@@ -36,7 +32,7 @@ class Published(NamedTuple):
     sizes: tuple[Size, ...]
 
 
-def _size(what: str, published: str, ours: int | list, verdict: str) -> Size:
+def _size(what: str, published: str, ours: Any, verdict: str) -> Size:
     return Size(what, published, tuple(ours) if isinstance(ours, list) else ours, verdict)
 
 

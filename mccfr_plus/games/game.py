@@ -12,25 +12,22 @@ from mccfr_plus.games.rules import NOW, RECALLED, Field, Layout, Parameters, Rul
 
 
 class Encoding:
-    """Turns what a player knows into a tensor: the player, then each place of each field, as one-hot vectors.
-
-    Attributes:
-        size: Length of the tensor.
-        shapes: Of each field: where its part begins and ends, and its shape ``(count, size)``.
-    """
+    """Turns what a player knows into a tensor: the player, then each place of each field, as one-hot vectors."""
 
     def __init__(self, num_players: int, places: Sequence[tuple[int, Field]]):
-        self.size = num_players
+        self.size = num_players  # of the tensor
+        # Of each field: where its part begins and ends, and its shape (count, size).
         self.shapes: dict[str, tuple[int, int, tuple[int, int]]] = {}
-        where, base = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        # Of each entry of `look` that is shown: its position, and where its one-hot vector begins.
+        where: list[int] = []
+        base: list[int] = []
         for begin, each in places:
             end = self.size + each.count * each.size
             self.shapes[each.name] = (self.size, end, (each.count, each.size))
-            where.append(np.arange(begin, begin + each.count))
-            base.append(np.arange(self.size, end, each.size))
+            where += range(begin, begin + each.count)
+            base += range(self.size, end, each.size)
             self.size = end
-        # Of each entry of `look` that is shown: its position, and where its one-hot vector begins.
-        self._where, self._base = np.concatenate(where), np.concatenate(base)
+        self._where, self._base = np.array(where, np.int64), np.array(base, np.int64)
 
     def write(self, player: int, view: np.ndarray, tensor: np.ndarray) -> None:
         """Writes the tensor of what `look` wrote into zeros."""
@@ -56,6 +53,7 @@ class RulesGame(ABC):
         defaults: Its parameters with their defaults, each a number, truth value or text.
         rules: The kernels.
         utility: What payoffs add up to.
+        action_names: How actions are written; empty: as numbers, or as `action_text` says.
         given: The parameters with the defaults filled in.
         sizes: What `layout` returned.
         encoding_recalled: The tensor of information states.
@@ -67,6 +65,7 @@ class RulesGame(ABC):
     defaults: ClassVar[Mapping[str, Any]] = {}
     rules: ClassVar[Rules]
     utility: ClassVar[pyspiel.GameType.Utility] = pyspiel.GameType.Utility.ZERO_SUM
+    action_names: ClassVar[Sequence[str]] = ()
 
     def __init__(self, params: Mapping[str, Any] | None = None):
         unknown = set(params or {}) - set(self.defaults)
@@ -100,7 +99,7 @@ class RulesGame(ABC):
 
     def action_text(self, player: int, action: int) -> str:
         """Returns how an action of a player is written."""
-        return str(action)
+        return self.action_names[action] if self.action_names else str(action)
 
     def outcome_text(self, outcome: int) -> str:
         """Returns how an outcome of chance is written."""

@@ -17,7 +17,6 @@ from mccfr_plus.kernels.compile import kernel
 # the pot, who has folded plus 1, and the actions plus 1, four places a round.
 _CARD, _BOARD, _ROUND, _COUNT, _RAISES, _MONEY, _FOLDED, _BETS, _SIZE = 1, 3, 4, 5, 6, 7, 9, 10, 18
 _FOLD, _CALL, _RAISE = range(3)
-_NAMES = ("fold", "call", "raise")
 
 _MOST_IN_ROUND = 4  # check, raise, raise, call
 _MOST_RAISES, _RAISE_BY = 2, 2  # the amount doubles in the second round
@@ -44,21 +43,17 @@ def _legal(parameters, table, state, actions):
 def _outcomes(parameters, table, state, actions, probabilities):
     ranks, suits, count = parameters[0], parameters[1], 0
     cards = ranks * suits
-    if state[_CARD] == 0:
-        for first in range(ranks):
-            for second in range(ranks):
-                left = suits - int(first == second)
-                if left > 0:
-                    actions[count] = first * ranks + second
-                    probabilities[count] = suits * left / (cards * (cards - 1))
-                    count += 1
-    else:
-        for rank in range(ranks):
-            left = suits - int(state[_CARD] == rank + 1) - int(state[_CARD + 1] == rank + 1)
-            if left > 0:
-                actions[count] = ranks * ranks + rank
-                probabilities[count] = left / (cards - 2)
-                count += 1
+    private = state[_CARD] == 0
+    for outcome in range(ranks * ranks) if private else range(ranks * ranks, ranks * ranks + ranks):
+        first, second = outcome // ranks, outcome % ranks
+        if private:
+            ways, all_ways = suits * (suits - int(first == second)), cards * (cards - 1)
+        else:
+            ways = suits - int(state[_CARD] == second + 1) - int(state[_CARD + 1] == second + 1)
+            all_ways = cards - 2
+        if ways > 0:
+            actions[count], probabilities[count] = outcome, ways / all_ways
+            count += 1
     return count
 
 
@@ -121,6 +116,7 @@ class LeducRanksGame(RulesGame):
     short_name = "leduc_ranks"
     long_name = "Leduc Poker on Ranks"
     defaults = {"ranks": 13, "suits": 2}  # noqa: RUF012
+    action_names = ("fold", "call", "raise")
     rules = Rules(start=_start, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
 
     @classmethod
@@ -149,10 +145,6 @@ class LeducRanksGame(RulesGame):
             max_utility=float(_MOST_MONEY),
             parameters=[ranks, suits],
         )
-
-    def action_text(self, player: int, action: int) -> str:
-        """Returns "fold", "call" or "raise"."""
-        return _NAMES[action]
 
     def outcome_text(self, outcome: int) -> str:
         """Returns what is dealt, such as "deal 3 7" for the private cards and "board 3"."""

@@ -196,14 +196,11 @@ class NoLimitHoldemBucketsGame(RulesGame):
         flop, end = int(state[_FLOP]), int(state[_END])
         raises = [amount for amount in range(_LEAST_RAISED_TO, 64) if state[_RAISES] >> (amount - _LEAST_RAISED_TO) & 1]
         rounds = []
-        for which in range(2 if flop else 1):
+        for which, pair in enumerate(state[_PAIRS : _PAIRS + (2 if flop else 1)].tolist()):
+            dealt = self.outcome_text(pair - 1) if pair else "buckets - -"
             moves = ["c"] * int(state[_PASSED + which])
             moves += [f"r{amount}" for amount in raises if not flop or (amount > flop) == which]
-            if which < bool(flop) or (end == 2 and state[_OPENED]):  # round 2 has no actions after an all-in
-                moves.append("c")
-            elif end == 1:
-                moves.append("f")
-            pair = int(state[_PAIRS + which])
-            dealt = self.outcome_text(pair - 1) if pair else "buckets - -"
+            called = which < bool(flop) or (end == 2 and state[_OPENED])  # round 2 has no actions after an all-in
+            moves += ["c"] if called else ["f"] if end == 1 else []
             rounds.append(f"{dealt}, {' '.join(moves)}" if moves else dealt)
         return "; ".join(rounds)

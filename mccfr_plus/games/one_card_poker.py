@@ -70,6 +70,7 @@ class OneCardPokerGame(RulesGame):
     short_name = "one_card_poker"
     long_name = "One-Card Poker"
     defaults = {"deck_size": 500}  # noqa: RUF012
+    action_names = ("pass", "bet")
     rules = Rules(start=chance_begins, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
 
     @classmethod
@@ -90,10 +91,6 @@ class OneCardPokerGame(RulesGame):
             max_utility=2.0,
             parameters=[deck_size],
         )
-
-    def action_text(self, player: int, action: int) -> str:
-        """Returns "pass" or "bet"."""
-        return "bet" if action == _BET else "pass"
 
     def outcome_text(self, outcome: int) -> str:
         """Returns which card is dealt."""

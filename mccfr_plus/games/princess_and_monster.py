@@ -21,7 +21,6 @@ from mccfr_plus.kernels.compile import kernel
 # Words of a state: each player's cell, how many moves were made, whether the last was a capture, each player's first
 # cell plus 1, and the moves of both in order, plus 1.
 _CELL, _COUNT, _CAUGHT, _START, _MOVES = 1, 3, 4, 5, 7
-_NAMES = ("up", "right", "down", "left", "stay")
 
 _ROWS, _COLUMNS, _HORIZON, _MAY_STAY, _SAME_START, _PRINCESS = range(6)  # places of the parameters
 
@@ -96,6 +95,7 @@ class PrincessAndMonsterGame(RulesGame):
     short_name = "princess_and_monster"
     long_name = "Princess and Monster"
     defaults = dict(rows=3, columns=3, horizon=13, first="princess", stay=False, same_start=False, shift=0.0)  # noqa: C408, RUF012
+    action_names = ("up", "right", "down", "left", "stay")
     rules = Rules(start=chance_begins, legal=_legal, outcomes=_outcomes, apply=_apply, returns=_returns, look=_look)
 
     @classmethod
@@ -131,10 +131,6 @@ class PrincessAndMonsterGame(RulesGame):
             table=[shift],
         )
 
-    def action_text(self, player: int, action: int) -> str:
-        """Returns the direction."""
-        return _NAMES[action]
-
     def outcome_text(self, outcome: int) -> str:
         """Returns where each player starts, such as "princess a1, monster c3"."""
         rows, columns, *_, princess = self.sizes.parameters
@@ -151,5 +147,5 @@ class PrincessAndMonsterGame(RulesGame):
             monster = state[_CELL + 1 - princess]
             cells[monster] = "M" if cells[monster] == "." else "*"
         lines = [" ".join(cells[row * columns : (row + 1) * columns]) for row in range(rows)]
-        moves = " ".join(_NAMES[move - 1] for move in state[_MOVES:] if move)
+        moves = " ".join(self.action_names[move - 1] for move in state[_MOVES:] if move)
         return "\n".join([*lines, f"moves: {moves or '-'}"])

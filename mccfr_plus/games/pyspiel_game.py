@@ -37,18 +37,14 @@ class _Position:
     def find_legal(self) -> list[int]:
         """Returns what the player to move, or chance, may do."""
         if self.legal is None:
-            game, mover = self.game, self.mover
-            rules, actions = game.rules, np.empty(game.most_actions, np.int64)
-            if mover >= 0:
-                legal = actions[: rules.legal(game.parameters, game.table, self.words, actions)].tolist()
-            elif mover == CHANCE and rules.outcomes is not None:
+            game, count, actions = self.game, 0, np.empty(self.game.most_actions, np.int64)
+            if self.mover >= 0:
+                count = game.rules.legal(game.parameters, game.table, self.words, actions)
+            elif self.mover == CHANCE and game.rules.outcomes is not None:
                 probabilities = np.empty(game.sizes.max_chance_outcomes)
-                count = rules.outcomes(game.parameters, game.table, self.words, actions, probabilities)
-                legal = actions[:count].tolist()
-                self.outcomes = list(zip(legal, probabilities[:count].tolist(), strict=True))
-            else:
-                legal = []
-            self.legal = legal  # last: another thread that finds it relies on `outcomes`
+                count = game.rules.outcomes(game.parameters, game.table, self.words, actions, probabilities)
+                self.outcomes = list(zip(actions[:count].tolist(), probabilities[:count].tolist(), strict=True))
+            self.legal = actions[:count].tolist()  # last: another thread that finds it relies on `outcomes`
         return self.legal
 
 
@@ -137,23 +133,17 @@ class PyspielState(pyspiel.State):
 
     def legal_actions(self, player: int | None = None) -> list[int]:
         """Returns what the player to move may do, or `player`, who may do nothing unless it is the one to move."""
-        mover = self._position.mover
-        if mover == CHANCE and player in (None, CHANCE):
-            return list(self._position.find_legal())
-        return self._legal_actions(mover if player is None else player)
+        return list(self._position.find_legal()) if player in (None, self._position.mover) else []
 
-    def _legal_actions(self, player: int) -> list[int]:
-        position = self._position
-        return list(position.find_legal()) if player == position.mover else []
+    _legal_actions = legal_actions
 
     def _apply_action(self, action: int) -> None:
         position, game = self._position, self._position.game
         legal, mover = position.find_legal(), position.mover
         if action not in legal:
             who = {CHANCE: "chance", TERMINAL: "any player, as the game is over"}.get(mover, f"player {mover}")
-            raise ValueError(
-                f"action {action} is not legal in {game} for {who}: legal are {legal} after {self.history()}."
-            )
+            given = f"action {action} is not legal in {game} for {who}"
+            raise ValueError(f"{given}: legal are {legal} after {self.history()}.")
         game.rules.apply(game.parameters, game.table, position.words, action)
         position.refresh()
 

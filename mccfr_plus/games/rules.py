@@ -1,4 +1,4 @@
-"""The contract for games whose rules are compiled: a state is a vector of integers, the rules are six kernels.
+"""The contract for games whose rules are compiled: a state is a vector of integers, the rules are kernels.
 
 The `pyspiel.State` of OpenSpiel's algorithms (`mccfr_plus.games.pyspiel_game`) and the compiled tree
 (`mccfr_plus.tree`) are both made from these kernels.
@@ -18,6 +18,17 @@ A state's first word, ``state[MOVER]``, says who is to move: a player's number, 
         Writes each player's payoff at the end of the game into a vector of zeros.
     look(parameters, table, state, player, view)
         Writes what the player knows, one entry per place of the layout's `Field`s, into a vector of zeros.
+
+Two more kernels are optional. With them, a traversal follows infosets by tables instead of hashing what `look` writes.
+Both are for the player to move:
+
+    observe(parameters, table, state, player, action) -> code
+        What the player has learned since its own last action, which is `action`, as a number in
+        0 .. max_observations - 1 of the layout. The player's last infoset, `action` and the code determine the infoset,
+        and, where the player has perfect recall, the infoset determines these three. Before the player's first action,
+        `action` is -1, and the code is in 0 .. max_first_observations - 1 and determines the infoset alone.
+    infoset_number(parameters, table, state, player) -> number
+        The number of the infoset, in 0 .. max_infosets - 1 of the layout, and of no other infoset of the player.
 
 ``parameters`` is an int64 vector and ``table`` a float64 vector, both made once per game; ``state``, ``actions`` and
 ``view`` are int64, ``probabilities`` and ``payoffs`` float64. A kernel must not write past their ends: compiled code
@@ -45,7 +56,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class Rules:
-    """The six kernels of a game; see the module's docstring for what each must do."""
+    """The kernels of a game; see the module's docstring for what each must do."""
 
     start: Callable
     legal: Callable
@@ -53,6 +64,8 @@ class Rules:
     returns: Callable
     look: Callable
     outcomes: Callable | None = None
+    observe: Callable | None = None
+    infoset_number: Callable | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +133,9 @@ class Layout:
         utility_sum: What the payoffs of all players add up to; None if that varies.
         parameters: What the kernels get as ``parameters``.
         table: What they get as ``table``, or a function that returns it, called when it is first needed.
+        max_observations: Codes of `observe` are below this; 0: there is no such kernel.
+        max_first_observations: Codes of `observe` before a player's first action are below this.
+        max_infosets: Numbers of `infoset_number` are below this; 0: there is no such kernel, or too many infosets.
     """
 
     state_size: int
@@ -134,6 +150,9 @@ class Layout:
     utility_sum: float | None = 0.0
     parameters: Sequence[int] | np.ndarray = ()
     table: Sequence[float] | np.ndarray | Callable[[], np.ndarray] = field(default=(), repr=False)
+    max_observations: int = 0
+    max_first_observations: int = 0
+    max_infosets: int = 0
 
     def __post_init__(self) -> None:
         if self.state_size < 1:

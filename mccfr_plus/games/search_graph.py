@@ -23,21 +23,13 @@ THREE_COLUMNS = (
 
 
 class Graph(NamedTuple):
-    """Where the players may go.
+    """Where the players may go."""
 
-    Attributes:
-        nodes: The names of the nodes; everything else is numbers of nodes.
-        start: The attacker's first node.
-        goals: The value of each goal.
-        patrols: The path of each patrol.
-        edges: For each node where the attacker may go from it, ascending.
-    """
-
-    nodes: list[str]
-    start: int
-    goals: dict[int, float]
-    patrols: list[list[int]]
-    edges: list[list[int]]
+    nodes: list[str]  # names; everything else is numbers of nodes
+    start: int  # the attacker's first node
+    goals: dict[int, float]  # the value of each goal
+    patrols: list[list[int]]  # the path of each patrol
+    edges: list[list[int]]  # for each node where the attacker may go from it, ascending
 
 
 def read_graph(text: str) -> Graph:
@@ -59,39 +51,48 @@ def read_graph(text: str) -> Graph:
     for kind, entries in words.items():
         few = "at least one" if kind == "patrol" else "one"
         _require(entries and (kind == "patrol" or len(entries) == 1), f"{len(entries)} entries {kind!r}: give {few}.")
+    (starts,), (listed_goals,), (chains,) = words["start"], words["goals"], words["edges"]
 
     names: dict[str, int] = {}
     steps: set[tuple[int, int]] = set()
-    for chain in words["edges"][0]:
+    for chain in chains:
         is_chain = re.fullmatch(r"\w+([->]\w+)+", chain)
         _require(is_chain, f"edges {chain!r}: give names with - or > between them, such as S-a1-b1.")
-        nodes = [names.setdefault(name, len(names)) for name in re.split("[->]", chain)]
-        for kind, tail, head in zip(re.findall("[->]", chain), nodes, nodes[1:], strict=False):
+        first, *links = re.findall(r"([->]?)(\w+)", chain)
+        tail = names.setdefault(first[1], len(names))
+        for kind, name in links:
+            head = names.setdefault(name, len(names))
             _require(tail != head, f"edges {chain!r} join a node with itself; for staying there is `wait`.")
-            steps.update([(tail, head)] if kind == ">" else [(tail, head), (head, tail)])
+            steps |= {(tail, head)} if kind == ">" else {(tail, head), (head, tail)}
+            tail = head
 
     def known(kind: str, name: str) -> int:
         _require(name in names, f"{kind} {name!r} is no node of edges, which are {', '.join(names)}.")
         return names[name]
 
     goals: dict[int, float] = {}
-    for goal in words["goals"][0]:
+    for goal in listed_goals:
         name, colon, value = goal.partition(":")
-        _require(known("goal", name) not in goals, f"goal {name!r} is given twice.")
-        try:
-            goals[names[name]] = float(value) if colon else 1.0
-        except ValueError:
-            goals[names[name]] = math.nan
-        is_value = 0.0 < goals[names[name]] < math.inf
-        _require(is_value, f"goal {goal!r}: give a positive value after the colon, or no colon for 1.")
-    _require(len(words["start"][0]) == 1, f"start {' '.join(words['start'][0])}: give one node.")
-    graph = Graph(
-        nodes=list(names),
-        start=known("start", words["start"][0][0]),
-        goals=goals,
-        patrols=[[known("patrol's", name) for name in _path(listed)] for listed in words["patrol"]],
-        edges=[sorted(head for tail, head in steps if tail == node) for node in range(len(names))],
-    )
+        node = known("goal", name)
+        _require(node not in goals, f"goal {name!r} is given twice.")
+        is_number = re.fullmatch(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", value)
+        goals[node] = 1.0 if not colon else float(value) if is_number else 0.0
+        good = 0.0 < goals[node] < math.inf
+        _require(good, f"goal {goal!r}: give a positive value after the colon, or no colon for 1.")
+    _require(len(starts) == 1, f"start {' '.join(starts)}: give one node.")
+    patrols = []
+    for path in words["patrol"]:
+        on_path = path[0].split("-")
+        _require(
+            len(path) == 1
+            and all(re.fullmatch(r"\w+", name) for name in on_path)
+            and len(set(on_path)) == len(on_path),
+            f"patrol {' '.join(path)!r} is no path: give different nodes with - between them, such as a1-a2-a3, in one "
+            "entry for each patrol.",
+        )
+        patrols.append([known("patrol's", name) for name in on_path])
+    edges = [sorted(head for tail, head in steps if tail == node) for node in range(len(names))]
+    graph = Graph(list(names), known("start", starts[0]), goals, patrols, edges)
     _check(graph)
     return graph
 
@@ -101,33 +102,21 @@ def _require(condition: object, message: str) -> None:
         raise ValueError(f"graph: {message}")
 
 
-def _path(listed: list[str]) -> list[str]:
-    path = listed[0].split("-")
-    _require(
-        len(listed) == 1 and all(re.fullmatch(r"\w+", name) for name in path) and len(set(path)) == len(path),
-        f"patrol {' '.join(listed)!r} is no path: give different nodes with - between them, such as a1-a2-a3, in one "
-        "entry for each patrol.",
-    )
-    return path
-
-
 def _check(graph: Graph) -> None:
     """Raises a ValueError if the graph is too large, or if there is nothing to win or to decide in it."""
     nodes, start, goals, patrols, edges = graph
-    positions, middles = math.prod(map(len, patrols)), [path[len(path) // 2] for path in patrols]
     for count, most, what in (
         (len(nodes), _MOST_NODES, "nodes"),
         (len(patrols), _MOST_PATROLS, "patrols"),
-        (positions, _MOST_POSITIONS, "positions of the patrols (the product of the lengths of their paths)"),
+        (math.prod(map(len, patrols)), _MOST_POSITIONS, "positions of the patrols (the product of their lengths)"),
     ):
         _require(count <= most, f"{count:,} {what}: at most {most:,} are allowed.")
     _require(start not in goals, f"start {nodes[start]!r} is a goal: give a start from which a goal is to be reached.")
+    middles = [path[len(path) // 2] for path in patrols]
     _require(start not in middles, f"a patrol starts in the middle of its path, which is the start {nodes[start]!r}.")
-    reached, todo = {start}, [start]
-    while todo:
-        new = set(edges[todo.pop()]) - reached
+    reached = {start}
+    while new := {head for node in reached for head in edges[node]} - reached:
         reached |= new
-        todo += new
     _require(reached & set(goals), f"no goal can be reached from the start {nodes[start]!r}: add edges.")
     for node in reached - set(goals):
         _require(edges[node], f"no edge leads out of {nodes[node]!r}, which is no goal: add one or make it a goal.")

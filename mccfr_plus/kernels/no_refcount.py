@@ -16,7 +16,7 @@ def no_refcount(bundle):
 
 
 @overload(no_refcount)
-def _borrow_in_kernel(bundle):
+def _no_refcount_in_kernel(bundle):
     return lambda bundle: _without_owner(bundle)  # type: ignore[call-arg]
 
 

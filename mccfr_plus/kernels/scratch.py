@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.tree.arrays import TreeArrays
-from mccfr_plus.tree.layout import Shape
+from mccfr_plus.tree.arrays import Shape, TreeArrays
 
 # Entries of `Scratch.counts`.
 STAMP = 0  # number of the current gradient; `mark` holds the number of the last one for which an infoset was entered

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import LazyTree
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,10 @@ class Minimizer(abc.ABC):
 
     Attributes:
         short_name: How messages call it.
+        kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters; every minimizer has
+            one.
+        prepare: A kernel that is called once per update, before the first infoset; None: there is none.
+            ``prepare(tree, tables, scratch, player, iteration, parameters)``; it may write to all but the tree.
         num_tables: Rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         is_local: Whether all that the kernel reads and writes belongs to its infoset, so that threads may update
@@ -40,6 +43,8 @@ class Minimizer(abc.ABC):
     """
 
     short_name: ClassVar[str]
+    kernel: ClassVar[Any] = None
+    prepare: ClassVar[Any] = None
     num_tables: ClassVar[int] = 1
     references: ClassVar[tuple[str, ...]] = ()
     is_local: ClassVar[bool] = False
@@ -48,24 +53,11 @@ class Minimizer(abc.ABC):
     default_gamma: ClassVar[float] = 0.0
     row_of_ones: ClassVar[int | None] = None
 
-    @property
-    def kernel(self) -> Callable | None:
-        """The kernel; every minimizer has one."""
-        return None
-
-    @property
-    def prepare(self) -> Callable | None:
-        """A kernel that is called once per update, before the first infoset; None: there is none.
-
-        ``prepare(tree, tables, scratch, player, iteration, parameters)``; it may write to all but the tree.
-        """
-        return None
-
     def parameters(self) -> np.ndarray:
         """Returns what the kernels get as ``parameters``, float64, and may write to."""
         return np.zeros(0)
 
-    def tables(self, tree: GameTree | LazyTree) -> np.ndarray:
+    def tables(self, tree: GameTree | ExpandingTree) -> np.ndarray:
         """Returns the tables before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
         return np.zeros((self.num_tables, tree.slot_capacity))
 

@@ -27,9 +27,8 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,8 +38,8 @@ from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
 from mccfr_plus.minimizers.step_size import ETA_NOW, OPTIMISTIC, check_step_size, step_size, step_size_parameters
+from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import LazyTree
 
 # Rows of the tables; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
@@ -100,14 +99,8 @@ class Dilated(Minimizer):
 
     needs_perfect_recall: ClassVar[bool] = True
     row_of_ones: ClassVar[int | None] = WEIGHT
-
-    @property
-    def kernel(self) -> Callable:
-        return dilated
-
-    @property
-    def prepare(self) -> Callable:
-        return prepare_dilated
+    kernel: ClassVar[Any] = staticmethod(dilated)
+    prepare: ClassVar[Any] = staticmethod(prepare_dilated)
 
     @abc.abstractmethod
     def _settings(self) -> tuple[float, float, bool, str]:
@@ -143,7 +136,7 @@ class Dilated(Minimizer):
     def needs_whole_tree(self) -> bool:
         return self._settings()[3] != CONSTANT
 
-    def tables(self, tree: GameTree | LazyTree) -> np.ndarray:
+    def tables(self, tree: GameTree | ExpandingTree) -> np.ndarray:
         tables = super().tables(tree)
         if isinstance(tree, GameTree):
             tables[WEIGHT, tree.arrays.infosets["first_slot"]] = dilated_weights(tree, self._settings()[3])

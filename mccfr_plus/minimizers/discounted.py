@@ -7,9 +7,8 @@ discounted regret minimization".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -119,14 +118,8 @@ class Discounted(Minimizer):
     references: ClassVar[tuple[str, ...]] = ("brown2019solving",)
     is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
-
-    @property
-    def kernel(self) -> Callable:
-        return discounted
-
-    @property
-    def prepare(self) -> Callable:
-        return prepare_discount
+    kernel: ClassVar[Any] = staticmethod(discounted)
+    prepare: ClassVar[Any] = staticmethod(prepare_discount)
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):

@@ -12,9 +12,8 @@ minimization" (Hedge under CFR); Rakhlin, Sridharan 2013 (optimistic).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -67,14 +66,8 @@ class Hedge(Minimizer):
     short_name: ClassVar[str] = "hedge"
     is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
-
-    @property
-    def kernel(self) -> Callable:
-        return hedge
-
-    @property
-    def prepare(self) -> Callable:
-        return prepare_hedge
+    kernel: ClassVar[Any] = staticmethod(hedge)
+    prepare: ClassVar[Any] = staticmethod(prepare_hedge)
 
     def __post_init__(self) -> None:
         check_step_size(self.eta, self.decay, self.optimistic)

@@ -7,9 +7,8 @@ prediction is the last value vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
@@ -38,7 +37,4 @@ class PredictiveRegretMatching(Minimizer):
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
     is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
-
-    @property
-    def kernel(self) -> Callable:
-        return predictive
+    kernel: ClassVar[Any] = staticmethod(predictive)

@@ -7,9 +7,8 @@ prediction is the last value vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
@@ -38,7 +37,4 @@ class PredictiveRegretMatchingPlus(Minimizer):
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
     is_local: ClassVar[bool] = True
     default_gamma: ClassVar[float] = 2.0
-
-    @property
-    def kernel(self) -> Callable:
-        return predictive_plus
+    kernel: ClassVar[Any] = staticmethod(predictive_plus)

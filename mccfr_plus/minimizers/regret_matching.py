@@ -5,9 +5,8 @@ Reference: Hart, Mas-Colell 2000, "A simple adaptive procedure leading to correl
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
@@ -36,7 +35,4 @@ class RegretMatching(Minimizer):
     references: ClassVar[tuple[str, ...]] = ("hart2000simple",)
     is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
-
-    @property
-    def kernel(self) -> Callable:
-        return regret_matching
+    kernel: ClassVar[Any] = staticmethod(regret_matching)

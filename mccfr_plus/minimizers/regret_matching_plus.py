@@ -5,9 +5,8 @@ Reference: Tammelin, Burch, Johanson, Bowling 2015, "Solving heads-up limit Texa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
@@ -36,7 +35,4 @@ class RegretMatchingPlus(Minimizer):
     references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
     is_local: ClassVar[bool] = True
     default_gamma: ClassVar[float] = 1.0
-
-    @property
-    def kernel(self) -> Callable:
-        return regret_matching_plus
+    kernel: ClassVar[Any] = staticmethod(regret_matching_plus)

@@ -16,7 +16,6 @@ import abc
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
@@ -25,10 +24,9 @@ from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.features import Features, features_of
 from mccfr_plus.neural.memory import Aggregated, Memory, Reservoir
 from mccfr_plus.neural.sampling import Sampler, Samples
-from mccfr_plus.neural.solver import NeuralSolver
+from mccfr_plus.neural.solver import GameOrTree, NeuralSolver, Seed
 from mccfr_plus.neural.strategy_tables import match_advantages
 from mccfr_plus.neural.training import Learner
-from mccfr_plus.tree.game_tree import GameTree
 
 _RNGS_PER_PLAYER = 3  # for the memory, for initial parameters, for batches
 
@@ -51,12 +49,7 @@ class AdvantageSolver(NeuralSolver):
     num_extra_rngs: ClassVar[int] = 0  # of the subclass
     _sampler: Any
 
-    def __init__(
-        self,
-        game: pyspiel.Game | str | GameTree,
-        config: AdvantageConfig | None = None,
-        seed: int | np.random.Generator | None = None,
-    ):
+    def __init__(self, game: GameOrTree, config: AdvantageConfig | None = None, seed: Seed = None):
         super().__init__(game, config, seed)
         tree = self.tree
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players + self.num_extra_rngs)

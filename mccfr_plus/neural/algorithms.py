@@ -13,8 +13,8 @@ from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
 from mccfr_plus.neural.features import Features
 from mccfr_plus.neural.history_values import NUM_RNGS, ActionValues, ExactValues, StateValues
 from mccfr_plus.neural.memory import Discounted, Memory
-from mccfr_plus.neural.path_sampling import PathSampler
-from mccfr_plus.neural.sampling import Samples
+from mccfr_plus.neural.sampling import PathSampler, Samples
+from mccfr_plus.neural.solver import GameOrTree, Seed
 
 
 class DeepCFR(AdvantageSolver):
@@ -110,7 +110,7 @@ class DREAM(_ValueSolver):
     config: DREAMConfig
     values: ActionValues
 
-    def __init__(self, game: Any, config: DREAMConfig | None = None, seed: int | np.random.Generator | None = None):
+    def __init__(self, game: GameOrTree, config: DREAMConfig | None = None, seed: Seed = None):
         super().__init__(game, config, seed)
         self.values = ActionValues(self.tree, self.config.baseline_training, self._extra_rngs, type(self).__name__)
 
@@ -170,7 +170,7 @@ class ESCHER(_ValueSolver):
     config: ESCHERConfig
     values: ExactValues | StateValues
 
-    def __init__(self, game: Any, config: ESCHERConfig | None = None, seed: int | np.random.Generator | None = None):
+    def __init__(self, game: GameOrTree, config: ESCHERConfig | None = None, seed: Seed = None):
         super().__init__(game, config, seed)
         if self.config.values == configs.EXACT:
             self.values = ExactValues(self.tree)

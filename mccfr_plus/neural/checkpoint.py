@@ -60,12 +60,8 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         raise
     checkpoint_file.read_into(path, solver.state())
     if header["versions"] != _versions(solver):
-        logger.warning(
-            "%s was written with %s, and these are %s: results may differ in rounding.",
-            path,
-            _shown(header["versions"]),
-            _shown(_versions(solver)),
-        )
+        theirs, ours = _shown(header["versions"]), _shown(_versions(solver))
+        logger.warning("%s was written with %s, and these are %s: results may differ in rounding.", path, theirs, ours)
     return header
 
 
@@ -115,18 +111,6 @@ def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any
         return kind.from_dict(header["config"])
     except (TypeError, ConfigError) as error:
         raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
-
-
-def num_batches_of(path: str | os.PathLike, header: dict[str, Any]) -> int:
-    """Returns into how many batches the solver of a checkpoint divides its sampling.
-
-    Raises:
-        CheckpointError: If that is missing.
-    """
-    num_batches = header.get("num_batches")
-    if not isinstance(num_batches, int) or num_batches < 1:
-        raise CheckpointError(f"{path} is damaged: its number of batches is {num_batches}.")
-    return num_batches
 
 
 def _settings(header: dict[str, Any]) -> dict[str, Any]:

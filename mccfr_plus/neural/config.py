@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, check_whole
 
 AGGREGATED, RESERVOIR = "aggregated", "reservoir"
 LINEAR, UNIFORM = "linear", "uniform"
@@ -286,12 +286,6 @@ def check_flag(name: str, value: Any) -> None:
     """Raises ConfigError if a value is neither True nor False."""
     if not isinstance(value, bool):
         raise ConfigError(f"{name}={value!r}: must be True or False.")
-
-
-def check_whole(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is not a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ConfigError(f"{name}={value!r}: must be a whole number, at least 1.")
 
 
 def check_positive(name: str, value: Any) -> None:

@@ -32,7 +32,7 @@ TRANSITION = np.dtype(
 # An action of a best response.
 DECISION = np.dtype([("row", np.int32), ("action", np.int32)])
 
-_TRANSITIONS, _DECISIONS = 0, 1  # columns of `Buffer.counts`
+_TRANSITIONS, _DECISIONS = 0, 1  # columns of `EpisodeBuffer.counts`
 _MIN_RECORDS = 1 << 12  # of a buffer: calls from Python stay cheap, and the buffer stays in the cache
 
 
@@ -43,7 +43,7 @@ class Tables(NamedTuple):
     best: np.ndarray  # [num_infosets] int32, the best response's action as an index into an infoset's slots
 
 
-class Buffer(NamedTuple):
+class EpisodeBuffer(NamedTuple):
     """The records of episodes."""
 
     transitions: np.ndarray  # [num_players, capacity] TRANSITION
@@ -69,7 +69,7 @@ class Episodes:
         self._infoset_of_slot = tree.infoset_of_slot
         capacity = max(_MIN_RECORDS, 2 * tree.shape.max_depth)
         players = tree.num_players
-        self._buffer = Buffer(
+        self._buffer = EpisodeBuffer(
             np.zeros((players, capacity), TRANSITION),
             np.zeros((players, capacity), DECISION),
             np.zeros((players, 2), np.int64),
@@ -83,7 +83,7 @@ class Episodes:
         return int(self._nodes_touched[0])
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns the arrays that carry from one call to the next, by name: views."""
+        """Returns the state between calls: views, by name."""
         return {"rng": self._rng, "nodes": self._nodes_touched, "steps": self.steps}
 
     def prepare(self) -> None:
@@ -132,20 +132,13 @@ class Episodes:
 
 @kernel
 def play(tree, tables, labels, anticipatory, epsilon, due, episodes, max_decisions, rng, steps, buffer):
-    """Plays and records episodes; see `Episodes.play`.
+    """Plays and records episodes; see `Episodes` and `Episodes.play`.
 
     Args:
-        tree: `TreeArrays`.
-        tables: `Tables`.
         labels: The infoset and the action of each slot, ``[num_slots]`` int32 and ``[num_slots]`` int64.
-        anticipatory: Probability with which a player follows its best response in an episode.
-        epsilon: ``[num_players]``.
-        due: ``[num_players]``.
-        episodes: The largest number of episodes.
         max_decisions: The largest number of decisions of an episode: none starts with less room than that.
-        rng: ``[1]`` uint64. Modified in place.
-        steps: ``[num_players]`` int64. Modified in place.
-        buffer: `Buffer`. Modified in place.
+        rng, steps, buffer: Modified in place.
+        **others: See `Episodes.play`.
 
     Returns:
         The number of episodes and the number of visited nodes.
@@ -156,9 +149,8 @@ def play(tree, tables, labels, anticipatory, epsilon, due, episodes, max_decisio
     num_players = len(steps)
     counts[:, :] = 0
     done, touched, is_due = 0, 0, False
-    while (
-        done < episodes and not is_due and counts[:, _TRANSITIONS].max() + max_decisions <= buffer.transitions.shape[1]
-    ):
+    max_count = buffer.transitions.shape[1] - max_decisions
+    while done < episodes and not is_due and counts[:, _TRANSITIONS].max() <= max_count:
         for player in range(num_players):
             last[player]["row"] = -1
             buffer.is_best[player] = draw_coin(anticipatory, rng)

@@ -51,17 +51,13 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
     if not game.get_type().provides_information_state_tensor:
         raise GameError(
             f"{game.get_type().short_name} provides no information_state_tensor, which is what {what} sees of a state. "
-            "Use the tabular mccfr_plus.Solver, which tells information sets apart by their strings, or a game that "
+            "Use the tabular mccfr_plus.Solver, which distinguishes information sets by their strings, or a game that "
             "has one."
         )
 
 
 def compile_with_tensors(game: pyspiel.Game | str | GameTree, what: str) -> GameTree:
-    """Returns the tree of a game with information-state tensors and perfect recall.
-
-    Args:
-        game: A game, a game string, or its tree.
-        what: The reader of the tensors, for error messages.
+    """Returns the tree of a game with information-state tensors and perfect recall; see `check_has_tensors` for `what`.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
@@ -102,14 +98,7 @@ def features_of(tree: GameTree) -> list[Features]:
         features = Features(tensors, np.zeros((len(rows), int(counts.max(initial=1))), np.int32), counts)
         slots = slice(int(arrays.slot_range[player]), int(arrays.slot_range[player + 1]))
         features.actions[features.has_action()] = tree.slot_action[slots]
-        if duplicates := _count_duplicates(tensors):
-            logger.warning(
-                "%s: the %d information sets of player %d have %d different tensors: a network cannot distinguish all.",
-                tree.game.get_type().short_name,
-                len(tensors),
-                player,
-                len(tensors) - duplicates,
-            )
+        _warn_of_duplicates(tree, tensors, f"information sets of player {player}")
         result.append(features)
     return result
 
@@ -135,20 +124,12 @@ def histories_of(tree: GameTree, what: str) -> Histories:
     row_of_node = np.full(len(kinds), -1, np.int32)
     row_of_node[nodes] = np.arange(len(nodes))
     tensors, last_actions = _tensors_of(tree, row_of_node, len(nodes), what)
-    duplicates = _count_duplicates(tensors)
-    if duplicates:
+    if _count_duplicates(tensors):
         width = tree.game.num_distinct_actions()
         _check_bytes(tree, len(nodes), tensors.shape[1] + width * last_actions.shape[1], what)
         units = np.eye(width + 1, width, dtype=np.float32)[last_actions].reshape(len(nodes), -1)
         tensors = np.concatenate([tensors, units], axis=1)
-        duplicates = _count_duplicates(tensors)
-    if duplicates:
-        logger.warning(
-            "%s: %d of %d histories have the tensors of another one: a network cannot distinguish all.",
-            tree.game.get_type().short_name,
-            duplicates,
-            len(nodes),
-        )
+        _warn_of_duplicates(tree, tensors, "histories")
     return Histories(tensors, nodes, row_of_node)
 
 
@@ -180,6 +161,12 @@ def _tensors_of(tree: GameTree, row_of_node: np.ndarray, num_rows: int, what: st
 
 def _count_duplicates(tensors: np.ndarray) -> int:
     return len(tensors) - len({row.tobytes() for row in tensors})
+
+
+def _warn_of_duplicates(tree: GameTree, tensors: np.ndarray, what: str) -> None:
+    if duplicates := _count_duplicates(tensors):
+        text = "%s: %d of %d %s have the tensor of another one: a network cannot distinguish all."
+        logger.warning(text, tree.game.get_type().short_name, duplicates, len(tensors), what)
 
 
 def _check_bytes(tree: GameTree, rows: int, width: int, what: str) -> None:

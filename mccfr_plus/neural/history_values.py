@@ -67,19 +67,14 @@ class LearnedValues:
         self._sum = float(tree.arrays.payoffs[0].sum())
         ranges = np.asarray(tree.payoff_range, np.float64)
         self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
-        self.learner = Learner(
-            self._histories.tensors,
-            self._num_heads * outputs_per_head,
-            config,
-            rngs,
-            f"loss of the values of {solver_name}",
-        )
+        num_outputs, name = self._num_heads * outputs_per_head, f"loss of the values of {solver_name}"
+        self.learner = Learner(self._histories.tensors, num_outputs, config, rngs, name)
         if self.uses_model:
             leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
             self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns the arrays that carry from one call to the next, by name: views."""
+        """Returns the state between calls: views, by name."""
         return {"table": self.table} | self.learner.state()
 
     def prepare(self) -> None:
@@ -110,8 +105,9 @@ class LearnedValues:
         """Returns the targets of some nodes, ``[num_heads, n]``, in the network's units."""
         return self._targets[: self._num_heads, nodes] / self._units[: self._num_heads, None]
 
-    def _set(self, nodes: np.ndarray, head: int, values: np.ndarray) -> None:
-        self.table[head, nodes] = values * self._units[head]
+    def _set(self, nodes: np.ndarray, values: np.ndarray) -> None:
+        """Fills the table with values, ``[n, num_heads]``, in the network's units."""
+        self.table[: self._num_heads, nodes] = values.T * self._units[: self._num_heads, None]
         if self._is_shared:
             self.table[1, nodes] = self._sum - self.table[0, nodes]
 
@@ -136,8 +132,7 @@ class StateValues(LearnedValues):
         return Batch(self._histories.row_of_node[nodes].astype(np.int64), targets, np.ones_like(targets))
 
     def _fill(self, predictions: np.ndarray) -> None:
-        for head in range(self._num_heads):
-            self._set(self._histories.nodes, head, predictions[:, head])
+        self._set(self._histories.nodes, predictions)
 
 
 class ActionValues(LearnedValues):
@@ -165,18 +160,16 @@ class ActionValues(LearnedValues):
         seen = visited[self._after] > 0
         nodes, actions = self._after[seen], self._actions[seen]
         rows, places = np.unique(self._rows[seen], return_inverse=True)
-        targets = np.zeros((len(rows), self._num_heads * self._num_actions), np.float32)
+        targets = np.zeros((len(rows), self._num_heads, self._num_actions), np.float32)
         weights = np.zeros_like(targets)
-        scaled = self._scaled(nodes)
-        for head in range(self._num_heads):
-            columns = head * self._num_actions + actions
-            targets[places, columns] = scaled[head]
-            weights[places, columns] = 1.0
-        return Batch(rows.astype(np.int64), targets, weights)
+        targets[places, :, actions] = self._scaled(nodes).T
+        weights[places, :, actions] = 1.0
+        shape = (len(rows), self._num_heads * self._num_actions)
+        return Batch(rows.astype(np.int64), targets.reshape(shape), weights.reshape(shape))
 
     def _fill(self, predictions: np.ndarray) -> None:
-        for head in range(self._num_heads):
-            self._set(self._after, head, predictions[self._rows, head * self._num_actions + self._actions])
+        outputs = predictions.reshape(len(predictions), self._num_heads, self._num_actions)
+        self._set(self._after, outputs[self._rows, :, self._actions])
 
 
 def parents_of(nodes: np.ndarray) -> np.ndarray:
@@ -195,9 +188,7 @@ def back_up(tree, strategy, visited, uses_model, values, targets):
     """Backs up the values of sampled histories from the leaves.
 
     Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]``.
-        visited: ``[num_nodes]`` int64, number of samples of each.
+        tree, strategy, visited: See `LearnedValues.learn`.
         uses_model: Whether chance outcomes are weighted by their probabilities, or by their sampled frequencies.
         values: ``[num_players, num_nodes]``, used where nothing was sampled.
         targets: ``[num_players, num_nodes]``. Modified in place.

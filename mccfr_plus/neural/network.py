@@ -109,10 +109,7 @@ class MLP:
     def loss_gradient(self, inputs: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> float:
         """Returns the loss sum_k sum_a w_ka (f_a(x_k) - y_ka)^2 / n and writes its gradient to ``gradient``.
 
-        Args:
-            inputs: ``[n, sizes[0]]``.
-            targets: ``[n, sizes[-1]]``.
-            weights: ``[n, sizes[-1]]``; 0 where there is no target.
+        Inputs x are ``[n, sizes[0]]``; targets y and weights w are ``[n, sizes[-1]]``.
         """
 
         def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:

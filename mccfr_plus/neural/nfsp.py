@@ -19,21 +19,107 @@ import dataclasses
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.buffer import Buffer, RowBuffer
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.episodes import DECISION, TRANSITION, Episodes, Tables
 from mccfr_plus.neural.features import Features, features_of
+from mccfr_plus.neural.network import Loss
 from mccfr_plus.neural.nfsp_config import NFSPConfig
-from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner
-from mccfr_plus.neural.solver import NeuralSolver, mean_losses
+from mccfr_plus.neural.solver import GameOrTree, NeuralSolver, Seed, mean_losses
 from mccfr_plus.neural.strategy_tables import fill_softmax, find_best
+from mccfr_plus.neural.training import Learner
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.tree.game_tree import GameTree
 
 _RNGS_PER_PLAYER = 5  # for the reservoir; for initial parameters and batches of each network
+
+
+class _NFSPLearner(Learner):
+    """A network that is trained step by step. See `Learner`."""
+
+    def _step(self, rows: np.ndarray, loss: Loss, iteration: int) -> None:
+        """Makes a step of Adam on a loss at rows of information sets."""
+        inputs = self._inputs.index_select(0, self._tensor(rows))
+        with self._on_device() as (network, optimizer):
+            value = network.differentiate(inputs, loss)
+            self._check(value, f"is {value} at its training step {len(self.losses) + 1} there", iteration)
+            self.losses.append(value)
+            optimizer.step()
+
+    def draw_from(self, memory: RowBuffer, size: int) -> np.ndarray:
+        """Returns a batch of records; see `RowBuffer.draw`."""
+        return memory.draw(size, self._rngs[1:])["records"]
+
+
+class ValueLearner(_NFSPLearner):
+    """Action values, by Q-learning with a target network (Mnih et al. 2015, algorithm 1).
+
+    Only the largest output of the target network at each information set is used, so it is stored as a table of these.
+    `unit` divides the values; see `Learner` for the other arguments.
+    """
+
+    def __init__(
+        self, features: Features, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str, unit: float
+    ):
+        super().__init__(features.tensors, num_actions, config, rngs, name)
+        self._unit = unit
+        # [num_rows + 1] float32; the last entry, with index `TERMINAL_ROW`, is the end of the game.
+        self.target_values = np.zeros(len(features.counts) + 1, np.float32)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {**super().state(), "target_values": self.target_values}
+
+    def targets(self, transitions: np.ndarray) -> np.ndarray:
+        """Returns r + max_a' Q'(s', a') with the target network's Q' (r at the end of the game), ``[n]`` float32."""
+        return transitions["reward"] / np.float32(self._unit) + self.target_values[transitions["next_row"]]
+
+    def learn(self, transitions: np.ndarray, iteration: int) -> None:
+        """Makes a step on the mean squared error of the actions taken in transitions, ``[n]`` TRANSITION.
+
+        Reference: Heinrich, Silver 2016, algorithm 1.
+
+        Raises:
+            TrainingError: If the loss is not finite.
+        """
+        actions = self._tensor(transitions["action"].astype(np.int64))[:, None]
+        targets = self._tensor(self.targets(transitions))[:, None]
+
+        def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
+            error = outputs.gather(1, actions) - targets
+            slope = torch.zeros_like(outputs).scatter_(1, actions, error * (2.0 / len(error)))
+            return float(error.square().mean()), slope
+
+        self._step(transitions["row"].astype(np.int64), loss, iteration)
+
+
+class PolicyLearner(_NFSPLearner):
+    """An average policy, trained by cross-entropy on the actions in a memory. See `Learner`."""
+
+    def __init__(self, features: Features, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str):
+        super().__init__(features.tensors, num_actions, config, rngs, name)
+        self._is_illegal = ~features.mask(num_actions)
+
+    def learn(self, decisions: np.ndarray, iteration: int) -> None:
+        """Makes a step on the mean of -log Pi(s, a) over decisions, ``[n]`` DECISION.
+
+        Reference: Heinrich, Silver 2016, algorithm 1.
+
+        Raises:
+            TrainingError: If the loss is not finite.
+        """
+        rows = decisions["row"].astype(np.int64)
+        actions = self._tensor(decisions["action"].astype(np.int64))[:, None]
+        is_illegal = self._tensor(self._is_illegal[rows])
+
+        def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
+            log = outputs.masked_fill(is_illegal, -torch.inf).log_softmax(1)
+            slope = log.exp()
+            slope.scatter_add_(1, actions, torch.full_like(actions, -1.0, dtype=slope.dtype))
+            return float(-log.gather(1, actions).mean()), slope.div_(len(rows))
+
+        self._step(rows, loss, iteration)
 
 
 class _Player(NamedTuple):
@@ -76,12 +162,7 @@ class NFSP(NeuralSolver):
     config_class: ClassVar[type[NFSPConfig]] = NFSPConfig
     config: NFSPConfig
 
-    def __init__(
-        self,
-        game: pyspiel.Game | str | GameTree,
-        config: NFSPConfig | None = None,
-        seed: int | np.random.Generator | None = None,
-    ):
+    def __init__(self, game: GameOrTree, config: NFSPConfig | None = None, seed: Seed = None):
         super().__init__(game, config, seed)
         tree = self.tree
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players)

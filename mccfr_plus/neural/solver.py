@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pyspiel
@@ -25,6 +25,9 @@ from mccfr_plus.neural.features import compile_with_tensors
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
 from mccfr_plus.tree.game_tree import GameTree
+
+GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
+Seed: TypeAlias = int | np.random.Generator | None
 
 
 class HistoryEntry(NamedTuple):
@@ -62,12 +65,7 @@ class NeuralSolver(abc.ABC):
     num_batches: int | None = None  # into how many batches sampling is divided; None: it is not
     device: str = "cpu"  # where networks are trained, as torch calls it
 
-    def __init__(
-        self,
-        game: pyspiel.Game | str | GameTree,
-        config: Any = None,
-        seed: int | np.random.Generator | None = None,
-    ):
+    def __init__(self, game: GameOrTree, config: Any = None, seed: Seed = None):
         self.config = config_or_default(config, self.config_class)
         self.tree = compile_with_tensors(game, type(self).__name__)
         self.game = self.tree.game
@@ -75,7 +73,7 @@ class NeuralSolver(abc.ABC):
         self._average = np.zeros(self.tree.num_slots + self.tree.num_players)
         self._start(seed)
 
-    def _start(self, seed: int | np.random.Generator | None) -> None:
+    def _start(self, seed: Seed) -> None:
         """Sets the attributes of all solvers, with or without a tree."""
         self.seed = int(seed) if isinstance(seed, int | np.integer) else None
         self.history: list[HistoryEntry] = []
@@ -321,7 +319,7 @@ class NeuralSolver(abc.ABC):
         return self
 
     @classmethod
-    def load(cls, path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> Self:
+    def load(cls, path: str | os.PathLike, game: GameOrTree | None = None) -> Self:
         """Returns the solver of a checkpoint.
 
         Args:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 
@@ -14,17 +13,10 @@ from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.memory import Batch
+from mccfr_plus.neural.memory import Batch, Memory, TensorReservoir
 from mccfr_plus.neural.network import MLP
 
 _INITIAL, _BATCHES = 0, 1  # entries of `rngs`
-
-
-class HasBatches(Protocol):
-    """The training data of a network, such as a `Memory`."""
-
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
-        """See `Memory.batches`."""
 
 
 class Learner:
@@ -79,11 +71,11 @@ class Learner:
         """Returns an array on the device."""
         return torch.from_numpy(array).to(self._inputs.device)
 
-    def fit(self, memory: HasBatches, iteration: int, tensors: np.ndarray | None = None) -> None:
+    def fit(self, memory: Memory | TensorReservoir | Batch, iteration: int, tensors: np.ndarray | None = None) -> None:
         """Trains on a memory; an empty one changes nothing.
 
         Args:
-            memory: Of the same information sets.
+            memory: The data.
             iteration: The current one, counted from 1.
             tensors: ``[num_rows, tensor_size]`` float32 or float16, the inputs of the memory's rows; None: those of the
                 learner.
@@ -135,13 +127,6 @@ class Learner:
 
 
 def check_finite(value: float, what: str, iteration: int, advice: str) -> None:
-    """Raises TrainingError if a value is not finite.
-
-    Args:
-        value: A loss or a sum of predictions.
-        what: The loss and its value, for the error message.
-        iteration: The current one, counted from 1.
-        advice: Sentences for the user.
-    """
+    """Raises TrainingError if a value is not finite; `what` names the loss and its value, `advice` is for the user."""
     if not math.isfinite(value):
         raise TrainingError(f"training diverged in iteration {iteration}: the {what}. {advice}")

@@ -20,6 +20,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError
+from mccfr_plus.evaluation.estimates import require_integer
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.online.memory import Infoset
 from mccfr_plus.policies.info_state_policy import InfoStatePolicy
@@ -75,8 +76,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         seed: int | np.random.Generator | None = None,
     ):
         super().__init__()
-        if isinstance(player, bool) or not isinstance(player, int | np.integer) or player < 0:
-            raise ConfigError(f"player={player!r}: give the number of the bot's player, 0 or more.")
+        require_integer("player", player, 0)
         self.epsilon = _exploration(epsilon, horizon)
         self.horizon = None if horizon is None else int(horizon)
         self._player = int(player)
@@ -120,12 +120,11 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             return []
         infoset = self._infosets.get(state.information_state_string(self._player))
         strategy = [1.0 / len(actions)] * len(actions) if infoset is None else infoset.strategy
-        return list(zip(actions, self._mixed(strategy), strict=True))
+        return list(zip(actions, _mixed(strategy, self._uniform_share), strict=True))
 
     def step_with_policy(self, state: pyspiel.State) -> tuple[list[tuple[int, float]], int]:
         """Returns ([(action, probability)], action), the action drawn from the probabilities."""
-        policy = self.get_policy(state)
-        return policy, self.step(state)
+        return self.get_policy(state), self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
         """Returns an action for the bot's player, and records it until the end of the game.
@@ -140,9 +139,9 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         if not actions:
             return pyspiel.INVALID_ACTION
         infoset = self._arrive(state.information_state_string(self._player), actions)
-        mixed = self._mixed(infoset.strategy)
-        draw, index, last = self._rng.random(), 0, len(mixed) - 1
-        while index < last and draw >= mixed[index]:
+        mixed = _mixed(infoset.strategy, self._uniform_share)
+        draw, index = self._rng.random(), 0
+        while index < len(mixed) - 1 and draw >= mixed[index]:
             draw -= mixed[index]
             index += 1
         self._path.append((infoset, index))
@@ -150,11 +149,6 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         if self.horizon is not None:  # Bayes' rule: the probability that this whole game is uniform
             self._uniform_share /= len(mixed) * mixed[index]
         return actions[index]
-
-    def _mixed(self, strategy: list[float]) -> list[float]:
-        share = self._uniform_share
-        floor, rest = share / len(strategy), 1.0 - share
-        return [floor + rest * p for p in strategy]
 
     def _arrive(self, key: str, actions: list[int]) -> Infoset:
         parent, index = self._path[-1] if self._path else (None, 0)
@@ -213,9 +207,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return payoff / self._probability if self._probability else math.inf
 
     def _update_sums(self, infoset: Infoset) -> None:
-        infoset.update_sums(self._num_games)
-        if self.horizon is None:  # by game, the sums with exploration follow from those without
-            infoset.update_explored_sums(self._num_games, self.epsilon)
+        # By game, the sums with exploration follow from those without.
+        infoset.update_sums(self._num_games, self.epsilon if self.horizon is None else None)
 
     # --- policies ---
 
@@ -234,7 +227,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         for key, infoset in self._infosets.items():
             row = infoset.strategy
             if exploring and self.horizon is None:
-                row = [self.epsilon / len(row) + (1.0 - self.epsilon) * p for p in row]
+                row = _mixed(row, self.epsilon)
             elif exploring:
                 above = 1.0 if infoset.parent is None else reaches[infoset.parent][infoset.parent_index]
                 reaches[infoset] = [above * p for p in row]
@@ -253,10 +246,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         rows = {}
         for key, infoset in self._infosets.items():
             self._update_sums(infoset)
-            sums = infoset.sums
-            if exploring and self.horizon is None:
-                sums = infoset.explored_sums
-            elif exploring:
+            sums = infoset.sums[exploring and self.horizon is None]
+            if exploring and self.horizon is not None:
                 sums = self._mixed_by_game(infoset, sums, self._num_games)
             rows[key] = _row(infoset.actions, sums)
         return InfoStatePolicy(self._player, rows, game)
@@ -264,6 +255,11 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     def _mixed_by_game(self, infoset: Infoset, reach: list[float], num_games: int) -> list[float]:
         floor = self.epsilon * num_games * infoset.uniform_reach / len(reach)
         return [floor + (1.0 - self.epsilon) * r for r in reach]
+
+
+def _mixed(strategy: list[float], share: float) -> list[float]:
+    """Returns a strategy mixed with a share of uniform play."""
+    return [share / len(strategy) + (1.0 - share) * p for p in strategy]
 
 
 def _row(actions: list[int], weights: list[float]) -> dict[int, float]:
@@ -282,10 +278,8 @@ def _exploration(epsilon: float | None, horizon: int | None) -> float:
             "the number of games that will be played."
         )
     if horizon is not None:
-        if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
-            raise ConfigError(f"horizon={horizon!r}: give the number of games that will be played, an integer >= 1.")
+        require_integer("horizon", horizon, 1)
         return float(horizon) ** (-1.0 / 3.0)
-    number = isinstance(epsilon, int | float | np.integer | np.floating) and not isinstance(epsilon, bool)
-    if not number or not 0.0 < epsilon <= 1.0:  # type: ignore[operator]
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not 0.0 < float(epsilon) <= 1.0:
         raise ConfigError(f"epsilon={epsilon!r}: give a number in (0, 1]; without exploration nothing is learned.")
-    return float(epsilon)  # type: ignore[arg-type]
+    return float(epsilon)

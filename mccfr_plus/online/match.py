@@ -11,6 +11,7 @@ import pyspiel
 from tqdm import tqdm
 
 from mccfr_plus.errors import ConfigError, GameError
+from mccfr_plus.evaluation.estimates import require_integer
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import game_of_name
 
@@ -29,9 +30,7 @@ class MatchResult(NamedTuple):
     def standard_error(self) -> np.ndarray:
         """Standard error of `mean` if games were independent, ``[num_players]``; nan for a single game."""
         count = len(self.payoffs)
-        if count < 2:
-            return np.full(self.payoffs.shape[1], np.nan)
-        return self.payoffs.std(axis=0, ddof=1) / np.sqrt(count)
+        return self.payoffs.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.full_like(self.mean, np.nan)
 
 
 def play_games(
@@ -72,8 +71,7 @@ def play_games(
     if len(bots) != game.num_players() or not all(isinstance(bot, pyspiel.Bot) for bot in bots):
         given = ", ".join(type(bot).__name__ for bot in bots) or "none"
         raise ConfigError(f"bots={given}: give one pyspiel.Bot for each of the {game.num_players()} players.")
-    if isinstance(num_games, bool) or not isinstance(num_games, int | np.integer) or num_games < 1:
-        raise ConfigError(f"num_games={num_games!r}: give an integer >= 1.")
+    require_integer("num_games", num_games, 1)
     rng = random.Random(int(new_state(seed)[0]))
     listeners = [(p, bot.end_game) for p, bot in enumerate(bots) if callable(getattr(bot, "end_game", None))]
     payoffs = np.empty((num_games, game.num_players()))
@@ -90,10 +88,8 @@ def _play(state: pyspiel.State, bots: Sequence[pyspiel.Bot], rng: random.Random)
         bot.restart_at(state)
     while not state.is_terminal():
         if state.is_simultaneous_node():
-            joint = [
-                bot.step(state) if state.legal_actions(player) else pyspiel.INVALID_ACTION
-                for player, bot in enumerate(bots)
-            ]
+            can_move = [bool(state.legal_actions(player)) for player in range(len(bots))]
+            joint = [b.step(state) if can else pyspiel.INVALID_ACTION for b, can in zip(bots, can_move, strict=True)]
             for bot in bots:
                 bot.inform_actions(state, joint)
             state.apply_actions(joint)

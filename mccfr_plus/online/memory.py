@@ -9,63 +9,35 @@ from __future__ import annotations
 
 
 class Infoset:
-    """An own information set that was visited. All lists have an entry per legal action.
+    """An own information set that was visited. All lists have an entry per legal action."""
 
-    Attributes:
-        actions: OpenSpiel's legal actions.
-        parent: The own infoset before this one, or None.
-        parent_index: The index of the action taken there.
-        uniform_reach: Probability that uniform play takes all own actions above this infoset.
-        regrets: Cumulative counterfactual regrets, estimated.
-        strategy: The current strategy, by regret matching.
-        sums: Sum over the games counted of own reach times strategy.
-        explored_sums: The same with exploration at each node.
-    """
-
-    __slots__ = (
-        "actions",
-        "explored_mark",
-        "explored_sums",
-        "mark",
-        "parent",
-        "parent_index",
-        "regrets",
-        "strategy",
-        "sums",
-        "uniform_reach",
-    )
+    __slots__ = ("actions", "marks", "parent", "parent_index", "regrets", "strategy", "sums", "uniform_reach")
 
     def __init__(self, actions: list[int], parent: Infoset | None, parent_index: int):
         count = len(actions)
-        self.actions = actions
-        self.parent = parent
-        self.parent_index = parent_index
+        self.actions = actions  # OpenSpiel's legal actions
+        self.parent = parent  # the own infoset before this one
+        self.parent_index = parent_index  # of the action taken there
+        # Probability that uniform play takes all own actions above this infoset.
         self.uniform_reach: float = 1.0 if parent is None else parent.uniform_reach / len(parent.actions)
-        self.regrets = [0.0] * count
-        self.strategy = [1.0 / count] * count
-        # Marks: the sums of the parent sequence at the last update of these sums.
-        self.sums, self.mark = [0.0] * count, 0.0
-        self.explored_sums, self.explored_mark = [0.0] * count, 0.0
+        self.regrets = [0.0] * count  # cumulative counterfactual regrets, estimated
+        self.strategy = [1.0 / count] * count  # the current one, by regret matching
+        # Of own reach times strategy over the games counted: without exploration, and with exploration at each node.
+        self.sums = [[0.0] * count, [0.0] * count]
+        self.marks = [0.0, 0.0]  # the sums of the parent sequence at the last update
 
-    def update_sums(self, num_games: int) -> None:
-        """Adds the strategies of the games since the last call; the parent must be up to date."""
-        parent, index = self.parent, self.parent_index
-        above = num_games if parent is None else parent.sums[index]
-        gained = above - self.mark
-        if gained:
-            self.mark = above
-            self.sums = [total + gained * p for total, p in zip(self.sums, self.strategy, strict=True)]
+    def update_sums(self, num_games: int, epsilon: float | None) -> None:
+        """Adds the strategies of the games since the last call; the parent must be up to date.
 
-    def update_explored_sums(self, num_games: int, epsilon: float) -> None:
-        """Does the same for the sums with exploration, epsilon / num_actions + (1 - epsilon) strategy."""
-        parent, index = self.parent, self.parent_index
-        above = num_games if parent is None else parent.explored_sums[index]
-        gained, floor = above - self.explored_mark, epsilon / len(self.actions)
-        self.explored_mark = above
-        self.explored_sums = [
-            total + gained * (floor + (1.0 - epsilon) * p)
-            for total, p in zip(self.explored_sums, self.strategy, strict=True)
-        ]
+        With `epsilon`, also to the sums with exploration: epsilon / num_actions + (1 - epsilon) strategy.
+        """
+        for which, share in enumerate((0.0,) if epsilon is None else (0.0, epsilon)):
+            above = num_games if self.parent is None else self.parent.sums[which][self.parent_index]
+            gained, floor = above - self.marks[which], share / len(self.actions)
+            if gained:
+                self.marks[which] = above
+                pairs = zip(self.sums[which], self.strategy, strict=True)
+                self.sums[which] = [total + gained * (floor + (1.0 - share) * p) for total, p in pairs]
 
     def observe(self, index: int, value: float) -> float:
         """Adds an estimate to the regrets and matches them.
@@ -83,8 +55,6 @@ class Infoset:
         self.regrets = regrets
         positive = [regret if regret > 0.0 else 0.0 for regret in regrets]
         total = sum(positive)
-        if total > 0.0:
-            self.strategy = [regret / total for regret in positive]
-        else:
-            self.strategy = [1.0 / len(regrets)] * len(regrets)
+        uniform = [1.0 / len(regrets)] * len(regrets)
+        self.strategy = [regret / total for regret in positive] if total > 0.0 else uniform
         return passed

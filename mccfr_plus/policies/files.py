@@ -10,11 +10,10 @@ import pyspiel
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.errors import PolicyFileError
-from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distributions
+from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distributions, keys_of_kind
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.tree.keys import Keys
 
 FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"
@@ -94,7 +93,7 @@ def _keyed_policy(
         )
     table = KeyedTable(*(fields[field] for field in KeyedTable._fields))
     try:
-        keys = Keys(str(fields["kind"]))
+        keys = keys_of_kind(str(fields["kind"]), loaded)
         keys.restore(fields["texts"].tobytes())
         is_whole = table.is_consistent(loaded.num_players()) and keys.has_all(table.keys)
     except ValueError:

@@ -10,10 +10,21 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.lazy_tree import LazyTree
+from mccfr_plus.tree.rules_keys import RulesKeys
 
 _TOLERANCE = 1e-6
+
+
+def keys_of_kind(kind: str, game: pyspiel.Game) -> Keys:
+    """Returns new keys of a kind for a game.
+
+    Raises:
+        ConfigError: If there is no such kind.
+        ValueError: If the kind is ``"rules"``, and the game has no compiled rules.
+    """
+    return RulesKeys(game) if kind == "rules" else Keys(kind)
 
 
 class KeyedTable(NamedTuple):
@@ -71,7 +82,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         self._ranges = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
 
     @classmethod
-    def of_tree(cls, tree: LazyTree, strategy: np.ndarray) -> KeyedPolicy:
+    def of_tree(cls, tree: ExpandingTree, strategy: np.ndarray) -> KeyedPolicy:
         """Returns the policy of a strategy, ``[num_slots]``, at the infosets found so far."""
         infosets, info_keys = tree.found_infosets, tree.found_keys
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))
@@ -95,8 +106,9 @@ class KeyedPolicy(openspiel_policy.Policy):
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
         """Returns {action: probability} at an information state, or None if it was not found."""
         key = self.keys.find(info_state)
-        if key is None:
-            return None
+        return None if key is None else self._row(key, player)
+
+    def _row(self, key: tuple[int, int], player: int) -> dict[int, float] | None:
         own = self._ranges[player]
         index = own.start + int(np.searchsorted(self.table.keys[own, 0], key[0]))
         while index < own.stop and self.table.keys[index, 0] == key[0]:
@@ -118,14 +130,13 @@ class KeyedPolicy(openspiel_policy.Policy):
         player = state.current_player() if player_id is None else player_id
         if player < 0:
             raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
-        text = state.information_state_string(player)
-        found = self.find(text, player)
-        if found is None:  # the conversion to turn-based puts this line before the original's string
-            found = self.find(f"Current player: {player}\n{text}", player)
+        rows = (self._row(key, player) for key in self.keys.of_state(state, player))
+        found = next((row for row in rows if row is not None), None)
         legal = state.legal_actions(player)
         if found is None:
             return {action: 1.0 / len(legal) for action in legal} if legal else {0: 1.0}
         if list(found) != legal:
+            text = state.information_state_string(player)
             raise PolicyError(
                 f"information state {text!r} of player {player} has actions {legal}, and {list(found)} where this "
                 f"policy was made: is {state.get_game()} the game that it was made for, {self.game}?"
@@ -159,6 +170,6 @@ class KeyedPolicy(openspiel_policy.Policy):
         return {"game": self.game, "table": self.table, "kind": self.keys.kind, "texts": self.keys.as_bytes()}
 
     def __setstate__(self, state: dict) -> None:
-        keys = Keys(state["kind"])
+        keys = keys_of_kind(state["kind"], state["game"])
         keys.restore(state["texts"])
         self.__init__(state["game"], state["table"], keys)  # type: ignore[misc]

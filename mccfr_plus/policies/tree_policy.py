@@ -161,8 +161,5 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
             {key: self._actions_and_probabilities(infoset) for infoset, key in enumerate(self.tree.info_states)}
         )
 
-    def __getstate__(self) -> dict:
-        return {"tree": self.tree, "strategy": self.strategy()}
-
-    def __setstate__(self, state: dict) -> None:
-        self.__init__(state["tree"], state["strategy"])  # type: ignore[misc]
+    def __reduce__(self) -> tuple[type, tuple[GameTree, np.ndarray]]:
+        return type(self), (self.tree, self.strategy())

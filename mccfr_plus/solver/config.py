@@ -21,16 +21,16 @@ from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.dilated import Dilated
 from mccfr_plus.solver.registry import average_of, baseline_of, estimator_of, minimizer_of, spec_of
+from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.lazy_tree import LazyTree
 from mccfr_plus.tree.memory import bytes_of
 
 logger = logging.getLogger("mccfr_plus")
 
 DETERMINISTIC, FAST = "deterministic", "fast"
 THREAD_MODES = (DETERMINISTIC, FAST)
-TREES = ("auto", "compiled", "lazy")
+TREES = ("auto", "compiled", "lazy", "rules")
 
 _MOST_THREADS_PER_CORE, _ALWAYS_ALLOWED_THREADS = 2, 8  # small machines may still try what larger ones run
 
@@ -178,7 +178,7 @@ class SolverConfig:
         """Whether several threads make one gradient together."""
         return self.threads > 1 and self.thread_mode == DETERMINISTIC
 
-    def check_game(self, tree: GameTree | LazyTree) -> None:
+    def check_game(self, tree: GameTree | ExpandingTree) -> None:
         """Raises GameError or ConfigError if the components are wrong for a game."""
         if self.averaging.method == "sampled" and tree.num_players != 2:
             raise ConfigError(
@@ -207,6 +207,14 @@ class SolverConfig:
             return f"minimizer={self.minimizer.short_name!r} and weights that depend on the tree"
         if self.averaging.kernel is not None or self.averaging.method == "exact":
             return f"averaging={self.averaging.method!r}"
+        return None
+
+    def needs_stored_nodes(self) -> str | None:
+        """Returns which component keeps something of every history, as a user names it; None if none does."""
+        if self.baseline is not None:
+            return "a baseline, which keeps a number per history"
+        if self.estimator.keeps_values:
+            return f"estimator={self.estimator.short_name!r}, which keeps values of histories"
         return None
 
     def average_method(self, num_players: int, perfect_recall: bool) -> AverageMethod:

@@ -35,9 +35,10 @@ from mccfr_plus.kernels.scratch import (
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.interrupts import deferred_signals
 from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.tree.expanding_tree import ExpandingTree, Sizes
 from mccfr_plus.tree.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NODES_FULL, STATUS
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import LazyTree, Sizes
+from mccfr_plus.tree.implicit_tree import ImplicitTree
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _SUM_TOLERANCE = 1e-6
@@ -58,7 +59,7 @@ class Engine:
         rngs: ``[threads]`` uint64, the states of the random generators, one per thread.
     """
 
-    def __init__(self, config: SolverConfig, tree: GameTree | LazyTree, rngs: np.ndarray):
+    def __init__(self, config: SolverConfig, tree: GameTree | ExpandingTree, rngs: np.ndarray):
         self.config = config
         self.tree = tree
         self.average_method = config.average_method(tree.num_players, tree.perfect_recall)
@@ -114,7 +115,7 @@ class Engine:
 
     def _bind(self) -> None:
         """Composes the loop and keeps its arguments, one tuple per thread."""
-        config, is_lazy = self.config, isinstance(self.tree, LazyTree)
+        config, is_lazy = self.config, isinstance(self.tree, ExpandingTree)
         loop = single
         if config.is_team:
             loop = thread_team
@@ -128,6 +129,7 @@ class Engine:
             baseline=config.baseline,
             alternating=config.alternating,
             is_lazy=is_lazy,
+            access=self.tree.access if isinstance(self.tree, ImplicitTree) else None,
         )
         arrays, state = self._arrays(), State(self.strategy, self.tables, self.average)
         self._team = new_thread_team(arrays, self.scratches, self._partition) if self._partition else None
@@ -141,7 +143,7 @@ class Engine:
     def _arrays(self) -> TreeArrays:
         """Returns the tree's arrays, with an interruption flag of this engine's in those of a complete tree."""
         tree = self.tree
-        if isinstance(tree, LazyTree):
+        if isinstance(tree, ExpandingTree):
             return tree.arrays
         arrays = tree.arrays_with_leaves if self.config.estimator.needs_leaves else tree.arrays
         self._expansion = np.zeros_like(arrays.expansion)
@@ -186,7 +188,7 @@ class Engine:
         is_own = method.name == "own traversal"
         if not (is_own or method.lists_visits):
             return 0
-        if isinstance(tree, LazyTree):  # memory that is not used costs nothing
+        if isinstance(tree, ExpandingTree):  # memory that is not used costs nothing
             return tree.node_capacity
         nodes, players, all_own = tree.arrays.nodes, range(tree.num_players), estimator.visits_all_own
         if is_own:
@@ -213,7 +215,7 @@ class Engine:
 
     def interrupt(self) -> None:
         """Ends the loop soon. From any thread."""
-        if isinstance(self.tree, LazyTree):
+        if isinstance(self.tree, ExpandingTree):
             self.tree.interrupt()
         else:
             self._expansion[STATUS] = INTERRUPTED
@@ -229,7 +231,7 @@ class Engine:
             return
         target = self.iterations + iterations
         self._run_to(target)
-        if isinstance(self.tree, LazyTree):
+        if isinstance(self.tree, ExpandingTree):
             self._resume_lazy(self.tree, target)
             return
         while self._expansion[STATUS] == INTERRUPTED:
@@ -248,7 +250,7 @@ class Engine:
                 (target - thread + threads - 1) // threads - int(scratch.counts[ITERATION])
                 for thread, scratch in enumerate(self.scratches)
             ]
-        with deferred_signals(self.interrupt), _no_collection(isinstance(self.tree, LazyTree)):
+        with deferred_signals(self.interrupt), _no_collection(isinstance(self.tree, ExpandingTree)):
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
                 return
@@ -258,7 +260,7 @@ class Engine:
             for future in futures:
                 future.result()
 
-    def _resume_lazy(self, tree: LazyTree, target: int) -> None:
+    def _resume_lazy(self, tree: ExpandingTree, target: int) -> None:
         """Finds out why the loop has returned, and runs on to the target where that is possible."""
         stuck_at = None
         while True:
@@ -288,10 +290,10 @@ class Engine:
 
     def evict(self) -> None:
         """Removes the transient nodes of a lazy tree, and their baselines."""
-        if isinstance(self.tree, LazyTree):
+        if isinstance(self.tree, ExpandingTree):
             self.baselines[:, self.tree.evict()] = 0.0
 
-    def _check_recall(self, tree: LazyTree) -> None:
+    def _check_recall(self, tree: ExpandingTree) -> None:
         if self.average_method is LAZY:
             tree.require_perfect_recall("a lazily formed average")
         if not self._is_recall_checked:
@@ -354,14 +356,14 @@ class Engine:
 
     def sizes(self) -> Sizes | None:
         """Returns how much of a lazy tree's arrays is in use; None for a compiled tree."""
-        return self.tree.sizes() if isinstance(self.tree, LazyTree) else None
+        return self.tree.sizes() if isinstance(self.tree, ExpandingTree) else None
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns all arrays that carry from one iteration to the next, by name: views or copies. Evict first."""
         sizes = self.sizes()
         state = self.places(sizes)
         state["minimizer_parameters"] = np.stack(self.parameters)
-        if isinstance(self.tree, LazyTree) and sizes is not None:
+        if isinstance(self.tree, ExpandingTree) and sizes is not None:
             state |= {f"tree/{name}": array for name, array in self.tree.state(sizes).items()}
         return state
 
@@ -385,13 +387,13 @@ class Engine:
             for name, array in scratch._asdict().items():
                 if name not in _TEMPORARY | _SHARED:
                     places[f"scratch{thread}/{name}"] = array[:slots] if name in _PER_SLOT else array
-        if isinstance(self.tree, LazyTree) and sizes is not None:
+        if isinstance(self.tree, ExpandingTree) and sizes is not None:
             places |= {f"tree/{name}": array for name, array in self.tree.places(sizes).items()}
         return places
 
     def begin_loading(self) -> None:
         """Clears the state. Places may be filled after this, and not before."""
-        if isinstance(self.tree, LazyTree):
+        if isinstance(self.tree, ExpandingTree):
             self._wipe()
             self.tree.begin_loading()
 
@@ -402,7 +404,7 @@ class Engine:
         for scratch in self.scratches:
             scratch.num_touched[:] = 0
             rollback(scratch, self.config.alternating)  # gradients, which are scratch, are gone
-        if isinstance(self.tree, LazyTree) and sizes is not None:
+        if isinstance(self.tree, ExpandingTree) and sizes is not None:
             self.tree.end_loading(sizes, places["tree/texts"])
 
     def _wipe(self) -> None:
@@ -447,7 +449,7 @@ def _no_collection(wanted: bool) -> Iterator[None]:
         gc.enable()
 
 
-def sampling_strategy(estimator: Estimator, tree: GameTree | LazyTree) -> np.ndarray:
+def sampling_strategy(estimator: Estimator, tree: GameTree | ExpandingTree) -> np.ndarray:
     """Returns the estimator's sampling strategy on a tree, ``[num_slots]`` float64; empty if it has none.
 
     Raises:

@@ -109,6 +109,8 @@ def spec_of(component: Any, what: str) -> str | None:
         return None
     given = {field.name: getattr(component, field.name) for field in fields(component) if field.init}
     for name, factory in _TABLES[what].items():
+        if isinstance(factory, type) and factory is not type(component):
+            continue
         plain = factory()
         if type(plain) is type(component) and not _changed(plain, given):
             return name
@@ -154,19 +156,24 @@ def _component(
         near = difflib.get_close_matches(name, table, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
-    arguments = _arguments(what, spec, rest) if rest else {}
     try:
-        return table[name](**arguments)
+        return table[name](**keyword_arguments(rest))
+    except SyntaxError:
+        raise ConfigError(f"{what}={spec!r}: write parameters as name=value, such as outcome(epsilon=0.6).") from None
     except TypeError as error:
         raise ConfigError(f"{what}={spec!r}: {error}.") from None
 
 
-def _arguments(what: str, spec: str, rest: str) -> dict[str, object]:
-    """Returns the keyword arguments between the parentheses; only literals, nothing is evaluated."""
+def keyword_arguments(text: str) -> dict[str, Any]:
+    """Returns the arguments of a text such as ``"epsilon=0.3, tau=2)"``: only literals, nothing is evaluated.
+
+    Raises:
+        SyntaxError: If it is written otherwise.
+    """
     try:
-        call = ast.parse(f"component({rest}", mode="eval").body
+        call = ast.parse(f"component({text or ')'}", mode="eval").body
         if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
             raise ValueError
         return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except (SyntaxError, ValueError):
-        raise ConfigError(f"{what}={spec!r}: write parameters as name=value, such as outcome(epsilon=0.6).") from None
+    except ValueError:
+        raise SyntaxError from None

@@ -1,7 +1,7 @@
 """The state of a solver as a header and named arrays, and back.
 
-The arrays are all that carries from one iteration to the next, so that a restored solver goes on bit for bit. The
-header says what they belong to: game, components, options.
+The arrays are all that carries from one iteration to the next, so that a restored solver goes on bitwise identically.
+The header says what they belong to: game, components, options.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.solver.registry import spec_of
+from mccfr_plus.tree.expanding_tree import Sizes
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.lazy_tree import LazyTree, Sizes
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -148,7 +148,8 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     """
     arguments = {name: header[name] for name in ("alternating", "batch", "seed", "threads", "thread_mode")}
     arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
-    arguments |= {"tree": "compiled"} if header["sizes"] is None else {"tree": "lazy", "keys": header["keys"]}
+    tree = "compiled" if header["sizes"] is None else header["tree"]
+    arguments |= {"tree": tree, "keys": header["keys"] if tree == "lazy" else "hash"}
     for name in ("estimator", "minimizer", "averaging", "baseline"):
         component = header[name]
         if component is not None and component["spec"] is None:
@@ -188,7 +189,7 @@ def _common(solver: Any) -> dict[str, Any]:
     sampling, tree = solver._engine.sampling, solver.tree
     return {
         "game": str(solver.tree.game),
-        "tree": "lazy" if isinstance(tree, LazyTree) else digest_of_tree(tree),
+        "tree": digest_of_tree(tree) if isinstance(tree, GameTree) else tree.kind,
         "estimator": describe(solver.estimator, "estimator"),
         "minimizer": describe(solver.minimizer, "minimizer"),
         "averaging": describe(solver.averaging, "averaging"),
@@ -198,7 +199,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "num_batches": getattr(solver, "num_batches", None),  # of a distributed solver
         "threads": int(solver.config.threads),
         "thread_mode": solver.config.thread_mode if solver.config.threads > 1 else None,
-        "keys": tree.keys.kind if isinstance(tree, LazyTree) else None,
+        "keys": None if isinstance(tree, GameTree) else tree.keys.kind,
         "sampling": _digest([sampling]) if sampling.size else None,
     }
 

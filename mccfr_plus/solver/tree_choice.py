@@ -10,10 +10,16 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
 from mccfr_plus.games import PyspielGame
+from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
+from mccfr_plus.tree.implicit_tree import ImplicitTree, can_be_implicit, fixed_cost, rules_to_traverse
+from mccfr_plus.tree.implicit_tree import infoset_cost as implicit_infoset_cost
+from mccfr_plus.tree.implicit_tree import slot_cost as implicit_slot_cost
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
 from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
@@ -42,7 +48,7 @@ class TreeLimits(NamedTuple):
     progress: bool | None = None  # see `compile_game`
 
 
-def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: TreeLimits) -> GameTree | LazyTree:
+def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: TreeLimits) -> GameTree | ExpandingTree:
     """Returns the tree of a game for a solver.
 
     Args:
@@ -55,15 +61,32 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
     """
     if isinstance(game, GameTree):
-        if config.tree == "lazy":
-            raise ConfigError("tree='lazy' with a tree that is compiled already: give the game itself.")
+        if config.tree in ("lazy", "rules"):
+            raise ConfigError(f"tree={config.tree!r} with a tree that is compiled already: give the game itself.")
         return game
     loaded = load_game(game)
-    reason = config.needs_whole_tree()
-    if config.tree == "lazy" and reason:
-        raise ConfigError(f"tree='lazy' with {reason}, which needs the whole tree: use tree='compiled'.")
+    reason = config.needs_whole_tree() or (config.needs_stored_nodes() if config.tree == "rules" else None)
+    if config.tree in ("lazy", "rules") and reason:
+        raise ConfigError(f"tree={config.tree!r} with {reason}, which needs the whole tree: use tree='compiled'.")
+    if config.tree == "rules":
+        return _implicit_tree(loaded, rules_to_traverse(loaded), config)
     tree = compiled_if_it_fits(loaded, "compiled" if reason else config.tree, config.memory, limits)
+    if tree is None and suits_rules(loaded, config):
+        return _implicit_tree(loaded, rules_to_traverse(loaded), config)
     return tree or _lazy_tree(loaded, config)
+
+
+def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
+    """Returns whether a game that is not compiled is traversed by its rules, where that is left open.
+
+    Args:
+        game: The game.
+        config: Components and options; keys other than hashes ask for a lazy tree.
+    """
+    if config.tree != "auto" or config.keys != "hash" or config.needs_stored_nodes():
+        return False
+    rules = compiled_rules(game)
+    return rules is not None and can_be_implicit(rules)
 
 
 def compiled_if_it_fits(
@@ -97,7 +120,7 @@ def compiled_if_it_fits(
             game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress, estimate_margin=_ESTIMATE_MARGIN
         )
     except BudgetError as error:
-        logger.info("nodes are expanded when they are first sampled: %s", str(error).split(" Choose smaller", 1)[0])
+        logger.info("the tree is not compiled: %s", str(error).split(" Choose smaller", 1)[0])
         return None
 
 
@@ -128,6 +151,14 @@ def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys:
         perfect_recall: Whether the game has perfect recall.
         keys: How infosets are told apart.
     """
+    costs = costs_of_solver(config, num_players, perfect_recall)
+    return Costs(
+        node=NODE_COST + costs.node, infoset=infoset_cost(keys) + costs.infoset, slot=SLOT_ACTION_COST + costs.slot
+    )
+
+
+def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool) -> Costs:
+    """Returns what the solver's tables and the making of a policy take, without the tree; see `costs_of`."""
     method = config.average_method(num_players, perfect_recall)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
@@ -137,9 +168,9 @@ def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys:
     if config.is_team:
         lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.ThreadTeam.lists`, `WorkPartition.owners`
     return Costs(
-        node=NODE_COST + (_NUMBER * num_players if config.baseline is not None else 0),
-        infoset=infoset_cost(keys) + _POLICY_COST + lists * TOUCHED.itemsize,
-        slot=SLOT_ACTION_COST + shared * _NUMBER + config.threads * private + owner,
+        node=_NUMBER * num_players if config.baseline is not None else 0,
+        infoset=_POLICY_COST + lists * TOUCHED.itemsize,
+        slot=shared * _NUMBER + config.threads * private + owner,
     )
 
 
@@ -155,3 +186,15 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
         reserved=_KERNELS,
     )
     return LazyTree(game, plan, keys, config.threads, perfect_recall)
+
+
+def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -> ImplicitTree:
+    costs = costs_of_solver(config, game.num_players(), True)
+    plan = plan_memory(
+        config.memory,
+        node_cost=0,
+        infoset_cost=implicit_infoset_cost() + costs.infoset,
+        slot_cost=implicit_slot_cost(rules) + costs.slot,
+        reserved=_KERNELS + fixed_cost(rules),
+    )
+    return ImplicitTree(game, rules, plan, config.threads)

@@ -42,8 +42,22 @@ OUTCOME = np.dtype([("probability", np.float64), ("accept", np.float64), ("alias
 BLOCK = 4
 
 
+NUM_EXPANSION = 36  # entries of `TreeArrays.expansion`
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Returns a read-only view. All trees have these: a writable array would be another type for kernels."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _no(count: int, dtype: type) -> np.ndarray:
+    return read_only(np.zeros(count, dtype))
+
+
 class TreeArrays(NamedTuple):
-    """Every array a kernel reads of a tree. Never written after the tree is built."""
+    """All arrays of a tree that kernels read. Those of a compiled tree are never written."""
 
     nodes: np.ndarray  # [num_nodes] NODE
     payoffs: np.ndarray  # [num_distinct_payoffs, num_players] float64
@@ -51,9 +65,18 @@ class TreeArrays(NamedTuple):
     infosets: np.ndarray  # [num_infosets] INFOSET
     infoset_range: np.ndarray  # [num_players + 1] int64: infosets of player p are range[p] .. range[p+1] - 1
     slot_range: np.ndarray  # [num_players + 1] int64, the same for slots
-    leaf_range: np.ndarray  # [num_players + 1] int64, the same for blocks of the leaf tables; see `leaves`
-    leaf_start: np.ndarray  # [num_blocks + 1] int64: entries of block b are start[b] .. start[b+1] - 1
-    leaf_row: np.ndarray  # [BLOCK * num_blocks] int32: the slots that a block sums for
-    leaf_others: np.ndarray  # [num_entries * (num_players - 1)] int32: last slots of the other players
-    leaf_value: np.ndarray  # [num_entries] float64: chance's probability x payoff
-    expansion: np.ndarray  # [NUM_EXPANSION] int64: all zeros, but in trees that expand; see `expansion`
+    leaf_range: np.ndarray = _no(1, np.int64)  # [num_players + 1] int64, the same for blocks of leaves; see `leaves`
+    leaf_start: np.ndarray = _no(1, np.int64)  # [num_blocks + 1]: entries of block b are start[b] .. start[b+1] - 1
+    leaf_row: np.ndarray = _no(0, np.int32)  # [BLOCK * num_blocks] int32: the slots that a block sums for
+    leaf_others: np.ndarray = _no(0, np.int32)  # [num_entries * (num_players - 1)]: last slots of the other players
+    leaf_value: np.ndarray = _no(0, np.float64)  # [num_entries]: chance's probability x payoff
+    expansion: np.ndarray = _no(NUM_EXPANSION, np.int64)  # all zeros, but in lazy trees; see `expansion`
+
+
+class Shape(NamedTuple):
+    """What a traversal over the tree needs to know before it starts."""
+
+    max_depth: int  # longest history, in actions of players and chance
+    max_stack: int  # pending nodes of a depth-first traversal that visits everything
+    perfect_recall: bool
+    max_moves: int = 0  # longest history, in actions of players alone; 0 for lazy trees

@@ -15,13 +15,13 @@ import pyspiel
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.tree.arrays import CHANCE, NODE, TERMINAL
 from mccfr_plus.tree.expansion import FAILED, NONE, NUM_OUTCOMES, NUM_PAYOFFS, STATUS
-from mccfr_plus.tree.game_error import (
+from mccfr_plus.tree.game import (
     WrongAnswerError,
+    checked_actions,
     checked_outcomes,
     checked_returns,
     game_error,
     unknown_mover,
-    wrong_number_of_actions,
 )
 from mccfr_plus.tree.keys import KEY_BYTES, Keys
 from mccfr_plus.tree.layout import alias_table
@@ -41,15 +41,20 @@ _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Pytho
 
 
 class Places(NamedTuple):
-    """The arrays of a lazy tree that the expander reads and writes."""
+    """The arrays of a lazy tree. The first nine are in the order of their addresses in `TreeArrays.expansion`."""
 
     nodes: np.ndarray
-    parents: np.ndarray
-    slot_actions: np.ndarray
+    parents: np.ndarray  # [max_nodes + max_transient] int32
+    infosets: np.ndarray
+    keys: np.ndarray  # [max_infosets, 2] int64
+    checks: np.ndarray  # [max_infosets] int64, or empty
+    table: np.ndarray  # int32, at least twice as many as infosets
+    slot_actions: np.ndarray  # [max_slots] int64
+    transient_parents: np.ndarray  # [max_transient] int32
+    answers: np.ndarray  # [threads, answer_width] int64
     payoffs: np.ndarray
     chance: np.ndarray
-    outcome_actions: np.ndarray
-    answers: np.ndarray  # [threads, answer_width] int64
+    outcome_actions: np.ndarray  # of each row of `chance`, int64
     expansion: np.ndarray
 
 
@@ -111,7 +116,7 @@ class Expander:
         buffer, row_bytes = _view(self._places.answers, "B"), self._places.answers.strides[0]
         new_key, payoff_rows, state_of = self._keys.new, self._payoff_rows, self._state_of
         packers, new_packer, pack_head = self._packers, self._new_packer, _HEAD.pack_into
-        single, depth_matters, keep = self._single_trajectory, self._max_depth is not None, self._keep
+        single, max_depth, keep = self._single_trajectory, self._max_depth, self._keep
 
         def answer(node: int, thread: int) -> None:
             try:
@@ -136,8 +141,11 @@ class Expander:
                         payoff = self._new_payoff(returns)
                     pack_head(buffer, row_bytes * thread, TERMINAL, 0, payoff)
                     return
-                if depth_matters:
-                    self._check_depth(state)
+                if max_depth is not None and state.move_number() > max_depth:
+                    raise WrongAnswerError(
+                        f"more than {max_depth} moves, which is more than its max_game_length and "
+                        "max_chance_nodes_in_history say"
+                    )
                 if single:
                     last[thread] = node, state
                 else:
@@ -146,7 +154,7 @@ class Expander:
                     key = new_key(state.information_state_string())
                     actions = state.legal_actions()
                     count = len(actions)
-                    pack = packers.get(count) or new_packer(count)
+                    pack = packers.get(count) or new_packer(actions)
                     pack(buffer, row_bytes * thread, player, count, 0, key, *actions)
                 elif player == _CHANCE:
                     row, count = self._distribution(state)
@@ -170,20 +178,11 @@ class Expander:
 
         return answer_alone
 
-    def _new_packer(self, count: int) -> Callable:
+    def _new_packer(self, actions: list[int]) -> Callable:
         """Returns what packs the answer for a decision node with that many actions."""
-        most = self._game.num_distinct_actions()
-        if not 0 < count <= most:
-            raise wrong_number_of_actions(count, most)
+        count = len(checked_actions(actions, self._game.num_distinct_actions()))
         packer = self._packers[count] = struct.Struct(f"<qqq{KEY_BYTES}s{count}q").pack_into
         return packer
-
-    def _check_depth(self, state: pyspiel.State) -> None:
-        if state.move_number() > self._max_depth:
-            raise WrongAnswerError(
-                f"more than {self._max_depth} moves, which is more than its max_game_length and "
-                "max_chance_nodes_in_history say"
-            )
 
     # --- rows of leaves and chance nodes ---
 

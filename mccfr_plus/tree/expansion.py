@@ -20,7 +20,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
-from mccfr_plus.tree.arrays import CHANCE, INFOSET, NODE, TERMINAL
+from mccfr_plus.tree.arrays import CHANCE, INFOSET, NODE, NUM_EXPANSION, TERMINAL
 
 # Entries of `TreeArrays.expansion`.
 STATUS = 0  # one of the values below
@@ -62,8 +62,7 @@ LOCK = 2  # 1 while a thread changes the tree
     TEXT_COST,  # bytes of all texts that are kept
     CONFLICT_NODE,  # the node at which two infosets were found to be in conflict,
     CONFLICT_INFOSET,  # and the infoset with its key
-) = range(15, 36)
-NUM_EXPANSION = 36
+) = range(15, NUM_EXPANSION)
 
 # Values of STATUS. All but the first end a traversal.
 EXPANDING, FAILED, INFOSETS_FULL, NODES_FULL, KEYS_COLLIDE, ACTIONS_DIFFER, INTERRUPTED = range(7)
@@ -247,39 +246,38 @@ def _compare(expansion, infosets, infoset, answer):
 # --- the table of infosets: 1 + the number of an infoset, or 0, at the first free place from its key's hash on ---
 
 
-@inline_kernel
-def _first_place(player, low, high, mask):
+@kernel
+def _place_of(expansion, infosets, player, low, high):
+    """Returns where in the table the player's infoset with a key stands, or belongs."""
+    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
+    mask = expansion[TABLE_SIZE] - 1
     word = (np.uint64(low) + np.uint64(player)) * _MIX_A ^ np.uint64(high) * _MIX_B
-    return np.int64((word >> np.uint64(20)) & np.uint64(mask))
+    place = np.int64((word >> np.uint64(20)) & np.uint64(mask))
+    while table[place] != 0:
+        infoset = table[place] - 1
+        is_key = keys[2 * infoset] == low and keys[2 * infoset + 1] == high
+        if is_key and infosets[infoset]["player"] == player:
+            break
+        place = (place + 1) & mask
+    return place
 
 
 @kernel
 def find(expansion, player, low, high):
     """Returns the player's infoset with a key, or NONE."""
     infosets = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)
-    keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
     table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
-    mask = expansion[TABLE_SIZE] - 1
-    place = _first_place(player, low, high, mask)
-    while table[place] != 0:
-        infoset = table[place] - 1
-        is_key = keys[2 * infoset] == low and keys[2 * infoset + 1] == high
-        if is_key and infosets[infoset]["player"] == player:
-            return np.int64(infoset)
-        place = (place + 1) & mask
-    return np.int64(NONE)
+    return np.int64(table[_place_of(expansion, infosets, player, low, high)]) - 1
 
 
 @kernel
 def _enter(expansion, infosets, infoset):
     """Enters a new infoset into the table."""
     keys = _int64_at(expansion[KEYS], 2 * expansion[MAX_INFOSETS])
+    low, high, player = keys[2 * infoset], keys[2 * infoset + 1], infosets[infoset]["player"]
     table = _int32_at(expansion[TABLE], expansion[TABLE_SIZE])
-    mask = expansion[TABLE_SIZE] - 1
-    place = _first_place(infosets[infoset]["player"], keys[2 * infoset], keys[2 * infoset + 1], mask)
-    while table[place] != 0:
-        place = (place + 1) & mask
-    table[place] = infoset + 1
+    table[_place_of(expansion, infosets, player, low, high)] = infoset + 1
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Loads games and says, before anything else runs, whether and why one cannot be taken."""
+"""Loads games, and checks what they return: every error that a game causes names game, history and action."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import contextlib
 import difflib
 import importlib
 import logging
+import math
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyspiel
 
 import mccfr_plus.games  # noqa: F401 - registers this package's games
-from mccfr_plus.errors import GameError
+from mccfr_plus.errors import GameError, MccfrPlusError
 
 logger = logging.getLogger("mccfr_plus")
 
 _EXPLICIT = (pyspiel.GameType.ChanceMode.DETERMINISTIC, pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC)
+Outcomes = tuple[tuple[int, float], ...]
+
+_TOLERANCE = 1e-6  # of the sum of a chance node's probabilities
 
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
@@ -52,7 +56,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     if not kind.provides_information_state_string:
         raise GameError(
             f"{name} provides no information_state_string, which is what tells a player's information sets apart. "
-            "Observations alone do not: they may forget. Choose a game with information states."
+            "Observations alone do not: their recall is imperfect. Choose a game with information states."
         )
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         with quiet_openspiel():
@@ -104,3 +108,79 @@ def quiet_openspiel() -> Iterator[None]:
     finally:
         os.dup2(saved, 2)
         os.close(saved)
+
+
+class WrongAnswerError(Exception):
+    """Something that no game may return, such as a payoff that is not a number. `game_error` adds where it occurred."""
+
+
+def game_error(game: pyspiel.Game | str, history: Sequence[int], problem: Exception) -> MccfrPlusError:
+    """Returns the error to raise for a problem with a game: a `GameError` that says where it occurred.
+
+    Args:
+        game: The game, or its string.
+        history: The actions that lead to the node at which the problem occurred.
+        problem: What the game has raised, or a `WrongAnswerError`; errors of this package are returned as they are.
+    """
+    if isinstance(problem, MccfrPlusError):
+        return problem
+    where = f"at history {list(history[:-1])}, action {history[-1]}" if history else "at history []"
+    if isinstance(problem, WrongAnswerError):
+        return GameError(f"{game}, {where}: {problem}.")
+    error = GameError(f"{game} raised {type(problem).__name__} {where}: {problem}")
+    error.__cause__ = problem
+    return error
+
+
+def checked_outcomes(outcomes: Sequence[tuple[int, float]]) -> Outcomes:
+    """Returns the outcomes of a chance node without those of probability 0, which no play reaches.
+
+    Raises:
+        WrongAnswerError: If a probability is negative or not finite, or if they do not sum to 1.
+    """
+    possible = tuple((action, probability) for action, probability in outcomes if probability != 0)
+    probabilities = [probability for _, probability in possible]
+    if not all(0 <= probability < math.inf for probability in probabilities):
+        raise WrongAnswerError(f"probabilities of chance must be finite and not negative, and not {probabilities}")
+    total = math.fsum(probabilities)
+    if abs(total - 1.0) > _TOLERANCE:
+        raise WrongAnswerError(f"the probabilities of chance sum to {total:.9g} instead of 1")
+    return possible
+
+
+def checked_returns(returns: Sequence[float], num_players: int) -> tuple[float, ...]:
+    """Returns the payoffs of all players.
+
+    Raises:
+        WrongAnswerError: Unless there is one finite number per player.
+    """
+    payoffs = tuple(returns)
+    if len(payoffs) != num_players or not all(map(math.isfinite, payoffs)):
+        raise WrongAnswerError(f"returns() must be {num_players} finite numbers, and not {list(payoffs)}")
+    return payoffs
+
+
+def checked_actions(actions: list[int], most: int) -> list[int]:
+    """Returns the legal actions of a decision node.
+
+    Raises:
+        WrongAnswerError: If there are none, or more than `most`.
+    """
+    if not 0 < len(actions) <= most:
+        raise WrongAnswerError(
+            f"a decision node with {len(actions)} legal actions, where num_distinct_actions() allows 1 to {most}"
+        )
+    return actions
+
+
+def unknown_mover(player: int) -> WrongAnswerError:
+    """Returns the error for a current player that is no player, chance or the end of the game."""
+    return WrongAnswerError(f"a node of a kind that is no decision, chance or terminal node (current player {player})")
+
+
+def different_actions(info_state: str, player: int, known: Sequence[int], found: Sequence[int]) -> WrongAnswerError:
+    """Returns the error for an information state with two sets of legal actions."""
+    return WrongAnswerError(
+        f"information state {info_state!r} of player {player} has two sets of legal actions, {list(known)} and "
+        f"{list(found)}: it does not tell apart what the player can tell apart"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -11,24 +12,63 @@ from typing import ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import GameError
-from mccfr_plus.games import PyspielGame, PyspielState
-from mccfr_plus.tree import layout, leaves, rules_tree
-from mccfr_plus.tree.arrays import TreeArrays
-from mccfr_plus.tree.budget import ESTIMATE_MARGIN, Budget
+from mccfr_plus.errors import BudgetError, GameError
+from mccfr_plus.games import PyspielGame, PyspielState, compiled_rules
+from mccfr_plus.tree import leaves, rules_tree
+from mccfr_plus.tree.arrays import INFOSET, Shape, TreeArrays
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.info_states import InfoStates
-from mccfr_plus.tree.recorder import record
-from mccfr_plus.tree.recording import Recording
+from mccfr_plus.tree.layout import Layout, lay_out
+from mccfr_plus.tree.recorder import ESTIMATE_MARGIN, Budget, Recording, record
 from mccfr_plus.tree.statistics import Statistics, statistics_of
 
 DEFAULT_MAX_NODES = 50_000_000
 DEFAULT_MAX_NODES_OF_RULES = 1_000_000_000  # the memory is what limits these
 DEFAULT_MAX_BYTES = 8 << 30
+_TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile the rules
+
+
+class Tree(abc.ABC):
+    """What all kinds of trees have in common."""
+
+    arrays: TreeArrays
+    slot_action: np.ndarray  # OpenSpiel's action of each slot
+
+    @property
+    def num_players(self) -> int:
+        """Number of players, chance not counted."""
+        return len(self.arrays.slot_range) - 1
+
+    @abc.abstractmethod
+    def infoset(self, info_state: str, player: int | None = None) -> int | None:
+        """Returns the number of the infoset with this information state string, or None where there is none."""
+
+    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
+        """Returns the number of the infoset that a player is in, or None where there is none.
+
+        Args:
+            state: A state of the tree's game, or of the simultaneous game that this was converted from.
+            player: Whose infoset.
+        """
+        text = state.information_state_string(player)
+        infoset = self.infoset(text, player)
+        if infoset is None:  # the conversion to turn-based puts this line before the original's string
+            infoset = self.infoset(f"Current player: {player}\n{text}", player)
+        return infoset
+
+    def slots(self, infoset: int) -> slice:
+        """Returns the slots of an infoset, in the order of its legal actions."""
+        record = self.arrays.infosets[infoset]
+        first = int(record["first_slot"])
+        return slice(first, first + int(record["num_actions"]))
+
+    def legal_actions(self, infoset: int) -> list[int]:
+        """Returns OpenSpiel's legal actions at an infoset."""
+        return self.slot_action[self.slots(infoset)].tolist()
 
 
 @dataclass(frozen=True, eq=False)
-class GameTree:
+class GameTree(Tree):
     """A game that was traversed once through pyspiel and is never touched again.
 
     Attributes:
@@ -42,12 +82,13 @@ class GameTree:
 
     game: pyspiel.Game
     arrays: TreeArrays = field(repr=False)
-    shape: layout.Shape
+    shape: Shape
     info_states: Sequence[str] = field(repr=False)
     slot_action: np.ndarray = field(repr=False)
     outcome_action: np.ndarray = field(repr=False)
 
     is_lazy: ClassVar[bool] = False
+    kind: ClassVar[str] = "compiled"
 
     def __post_init__(self) -> None:
         for array in (*self.arrays, self.slot_action, self.outcome_action):
@@ -60,11 +101,6 @@ class GameTree:
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
         self.__post_init__()  # kernels would be compiled again for writable arrays
-
-    @property
-    def num_players(self) -> int:
-        """Number of players, chance not counted."""
-        return len(self.arrays.slot_range) - 1
 
     @property
     def num_nodes(self) -> int:
@@ -83,7 +119,7 @@ class GameTree:
 
     @property
     def slot_capacity(self) -> int:
-        """Length of arrays with an entry per slot: what a tree that is_lazy has more of than slots."""
+        """Length of arrays with an entry per slot: `num_slots`; a lazy tree has room for more."""
         return self.num_slots
 
     @property
@@ -116,7 +152,7 @@ class GameTree:
 
         Args:
             info_state: The string that ``state.information_state_string(player)`` gives.
-            player: Whose infoset; None: whoever has one (first player first).
+            player: Whose infoset; None: the first player who has one.
         """
         if player is not None:
             return self._lookup[player].get(info_state)
@@ -127,29 +163,10 @@ class GameTree:
         return None
 
     def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
-        """Returns the number of the infoset that a player is in, or None where there is none.
-
-        Args:
-            state: A state of the tree's game, or of the simultaneous game that this was converted from.
-            player: Whose infoset.
-        """
+        """Returns the number of the infoset that a player is in, or None where there is none."""
         if isinstance(self.info_states, InfoStates) and isinstance(state, PyspielState):
             return self.info_states.find(state, player)
-        text = state.information_state_string(player)
-        infoset = self.infoset(text, player)
-        if infoset is None:  # the conversion to turn-based puts this line before the original's string
-            infoset = self.infoset(f"Current player: {player}\n{text}", player)
-        return infoset
-
-    def slots(self, infoset: int) -> slice:
-        """Returns the slots of an infoset, in the order of its legal actions."""
-        record = self.arrays.infosets[infoset]
-        first = int(record["first_slot"])
-        return slice(first, first + int(record["num_actions"]))
-
-    def legal_actions(self, infoset: int) -> list[int]:
-        """Returns OpenSpiel's legal actions at an infoset."""
-        return self.slot_action[self.slots(infoset)].tolist()
+        return super().infoset_of_state(state, player)
 
     def uniform_strategy(self) -> np.ndarray:
         """Returns the strategy that plays every action alike, ``[num_slots]`` float64."""
@@ -167,7 +184,7 @@ class GameTree:
         return leaves.with_leaves(self.arrays, self.shape)
 
     def require_perfect_recall(self, what: str) -> None:
-        """Raises GameError if a player forgets; `what` names in the message what needs perfect recall."""
+        """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
         if not self.perfect_recall:
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
@@ -176,7 +193,7 @@ class GameTree:
             )
 
     def require_whole(self, what: str) -> GameTree:
-        """Returns the tree itself; one that is_lazy raises an error that says `what` needs all of it."""
+        """Returns the tree itself; a lazy one raises an error that says what needs all of it."""
         return self
 
     def statistics(self) -> Statistics:
@@ -244,28 +261,62 @@ def compile_game(
     if isinstance(game, GameTree):
         return game
     game = load_game(game)
-    rules_game = game.rules_game if isinstance(game, PyspielGame) else None
+    rules_game = compiled_rules(game)
     if max_nodes is None:
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if rules_game else DEFAULT_MAX_NODES
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
     if max_nodes < 1 or max_bytes < 1:
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.
     max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
     budget = Budget(game, max_nodes, max_bytes, estimate_margin)
+    if rules_game and not isinstance(game, PyspielGame):
+        try:
+            return build_tree(game, record(game, _TrialBudget(budget), progress))
+        except _LargerGame:
+            budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
     if rules_game:
-        return GameTree(game, **rules_tree.build(rules_game, budget, progress)._asdict())
+        return _tree_of(game, *rules_tree.build(rules_game, budget, progress))
     return build_tree(game, record(game, budget, progress))
 
 
+class _LargerGame(BudgetError):
+    """Raised where a game is larger than what is tried through pyspiel."""
+
+
+class _TrialBudget(Budget):
+    """A budget that also ends a trial through pyspiel.
+
+    Args:
+        budget: The budget.
+    """
+
+    def __init__(self, budget: Budget):
+        self._budget = budget
+
+    def check(self, num_nodes: int, num_bytes: int) -> None:
+        """Does what `Budget.check` does, and raises _LargerGame after `_TRIAL_NODES`."""
+        self._budget.check(num_nodes, num_bytes)
+        if num_nodes > _TRIAL_NODES:
+            raise _LargerGame
+
+
 def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
-    """Returns the tree of a recording, whoever made it."""
-    arrays, order, shape = layout.lay_out(recording)
-    actions = [action for i in order for action in recording.infoset_actions[i]]
-    return GameTree(
-        game=game,
-        arrays=arrays,
-        shape=shape,
-        info_states=[recording.infoset_key[i] for i in order],
-        slot_action=np.array(actions, np.int64),
-        outcome_action=layout.chance_actions(recording),
+    """Returns the tree of a recording."""
+    infosets = np.zeros(len(recording.infoset_key), INFOSET)
+    infosets["player"] = recording.infoset_player
+    infosets["num_actions"] = [len(actions) for actions in recording.infoset_actions]
+    infosets["first_slot"] = np.cumsum(infosets["num_actions"]) - infosets["num_actions"]
+    layout = lay_out(
+        recording.max_depth,
+        np.frombuffer(recording.kinds, np.int8),
+        np.frombuffer(recording.payloads, np.int32),
+        infosets,
+        np.array([action for actions in recording.infoset_actions for action in actions], np.int64),
+        recording.distributions,
+        np.array(recording.payoffs, np.float64).reshape(-1, recording.num_players),
     )
+    return _tree_of(game, layout, [recording.infoset_key[i] for i in layout.order])
+
+
+def _tree_of(game: pyspiel.Game, layout: Layout, info_states: Sequence[str]) -> GameTree:
+    return GameTree(game, layout.arrays, layout.shape, info_states, layout.slot_action, layout.outcome_action)

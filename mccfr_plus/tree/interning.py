@@ -1,7 +1,7 @@
 """Gives equal rows of numbers the same index: hash tables in arrays, for kernels.
 
 Rows are kept in full and compared in full, so that two different ones never share an index. A table has a power of two
-of places, each the index of a row or `EMPTY`, and is kept at most half full by whoever inserts.
+of places, each the index of a row or `EMPTY`, and is kept at most half full by the code that inserts.
 """
 
 import numpy as np
@@ -19,23 +19,14 @@ def hash_step(state, word):
 
 
 @inline_kernel
-def hash_end(state):
-    """Returns the hash after the last word, every bit of which decides about the lowest bits: tables read these only.
-
-    Without this the highest bits of the last word would not, and they are all that differs between small whole numbers
-    as floats.
-    """
-    state = (state ^ (state >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-    return state ^ (state >> np.uint64(32))
-
-
-@inline_kernel
 def hash_of_row(row):
     """Returns the hash of a row of int64."""
     state = np.uint64(0x2545F4914F6CDD1D)
     for index in range(len(row)):
         state = hash_step(state, np.uint64(row[index]))
-    return hash_end(state)
+    # Tables read the lowest bits only. Small whole numbers as floats differ in the highest bits only.
+    state = (state ^ (state >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return state ^ (state >> np.uint64(32))
 
 
 def num_places(capacity: int) -> int:
@@ -68,15 +59,21 @@ def place_of_row(table, rows, row):
         place = (place + np.uint64(1)) & mask
 
 
-def table_of_rows(rows: np.ndarray, count: int, places: int) -> np.ndarray:
-    """Returns the table of the first `count` rows, all of them different, with that many places."""
-    table = np.full(places, EMPTY, np.int32)
-    _fill_table(table, rows, count)
-    return table
+@inline_kernel
+def index_of_row(table, rows, row, used):
+    """Returns the index of a row; a new row is entered as number `used`, into the first two, modified in place."""
+    place = place_of_row(table, rows, row)
+    if table[place] == EMPTY:
+        table[place] = used
+        for word in range(len(row)):
+            rows[used, word] = row[word]
+    return table[place]
 
 
 @kernel
-def _fill_table(table, rows, count):
-    """Enters the rows into an empty table, modified in place."""
+def table_of_rows(rows, count, places):
+    """Returns the table of the first `count` rows, all of them different, with that many places."""
+    table = np.full(places, EMPTY, np.int32)
     for index in range(count):
         table[place_of_row(table, rows, rows[index])] = index
+    return table

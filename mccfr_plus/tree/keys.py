@@ -9,6 +9,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 import numpy as np
+import pyspiel
 
 from mccfr_plus.errors import ConfigError
 
@@ -17,7 +18,7 @@ KEY_BYTES = 24  # 16 for the key, 8 to check it by
 
 _WORDS = struct.Struct("<qqq")
 
-# Bytes of a text beside itself: its number (32), its entries in a list (9) and a dictionary (60, and while that is_lazy
+# Bytes of a text beside itself: its number (32), its entries in a list (9) and a dictionary (60, and while that grows
 # up to twice as many), and the same once more while a policy has a copy of these.
 TEXT_OVERHEAD = 250
 
@@ -25,7 +26,8 @@ TEXT_OVERHEAD = 250
 def digest_of_text(text: str) -> bytes:
     """Returns the key of an information state, 16 bytes, and 8 more that tell whether two have the same key.
 
-    BLAKE2b: nobody can find two texts with the same 128 bits, let alone meet them by chance, which among 10^9 texts has
+    BLAKE2b: no way is known to find two texts with the same 128 bits, let alone meet them by chance, which among 10^9
+        texts has
     a probability of 10^-21.
     """
     return blake2b(text.encode(), digest_size=KEY_BYTES).digest()
@@ -73,6 +75,16 @@ class Keys:
         number = self._numbers.get(text)
         return None if number is None else (number, 0)
 
+    def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
+        """Returns the keys that a player's information state can have; none if it was certainly never seen.
+
+        Also of states of the simultaneous game that the game was converted from: the conversion to turn-based puts a
+        line before the original's text.
+        """
+        text = state.information_state_string(player)
+        keys = (self.find(text), self.find(f"Current player: {player}\n{text}"))
+        return [key for key in keys if key is not None]
+
     def count_in(self, cost: memoryview) -> None:
         """Makes an int64 the place where the bytes of all texts are counted."""
         cost[0] = self._cost[0]
@@ -80,9 +92,9 @@ class Keys:
 
     def copy(self) -> Keys:
         """Returns keys that know what these know now."""
-        twin = Keys(self.kind)
-        twin._take(self.texts)
-        return twin
+        copy = Keys(self.kind)
+        copy._take(self.texts)
+        return copy
 
     def as_bytes(self) -> bytes:
         """Returns the texts that are kept, for `restore`."""

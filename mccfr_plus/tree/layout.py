@@ -1,86 +1,113 @@
-"""Turns a recording into the flat arrays of a tree: children contiguous, infosets player by player."""
+"""Turns a depth-first traversal into the flat arrays of a tree: children contiguous, infosets player by player."""
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, TERMINAL, TreeArrays
-from mccfr_plus.tree.expansion import NUM_EXPANSION
-from mccfr_plus.tree.recording import Recording
+from mccfr_plus.tree.arrays import NODE, OUTCOME, TERMINAL, Shape, TreeArrays
 
 _UNSEEN = -1
 
+# An inner node on the path of a depth-first traversal.
+_FRAME = np.dtype(
+    [
+        ("first", np.int32),  # the first child
+        ("next", np.int32),  # the child to visit next
+        ("last", np.int32),
+        ("width", np.int32),  # nodes that a traversal down to here has waiting
+        ("mover", np.int32),  # the player, or CHANCE
+        ("first_slot", np.int32),
+        ("saved_slot", np.int32),  # the player's last slot before the node
+    ]
+)
 
-class Shape(NamedTuple):
-    """What a traversal over the tree needs to know before it starts."""
 
-    max_depth: int  # longest history, in actions of players and chance
-    max_stack: int  # pending nodes of a depth-first traversal that visits everything
-    perfect_recall: bool
+class Layout(NamedTuple):
+    """A tree as arrays."""
+
+    arrays: TreeArrays
+    shape: Shape
+    order: np.ndarray  # [num_infosets] int64: the recorded number of each infoset
+    slot_action: np.ndarray  # [num_slots] int64
+    outcome_action: np.ndarray  # of each row of `TreeArrays.chance`, int64
 
 
-def lay_out(recording: Recording) -> tuple[TreeArrays, np.ndarray, Shape]:
-    """Returns the arrays, the order of the infosets and the shape of the recorded tree.
+def lay_out(
+    max_depth: int,
+    kinds: np.ndarray,
+    payloads: np.ndarray,
+    infosets: np.ndarray,
+    slot_action: np.ndarray,
+    distributions: Sequence[Sequence[tuple[int, float]]],
+    payoffs: np.ndarray,
+) -> Layout:
+    """Returns the tree of a depth-first traversal, in which all is numbered by first visit.
 
-    The order is ``[num_infosets]`` int64: entry i is the recorded number of the infoset that is now number i.
+    Args:
+        max_depth: The longest history, in actions of players and chance.
+        kinds: ``[num_nodes]`` int8.
+        payloads: ``[num_nodes]`` int32: the number of the infoset, distribution or row of payoffs.
+        infosets: ``[num_infosets]`` INFOSET, in which `player`, `num_actions` and `first_slot` count.
+        slot_action: ``[num_slots]`` int64.
+        distributions: Actions and probabilities of each distribution of chance.
+        payoffs: ``[num_distinct_payoffs, num_players]`` float64.
     """
-    num_players = recording.num_players
-    players = np.asarray(recording.infoset_player, np.int32)
-    order = np.argsort(players, kind="stable")  # first-visit order is kept within a player
-    num_infosets = len(order)
-    infosets = np.zeros(num_infosets, INFOSET)
-    infosets["num_actions"] = [len(recording.infoset_actions[i]) for i in order]
-    infosets["first_slot"] = np.cumsum(infosets["num_actions"]) - infosets["num_actions"]
+    num_players = payoffs.shape[1]
+    order = np.argsort(infosets["player"].astype(np.int8), kind="stable")  # first-visit order within a player
+    infosets = infosets[order]
+    old_slot = infosets["first_slot"].copy()
     infosets["parent_slot"] = _UNSEEN
-    infosets["player"] = players[order]
-    num_slots = int(infosets["num_actions"].sum(dtype=np.int64))
-    infoset_range = np.searchsorted(players[order], np.arange(num_players + 1)).astype(np.int64)
-    slot_range = np.append(infosets["first_slot"], num_slots).astype(np.int64)[infoset_range]
-    renumbered = np.empty(num_infosets, np.int32)
-    renumbered[order] = np.arange(num_infosets, dtype=np.int32)
-
-    chance_count = np.array([len(d) for d in recording.distributions], np.int32)
-    chance_first = (np.cumsum(chance_count) - chance_count).astype(np.int32)
-    tables = [alias_table(np.array([p for _, p in d])) for d in recording.distributions]
-
-    nodes = np.empty(len(recording.kinds), NODE)
-    with announce_compilation(_link, "the layout of trees", 1):  # the first kernel that a process needs
-        max_depth, max_stack, perfect_recall = _link(
-            np.frombuffer(recording.kinds, np.int8),
-            np.frombuffer(recording.payloads, np.int32),
+    infoset_range, slot_range = number_slots(infosets, num_players)
+    num_slots = int(slot_range[-1])
+    old_slot = np.repeat(old_slot - infosets["first_slot"], infosets["num_actions"])
+    old_slot += np.arange(num_slots, dtype=np.int32)
+    slot_action = slot_action[old_slot]
+    del old_slot
+    renumbered = np.empty(len(order), np.int32)
+    renumbered[order] = np.arange(len(order), dtype=np.int32)
+    chance_count = np.array([len(d) for d in distributions], np.int32)
+    tables = [alias_table(np.array([p for _, p in d])) for d in distributions]
+    nodes = np.empty(len(kinds), NODE)
+    with announce_compilation(_link, "the layout of trees", 1.0):  # the first kernel that a process needs
+        max_stack, max_moves, perfect_recall = _link(
+            kinds,
+            payloads,
             renumbered,
-            chance_first,
+            (np.cumsum(chance_count) - chance_count).astype(np.int32),
             chance_count,
-            num_players,
-            num_slots,
+            num_slots + np.arange(num_players),
+            np.zeros(max_depth, _FRAME),
             infosets,
             nodes,
         )
     arrays = TreeArrays(
         nodes=nodes,
-        payoffs=np.array(recording.payoffs, np.float64).reshape(-1, num_players),
+        payoffs=payoffs,
         chance=np.concatenate(tables) if tables else np.zeros(0, OUTCOME),
         infosets=infosets,
         infoset_range=infoset_range,
         slot_range=slot_range,
-        leaf_range=np.zeros(num_players + 1, np.int64),
-        leaf_start=np.zeros(1, np.int64),
-        leaf_row=np.zeros(0, np.int32),
-        leaf_others=np.zeros(0, np.int32),
-        leaf_value=np.zeros(0),
-        expansion=np.zeros(NUM_EXPANSION, np.int64),
     )
-    return arrays, order, Shape(int(max_depth), int(max_stack), bool(perfect_recall))
+    outcome_action = np.array([action for d in distributions for action, _ in d], np.int64)
+    shape = Shape(max_depth, int(max_stack), bool(perfect_recall), int(max_moves))
+    return Layout(arrays, shape, order, slot_action, outcome_action)
 
 
-def chance_actions(recording: Recording) -> np.ndarray:
-    """Returns the action of every row of `TreeArrays.chance`, ``[num_outcomes]`` int64."""
-    actions = itertools.chain.from_iterable(recording.distributions)
-    return np.array([action for action, _ in actions], np.int64)
+def number_slots(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ranges of players' infosets and slots, ``[num_players + 1]`` int64.
+
+    Args:
+        infosets: ``[num_infosets]`` INFOSET, player by player. `first_slot` is an output.
+        num_players: Number of players.
+    """
+    ends = np.cumsum(infosets["num_actions"], dtype=np.int64)
+    np.subtract(ends, infosets["num_actions"], out=infosets["first_slot"], casting="unsafe")
+    infoset_range = np.searchsorted(infosets["player"], np.arange(num_players + 1)).astype(np.int64)
+    return infoset_range, np.array([ends[last - 1] if last else 0 for last in infoset_range], np.int64)
 
 
 def alias_table(probabilities: np.ndarray) -> np.ndarray:
@@ -88,65 +115,31 @@ def alias_table(probabilities: np.ndarray) -> np.ndarray:
 
     Reference: Vose 1991, "A linear algorithm for generating random numbers with a given distribution".
     """
-    table = np.empty(len(probabilities), OUTCOME)
+    count = len(probabilities)
+    table = np.empty(count, OUTCOME)
     table["probability"] = probabilities / probabilities.sum()
-    _fill_alias_table(table)
+    scaled = (table["probability"] * count).tolist()
+    accept, alias = [1.0] * count, list(range(count))
+    small = [outcome for outcome in alias if scaled[outcome] < 1.0]
+    large = [outcome for outcome in alias if scaled[outcome] >= 1.0]
+    while small and large:
+        low, high = small.pop(), large.pop()
+        accept[low], alias[low] = scaled[low], high
+        scaled[high] -= 1.0 - scaled[low]
+        (small if scaled[high] < 1.0 else large).append(high)
+    table["accept"], table["alias"] = accept, alias  # what is left over on either side is 1 up to rounding
     return table
 
 
 @kernel
-def _fill_alias_table(table):
-    """Fills acceptance and alias of a table whose probabilities are there. Modified in place."""
-    count = len(table)
-    scaled = np.empty(count)
-    small, large = np.empty(count, np.int64), np.empty(count, np.int64)
-    num_small, num_large = 0, 0
-    for outcome in range(count):
-        table[outcome]["accept"] = 1.0
-        table[outcome]["alias"] = outcome
-        scaled[outcome] = table[outcome]["probability"] * count
-        if scaled[outcome] < 1.0:
-            small[num_small] = outcome
-            num_small += 1
-        else:
-            large[num_large] = outcome
-            num_large += 1
-    while num_small > 0 and num_large > 0:
-        num_small -= 1
-        num_large -= 1
-        low, high = small[num_small], large[num_large]
-        table[low]["accept"] = scaled[low]
-        table[low]["alias"] = high
-        scaled[high] -= 1.0 - scaled[low]
-        if scaled[high] < 1.0:
-            small[num_small] = high
-            num_small += 1
-        else:
-            large[num_large] = high
-            num_large += 1
-    # What is left over on either side is 1 up to rounding.
-
-
-@kernel
-def _link(kinds, payloads, renumbered, chance_first, chance_count, num_players, num_slots, infosets, nodes):
+def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, frames, infosets, nodes):
     """Fills `nodes` and the parents in `infosets` from the depth-first stream. Both are modified in place.
 
-    Returns the depth of the tree, the size of a traversal's stack, and whether every player has perfect recall: whether
-    each infoset is always entered through the same last slot of its player.
+    `last_slot` holds the empty sequences, and `frames` is scratch memory. Returns the size of a traversal's stack, the
+    most moves of players in a history, and whether every player has perfect recall: whether each infoset is always
+    entered through one last slot of its player.
     """
-    depth_limit = 64
-    begin_child = np.empty(depth_limit, np.int64)
-    next_child = np.empty(depth_limit, np.int64)
-    last_child = np.empty(depth_limit, np.int64)
-    width = np.empty(depth_limit, np.int64)  # pending siblings down to here
-    mover = np.empty(depth_limit, np.int64)  # the player of the frame, or -1
-    first_slot = np.empty(depth_limit, np.int64)
-    saved_slot = np.empty(depth_limit, np.int64)  # the mover's last slot before the frame
-    last_slot = num_slots + np.arange(num_players)
-    perfect_recall = True
-    max_depth, max_stack, depth = 0, 1, 0
-    free = 1
-    node = 0
+    perfect_recall, max_stack, depth, free, node, moves, max_moves = True, 1, 0, 1, 0, 0, 0
     for position in range(len(kinds)):
         kind, payload = kinds[position], payloads[position]
         nodes[node]["kind"] = kind
@@ -154,19 +147,23 @@ def _link(kinds, payloads, renumbered, chance_first, chance_count, num_players, 
             nodes[node]["num_children"] = 0
             nodes[node]["first_child"] = 0
             nodes[node]["payload"] = payload
-            while depth > 0 and next_child[depth - 1] > last_child[depth - 1]:
+            while depth > 0 and frames[depth - 1]["next"] > frames[depth - 1]["last"]:
                 depth -= 1
-                if mover[depth] >= 0:
-                    last_slot[mover[depth]] = saved_slot[depth]
+                if frames[depth]["mover"] >= 0:
+                    moves -= 1
+                    last_slot[frames[depth]["mover"]] = frames[depth]["saved_slot"]
             if depth == 0:
                 break
         else:
-            slot = -1
+            frame = frames[depth]
+            frame["mover"] = kind
             if kind >= 0:
                 infoset = renumbered[payload]
                 count = infosets[infoset]["num_actions"]
-                slot = infosets[infoset]["first_slot"]
-                payload = slot
+                payload = infosets[infoset]["first_slot"]
+                moves += 1
+                max_moves = max(max_moves, moves)
+                frame["first_slot"], frame["saved_slot"] = payload, last_slot[kind]
                 if infosets[infoset]["parent_slot"] == _UNSEEN:
                     infosets[infoset]["parent_slot"] = last_slot[kind]
                 elif infosets[infoset]["parent_slot"] != last_slot[kind]:
@@ -177,29 +174,15 @@ def _link(kinds, payloads, renumbered, chance_first, chance_count, num_players, 
             nodes[node]["num_children"] = count
             nodes[node]["first_child"] = free
             nodes[node]["payload"] = payload
-            if depth == depth_limit:
-                depth_limit *= 2
-                begin_child = np.append(begin_child, begin_child)
-                next_child = np.append(next_child, next_child)
-                last_child = np.append(last_child, last_child)
-                width = np.append(width, width)
-                mover = np.append(mover, mover)
-                first_slot = np.append(first_slot, first_slot)
-                saved_slot = np.append(saved_slot, saved_slot)
-            begin_child[depth] = free
-            next_child[depth] = free
-            last_child[depth] = free + count - 1
-            width[depth] = count - 1 + (width[depth - 1] if depth > 0 else 1)
-            mover[depth] = kind if kind >= 0 else -1
-            first_slot[depth] = slot
-            saved_slot[depth] = last_slot[kind] if kind >= 0 else -1
-            max_stack = max(max_stack, width[depth])
+            frame["first"] = frame["next"] = free
+            frame["last"] = free + count - 1
+            frame["width"] = count - 1 + (frames[depth - 1]["width"] if depth > 0 else 1)
+            max_stack = max(max_stack, frame["width"])
             free += count
             depth += 1
-            max_depth = max(max_depth, depth)
-        top = depth - 1
-        node = next_child[top]
-        next_child[top] += 1
-        if mover[top] >= 0:
-            last_slot[mover[top]] = first_slot[top] + node - begin_child[top]
-    return max_depth, max_stack, perfect_recall
+        top = frames[depth - 1]
+        node = top["next"]
+        top["next"] += 1
+        if top["mover"] >= 0:
+            last_slot[top["mover"]] = top["first_slot"] + node - top["first"]
+    return max_stack, max_moves, perfect_recall

@@ -5,7 +5,7 @@ The gradient of player i's expected utility at slot s is a sum over the leaves w
     gradient_i[s] = sum over leaves z below s of  chance(z) u_i(z) prod over j != i of reach_j[last slot of j at z].
 
 For two players this is a sparse matrix times the other player's realization plan (von Stengel 1996, section 3).
-Leaves with the same last slots of everybody differ in chance alone and are added up; those worth 0 are left out.
+Leaves with the same last slots of all players differ in chance alone and are added up; those worth 0 are left out.
 
 A player's rows are sorted by length and stored in blocks of `BLOCK` rows side by side, entry j of all rows of a block
 before entry j + 1 (sliced ELLPACK: Monakov, Lokhmotov, Avetisyan 2010): the sums of a block do not wait for each
@@ -17,8 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.tree.arrays import BLOCK, CHANCE, TERMINAL, TreeArrays
-from mccfr_plus.tree.layout import Shape
+from mccfr_plus.tree.arrays import BLOCK, CHANCE, TERMINAL, Shape, TreeArrays
 
 
 def with_leaves(arrays: TreeArrays, shape: Shape) -> TreeArrays:
@@ -54,8 +53,7 @@ def _entries_of(arrays, player, last_slots, chance, payoff):
     """Returns the entries of each row, other players' slots and values of one player's leaves, row by row, added up."""
     others = np.array([p for p in range(last_slots.shape[1]) if p != player], np.int64)  # none of one player
     num_keys = int(arrays.slot_range[-1]) + last_slots.shape[1]
-    order = np.empty(len(chance), np.int32)
-    order = order[: _worth_something(arrays.payoffs, player, chance, payoff, order)]
+    order = np.flatnonzero(chance * arrays.payoffs[payoff, player]).astype(np.int32)  # the leaves that are not worth 0
     for key in [*others[::-1], player]:  # least significant first: each pass is stable
         order = _counting_sort(order, last_slots, key, num_keys)
     length = np.zeros(int(arrays.slot_range[player + 1] - arrays.slot_range[player]) + 1, np.int32)
@@ -81,17 +79,6 @@ def _blocks_of(arrays, player, length, columns, value):
     values = np.zeros(len(others))
     _fill(order, ends, length, columns, value, others, values)
     return ends, block_rows, others, values
-
-
-@kernel
-def _worth_something(payoffs, player, chance, payoff, order):
-    """Writes which leaves are not worth 0 to the player to the front of `order`, an output; returns how many."""
-    size = 0
-    for leaf in range(len(chance)):
-        if chance[leaf] * payoffs[payoff[leaf], player] != 0.0:
-            order[size] = leaf
-            size += 1
-    return size
 
 
 @kernel

@@ -16,12 +16,12 @@ from mccfr_plus.errors import ConfigError
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 
-_SHARE_OF_FREE = 0.5  # of what is free, where nobody gives a limit
+_SHARE_OF_FREE = 0.5  # of what is free, without a limit
 _NODES_SHARE = 0.4  # of the limit; infosets get the rest, as nodes can be asked for again and regrets cannot
 # For states of the game that are kept to save replays; `docs/design.md` says what more of them brought.
 _STATES_SHARE = 0.2
 _MOST_STATES = 4 << 30  # bytes
-_PASSING_SHARE = 0.2  # of the nodes' share: for nodes that are forgotten when the rest is full
+_TRANSIENT_SHARE = 0.2  # of the nodes' share: for transient nodes, once the others are full
 _LEAST = 32 << 20  # bytes for a tree below which a limit is refused: arrays take memory by huge pages, some 2 MiB each
 
 _LAST_INDEX = int(np.iinfo(np.int32).max) - 1
@@ -81,7 +81,7 @@ class MemoryPlan(NamedTuple):
 
     limit: int  # bytes of the whole process
     max_nodes: int  # that stay
-    max_transient: int  # that are forgotten between traversals
+    max_transient: int  # evicted between traversals
     max_infosets: int
     max_slots: int
     infoset_cost: int  # bytes
@@ -97,7 +97,7 @@ def plan_memory(
 
     Args:
         limit: In bytes; None: half of what is free, on top of what the process has.
-        node_cost: Bytes of a node.
+        node_cost: Bytes of a node; 0 if nodes are not stored.
         infoset_cost: Bytes of an infoset without its slots.
         slot_cost: Bytes of a slot, in the tree and in the solver.
         reserved: Bytes of what is still to come beside the tree.
@@ -115,9 +115,9 @@ def plan_memory(
             f"memory={limit!r}: Python, OpenSpiel and the compiled kernels take {here / 1e6:,.0f} MB, and a "
             f"lazy tree needs {_LEAST / 1e6:,.0f} MB: give at least {(here + _LEAST) / 1e6 + 1:,.0f}MB."
         )
-    states = min(int(_STATES_SHARE * room), _MOST_STATES)
-    nodes = min(int(_NODES_SHARE * room) // node_cost, _LAST_INDEX)
-    transient = int(_PASSING_SHARE * nodes)
+    states = min(int(_STATES_SHARE * room), _MOST_STATES) if node_cost else 0
+    nodes = min(int(_NODES_SHARE * room) // node_cost, _LAST_INDEX) if node_cost else 0
+    transient = int(_TRANSIENT_SHARE * nodes)
     infosets = room - states - nodes * node_cost
     return MemoryPlan(
         limit=total,

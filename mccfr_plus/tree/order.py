@@ -47,7 +47,7 @@ def _order_and_nodes(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray
     firsts, index = np.unique(arrays.nodes["payload"][is_chance], return_index=True)
     counts = arrays.nodes["num_children"][is_chance][index]
     outcome_rank = _ranks(tree.outcome_action, firsts, counts)
-    visited, first_node, parent = _walk_in_text_order(
+    visited, first_node, parent = _traverse_in_text_order(
         arrays, tree.infoset_of_slot, slot_rank, outcome_rank, tree.shape.max_stack
     )
     player = arrays.infosets["player"][visited]
@@ -64,7 +64,7 @@ def _ranks(actions: np.ndarray, firsts: np.ndarray, counts: np.ndarray) -> np.nd
 
 
 @kernel
-def _walk_in_text_order(tree, infoset_of_slot, slot_rank, outcome_rank, max_stack):
+def _traverse_in_text_order(tree, infoset_of_slot, slot_rank, outcome_rank, max_stack):
     """Returns the infosets in the order of first visit, the first node of each, and each node's parent."""
     nodes = tree.nodes
     parent = np.zeros(len(nodes), np.int32)

@@ -1,25 +1,132 @@
-"""Records a pyspiel game in one depth-first traversal, which keeps one path of states in memory."""
+"""Records a pyspiel game in one depth-first traversal, which keeps one path of states in memory, within a budget.
+
+The recording needs no child pointers: the order of visit and the number of children determine them.
+"""
 
 from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import pyspiel
 from tqdm import tqdm
 
+from mccfr_plus.errors import BudgetError
+from mccfr_plus.games import PyspielGame
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.budget import Budget
-from mccfr_plus.tree.game_error import (
-    WrongAnswerError,
+from mccfr_plus.tree.game import (
+    checked_actions,
     checked_outcomes,
     checked_returns,
     different_actions,
     game_error,
     unknown_mover,
-    wrong_number_of_actions,
 )
-from mccfr_plus.tree.recording import Recording
-from mccfr_plus.tree.size import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
+from mccfr_plus.tree.size import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE, as_text
+from mccfr_plus.tree.size_estimate import estimate_size
 
 _CHECK_EVERY = 1024  # nodes between two checks of the budget
+# Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
+_PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
+_SAMPLE_SIZE = 5_000  # histories
+ESTIMATE_MARGIN = 20.0  # estimates from a small sample may be far too large
+
+
+@dataclass
+class Recording:
+    """What a depth-first traversal saw, in this order."""
+
+    num_players: int
+    max_depth: int = 0  # longest history, in actions of players and chance
+    kinds: array = field(default_factory=lambda: array("b"))  # per node: its player, CHANCE or TERMINAL
+    payloads: array = field(default_factory=lambda: array("i"))  # per node: infoset, distribution or payoff index
+    infoset_player: list[int] = field(default_factory=list)
+    infoset_key: list[str] = field(default_factory=list)
+    infoset_actions: list[list[int]] = field(default_factory=list)
+    distributions: list[tuple[tuple[int, float], ...]] = field(default_factory=list)
+    payoffs: list[tuple[float, ...]] = field(default_factory=list)
+
+
+def compiling_bar(progress: bool | None) -> tqdm:
+    """Returns a progress bar for work over a second; None shows it if standard error is a terminal."""
+    disable = None if progress is None else not progress
+    return tqdm(desc="compiling the tree", unit=" nodes", unit_scale=True, delay=1.0, disable=disable, leave=False)
+
+
+def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_taken: Sequence[int]) -> None:
+    """Updates the bar of a traversal.
+
+    Args:
+        bar: From `compiling_bar`.
+        num_nodes: How many nodes were visited.
+        num_actions: How many actions the nodes on the path have.
+        num_taken: How many of them were taken.
+    """
+    if bar.disable:
+        return
+    # The fraction of the tree before the current path, if all children of a node had subtrees of one size.
+    fraction, width = 0.0, 1.0
+    for actions, taken in zip(num_actions, num_taken, strict=True):
+        width /= actions
+        fraction += (taken - 1) * width
+    bar.total = round(num_nodes / max(fraction, 1e-9))
+    bar.update(num_nodes - bar.n)
+
+
+class Budget:
+    """The largest number of nodes and bytes that compiling a tree may take.
+
+    Args:
+        game: The game that is traversed.
+        max_nodes: The largest number of histories to accept.
+        max_bytes: The largest memory to accept.
+        estimate_margin: An estimate this many times over the budget ends the traversal at once.
+    """
+
+    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, estimate_margin: float = ESTIMATE_MARGIN):
+        self._game = game
+        self._estimate_margin = estimate_margin
+        self.max_nodes = max_nodes
+        self.max_bytes = max_bytes
+        self._estimate: float | None = None  # log10 of the number of nodes
+        self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
+
+    def check(self, num_nodes: int, num_bytes: int) -> None:
+        """Compares what was used so far with the budget.
+
+        Raises:
+            BudgetError: If it is more than the budget, or if an estimate from a sample is far beyond it.
+        """
+        if num_nodes > self._probe_after:
+            self.check_estimate(num_nodes)
+        if num_nodes > self.max_nodes:
+            self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)
+        if num_bytes > self.max_bytes:
+            self._refuse(f"more than the memory limit of {self.max_bytes:,} bytes after {num_nodes:,} nodes", num_nodes)
+
+    def check_estimate(self, num_nodes: int) -> None:
+        """Raises BudgetError if the estimate from a sample is far beyond the budget; once only."""
+        if self._estimate is None:
+            self._estimate = _log10_nodes(self._game)
+            if self._estimate > math.log10(self.max_nodes * self._estimate_margin):
+                self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
+
+    def _refuse(self, reason: str, num_nodes: int) -> None:
+        if self._estimate is None:
+            self._estimate = _log10_nodes(self._game)
+        estimate = as_text(max(self._estimate, math.log10(max(num_nodes, 1))))
+        raise BudgetError(
+            f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
+            "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
+            "about 20 bytes a node, 250 bytes and its text an information state). What the game would take: "
+            "mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+        )
+
+
+def _log10_nodes(game: pyspiel.Game) -> float:
+    return estimate_size(game, sample_size=_SAMPLE_SIZE, seed=0).histories.log10
 
 
 def record(game: pyspiel.Game, budget: Budget, progress: bool | None) -> Recording:
@@ -45,13 +152,9 @@ class _Recorder:
         self._recording = Recording(game.num_players())
         self._infosets: list[dict[str, int]] = [{} for _ in range(game.num_players())]
         self._key_bytes = 0
-        self._states: list[pyspiel.State] = []  # of the inner nodes on the path,
-        self._actions: list[list[int]] = []  # their actions,
+        self._actions: list[list[int]] = []  # of the inner nodes on the path,
         self._position: list[int] = []  # and how many of these were taken
-        disable = None if progress is None else not progress
-        self._bar = tqdm(
-            desc="compiling the tree", unit=" nodes", unit_scale=True, delay=1.0, disable=disable, leave=False
-        )
+        self._bar = compiling_bar(progress)
 
     def run(self) -> Recording:
         with self._bar:
@@ -73,15 +176,16 @@ class _Recorder:
         payoffs: dict[tuple[float, ...], int] = {}
         terminal = int(pyspiel.PlayerId.TERMINAL)
         chance = int(pyspiel.PlayerId.CHANCE)
-        path, path_actions, position = self._states, self._actions, self._position
+        path_actions, position = self._actions, self._position
+        path: list[pyspiel.State] = []
         state = self._game.new_initial_state()
-        countdown = _CHECK_EVERY
+        countdown, max_depth = _CHECK_EVERY, 0
         while True:
             countdown -= 1
             if not countdown:
                 countdown = _CHECK_EVERY
                 self._check_budget()
-                self._show_progress()
+                show_fraction(self._bar, len(recording.kinds), list(map(len, path_actions)), position)
             player = state.current_player()
             if player >= 0:
                 key = state.information_state_string()
@@ -90,7 +194,7 @@ class _Recorder:
                 if infoset is None:
                     infoset = self._new_infoset(player, key, actions)
                 elif actions != infoset_actions[infoset]:
-                    raise WrongAnswerError(different_actions(key, player, infoset_actions[infoset], actions))
+                    raise different_actions(key, player, infoset_actions[infoset], actions)
                 add_kind(player)
                 add_payload(infoset)
             elif player == terminal:
@@ -100,6 +204,8 @@ class _Recorder:
                     payoff = payoffs[checked_returns(returns, recording.num_players)] = len(payoffs)
                 add_kind(TERMINAL)
                 add_payload(payoff)
+                if len(path) > max_depth:
+                    max_depth = len(path)
                 while position and position[-1] == len(path_actions[-1]):
                     position.pop()
                     path_actions.pop()
@@ -135,19 +241,16 @@ class _Recorder:
                 state = state.child(actions[0])
             else:
                 state.apply_action(actions[0])
-        recording.payoffs = list(payoffs)
+        recording.payoffs, recording.max_depth = list(payoffs), max_depth
 
     def _new_infoset(self, player: int, key: str, actions: list[int]) -> int:
-        most = self._game.num_distinct_actions()
-        if not 0 < len(actions) <= most:
-            raise wrong_number_of_actions(len(actions), most)
         recording = self._recording
         index = len(recording.infoset_key)
         self._infosets[player][key] = index
         self._key_bytes += len(key)
         recording.infoset_player.append(player)
         recording.infoset_key.append(key)
-        recording.infoset_actions.append(actions)
+        recording.infoset_actions.append(checked_actions(actions, self._game.num_distinct_actions()))
         return index
 
     def _check_budget(self) -> None:
@@ -155,15 +258,3 @@ class _Recorder:
         self._budget.check(
             nodes, nodes * COMPILED_BYTES_PER_NODE + infosets * COMPILED_BYTES_PER_INFOSET + self._key_bytes
         )
-
-    def _show_progress(self) -> None:
-        if self._bar.disable:
-            return
-        # The fraction of the tree before the current path, if all children of a node had subtrees of one size.
-        fraction, width = 0.0, 1.0
-        for actions, visited in zip(self._actions, self._position, strict=True):
-            width /= len(actions)
-            fraction += (visited - 1) * width
-        nodes = len(self._recording.kinds)
-        self._bar.total = round(nodes / max(fraction, 1e-9))
-        self._bar.update(nodes - self._bar.n)

@@ -1,14 +1,15 @@
-"""Estimated sizes of a game, and the memory and time that they need."""
+"""Estimated sizes of a game with confidence intervals, and the memory and time that they need."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.tree.confidence_interval import Interval, number_of
 
 # Bytes of a compiled tree; the recorder counts with them, too.
 COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
@@ -23,14 +24,48 @@ LAZY_BYTES_PER_CHILD = 20  # every child of an expanded node has a record
 LAZY_BYTES_PER_INFOSET = 116
 LAZY_BYTES_PER_SLOT = 104
 
-# Seconds of kernels on one core of a Xeon at 2.5 GHz; `benchmarks/paper_sizes.py` measures all but traversals.
+# Seconds of kernels on one core of a Xeon at 2.5 GHz; `benchmarks/large_games.py sizes` measures all but traversals.
 FULL_SECONDS_PER_NODE = 1e-8  # histories of the tree, all players together: the sequence form
-# Histories visited by a sampled traversal, its update included: `benchmarks/threads.py` shows 15 to 38 million a second
+# Histories visited by a sampled traversal, its update included: `benchmarks/speed.py threads` shows 15 to 38 M a second
 # for one thread on Liar's dice on a busy machine; trees that are larger than the caches give fewer.
 TRAVERSAL_SECONDS_PER_NODE = 5e-8
 RULES_SECONDS_PER_NODE = 3e-7  # compiling a game with compiled rules: 110 ns a node, 350 ns more a decision
 
 ESTIMATORS = ("full", "chance", "external", "outcome")
+
+_LARGEST = 300.0  # log10 of what is handed out as a float
+_ROUNDING = 1e-9  # of logarithms
+_LOG10 = math.log(10.0)
+_MAX_SPREAD = 3.0  # standard deviation of logarithms up to which an upper limit is given: a factor of 20
+
+
+class Interval(NamedTuple):
+    """An estimate and the limits of its confidence interval, as logarithms to base 10.
+
+    Attributes:
+        log10: Of the estimate; minus infinity for none.
+        low: Log10 of the lower limit; equal to `log10`, like `high`, if the number is exact.
+        high: Log10 of the upper limit; infinite if none can be given.
+    """
+
+    log10: float
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The estimate, at most 1e300."""
+        return number_of(self.log10)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is a count."""
+        return self.high - self.low < _ROUNDING or self.low == self.high
+
+    def __str__(self) -> str:
+        if self.is_exact:
+            return as_text(self.log10)
+        return f"{as_text(self.log10)} ({as_text(self.low)} to {as_text(self.high)})"
 
 
 @dataclass(frozen=True)
@@ -138,16 +173,12 @@ class SizeEstimate:
         Raises:
             ConfigError: If it is none of these.
         """
-        players = len(self.decision_nodes)
-        if estimator == "full":
-            return _times(self.histories, players)
-        if estimator == "chance":
-            return _times(self.chance_sampled, players)
-        if estimator == "outcome":
-            return _times(self.played, players)
         if estimator == "external":
             return Interval(*(_log10_sum(side) for side in zip(*self.external, strict=True)))
-        raise ConfigError(f"estimator={estimator!r}: give one of {', '.join(ESTIMATORS)}.")
+        found = {"full": self.histories, "chance": self.chance_sampled, "outcome": self.played}
+        if estimator not in found:
+            raise ConfigError(f"estimator={estimator!r}: give one of {', '.join(ESTIMATORS)}.")
+        return _times(found[estimator], len(self.decision_nodes))
 
     def seconds_per_iteration(self, estimator: str) -> Interval:
         """Returns how long one iteration takes on a compiled tree, in seconds, to the order of magnitude.
@@ -183,9 +214,7 @@ class SizeEstimate:
             values[name] = getattr(self, name)()
         values["nodes_per_iteration"] = {name: self.nodes_per_iteration(name) for name in ESTIMATORS}
         values["seconds_per_iteration"] = {name: self.seconds_per_iteration(name) for name in ESTIMATORS}
-        plain = _plain(values)
-        assert isinstance(plain, dict)
-        return plain
+        return _plain(values)
 
     def _bytes(self, per_node: float, per_infoset: float) -> Interval:
         low = log10_of(sum(bounds.at_least for bounds in self.infosets))
@@ -223,3 +252,67 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def exactly(log: float) -> Interval:
+    """Returns a number that is known, from its logarithm to base e."""
+    return Interval(*([float(log) / _LOG10] * 3))
+
+
+def interval_of(logs: Sequence[float], confidence: float, *, least: float = -math.inf) -> Interval:
+    """Returns the mean of independent estimates and an interval for what they estimate.
+
+    The mean is unbiased if they are. The interval is Cox's for the mean of a log-normal distribution, with Student's t
+    as in Olsson: with y the logarithms of n estimates and s^2 their variance,
+
+        mean(y) + s^2 / 2 +- t sqrt(s^2 / n + s^4 / (2 (n - 1))).
+
+    Markov's inequality, P(mean >= a mu) <= 1 / a, gives another lower limit, mean x (1 - confidence) / 2, which needs
+    nothing but unbiased estimates; the higher one is taken. Nothing of the kind gives an upper limit: where it would
+    hang on estimates being log-normal far beyond what was seen, there is none.
+
+    Args:
+        logs: Logarithms to base e of the estimates, at least one.
+        confidence: Between 0 and 1.
+        least: Logarithm of a number that the truth is known to reach.
+
+    Reference: Olsson 2005, "Confidence intervals for the mean of a log-normal distribution", section 3.2.
+    """
+    y = np.asarray(logs, float)
+    count, top = len(y), float(np.max(logs))
+    if top == -math.inf:
+        return exactly(top)  # none was met
+    mean = top + math.log(float(np.exp(y - top).mean()))
+    low, high = mean + math.log((1 - confidence) / 2), math.inf
+    if count > 1 and np.isfinite(y).all():
+        variance = float(y.var(ddof=1))
+        centre = float(y.mean()) + variance / 2
+        width = math.sqrt(variance / count + variance**2 / (2 * (count - 1)))
+        reach = student_t((1 + confidence) / 2, count - 1) * width
+        low = max(low, centre - reach)
+        if variance <= _MAX_SPREAD**2:
+            high = centre + reach
+    mean = max(mean, least)
+    return Interval(mean / _LOG10, max(min(low, mean), least) / _LOG10, max(high, mean) / _LOG10)
+
+
+def student_t(probability: float, freedom: float) -> float:
+    """Returns a quantile of Student's t distribution with this many degrees of freedom."""
+    from scipy.special import stdtrit  # here, as importing it takes 0.1 s
+
+    return float(stdtrit(freedom, probability))
+
+
+def number_of(log10: float) -> float:
+    """Returns the number of a logarithm, at most 1e300."""
+    return 10.0 ** min(log10, _LARGEST)
+
+
+def as_text(log10: float) -> str:
+    """Returns a power of ten as people write it: ``"12 million"``, ``"10^47"``."""
+    if log10 == math.inf:
+        return "unknown"
+    for digits, word in ((12, ""), (9, " billion"), (6, " million")):
+        if log10 >= digits:
+            return f"10^{log10:.{0 if log10 >= 100 else 1}f}" if not word else f"{10 ** (log10 - digits):.3g}{word}"
+    return f"{10**log10:,.0f}" if log10 >= 2 else f"{float(f'{10**log10:.3g}'):g}"

@@ -24,9 +24,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.games import PyspielGame
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.confidence_interval import Interval, exactly, interval_of
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.size import InfosetBounds, SizeEstimate, log10_of
+from mccfr_plus.tree.size import InfosetBounds, Interval, SizeEstimate, exactly, interval_of, log10_of
 from mccfr_plus.tree.stratified_beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, StratifiedBeam
 
 _FIRST_WIDTH = 4
@@ -99,15 +98,8 @@ class _Sample:
         self._beam = StratifiedBeam(game, rng)
         self._num_nodes, self._seconds, self._width = 0, 0.0, _FIRST_WIDTH
         self._is_cut_off = False
-        disable = None if progress is None else not progress
-        self._bar = tqdm(
-            total=size,
-            desc="sampling the game",
-            bar_format="{l_bar}{bar}| {elapsed}",
-            delay=1.0,
-            disable=disable,
-            leave=False,
-        )
+        disable, bar = None if progress is None else not progress, "{l_bar}{bar}| {elapsed}"
+        self._bar = tqdm(total=size, desc="sampling the game", bar_format=bar, delay=1.0, disable=disable, leave=False)
 
     def runs(self) -> list[Run]:
         """Returns the beams to estimate from: complete ones, unless there is none."""

@@ -6,10 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
-from mccfr_plus.tree.interning import EMPTY, num_places, place_of_row
-from mccfr_plus.tree.layout import Shape
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL, Shape, TreeArrays
 
 
 @dataclass(frozen=True)
@@ -52,34 +49,12 @@ def statistics_of(arrays: TreeArrays, slot_action: np.ndarray, shape: Shape) -> 
         sequences=[int(n) + 1 for n in np.diff(arrays.slot_range)],
         max_actions=max_actions,
         max_history_length=shape.max_depth,
-        max_moves=int(_max_moves(arrays.nodes, np.zeros((shape.max_stack, 2), np.int32))),
+        max_moves=shape.max_moves,
         m_values=[_m_value(arrays, slot_action, player) for player in range(num_players)],
         perfect_recall=shape.perfect_recall,
         tree_bytes=arrays.nodes.nbytes + arrays.chance.nbytes + arrays.payoffs.nbytes,
         infoset_bytes=arrays.infosets.nbytes + slot_action.nbytes,
     )
-
-
-@kernel
-def _max_moves(nodes, stack):
-    """Returns the most actions of players in one history.
-
-    Args:
-        nodes: ``[num_nodes]`` NODE.
-        stack: ``[max_stack, 2]`` zeros, scratch: nodes that wait and the moves before them. The root waits first.
-    """
-    waiting, most = 1, 0
-    while waiting > 0:
-        waiting -= 1
-        node, moves = stack[waiting, 0], stack[waiting, 1]
-        most = max(most, moves)
-        if nodes[node]["kind"] >= 0:
-            moves += 1
-        first = nodes[node]["first_child"]
-        for child in range(first, first + nodes[node]["num_children"]):
-            stack[waiting, 0], stack[waiting, 1] = child, moves
-            waiting += 1
-    return most
 
 
 def _m_value(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> float:
@@ -88,54 +63,20 @@ def _m_value(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> float:
     Reference: Lanctot et al. 2009, section 4. An action sequence is a list of actions, whatever the infosets they
     were taken at, so that infosets that differ in what others did share one.
     """
-    first, last = (int(bound) for bound in arrays.infoset_range[player : player + 2])
-    begin, end = (int(bound) for bound in arrays.slot_range[player : player + 2])
-    count = last - first
-    owner = np.repeat(np.arange(count, dtype=np.int32), arrays.infosets["num_actions"][first:last])
-    sizes = np.zeros(count + 1, np.int32)
-    # Room for as many action sequences as infosets, and the empty one.
-    _count_by_sequence(
-        arrays.infosets[first:last],
-        begin,
-        owner,
-        slot_action[begin:end],
-        np.full(num_places(count + 1), EMPTY, np.int32),
-        np.empty((count + 1, 2), np.int64),
-        np.empty(count, np.int32),
-        np.empty(2, np.int64),
-        sizes,
-    )
-    return float(np.sqrt(sizes).sum())
-
-
-@kernel
-def _count_by_sequence(infosets, begin, owner, action, table, rows, sequence, row, sizes):
-    """Counts a player's infosets by the action sequence that leads to them.
-
-    Args:
-        infosets: ``[num_infosets]`` INFOSET, the player's; parents come first.
-        begin: The player's first slot.
-        owner: ``[num_slots]`` int32, the infoset of each of the player's slots.
-        action: ``[num_slots]``, the action of each.
-        table: Empty, see `interning`. Scratch.
-        rows: ``[num_infosets + 1, 2]`` int64, scratch: each sequence's last action and what comes before it.
-        sequence: ``[num_infosets]`` int32, scratch: the number of each infoset's action sequence.
-        row: ``[2]`` int64, scratch.
-        sizes: ``[num_infosets + 1]`` int32 zeros, an output: number of infosets per action sequence.
-    """
-    used = 1  # 0 is the empty sequence
-    rows[0, 0], rows[0, 1] = -1, 0
-    for infoset in range(len(infosets)):
-        parent = infosets[infoset]["parent_slot"] - begin
-        number = 0
-        if parent < len(owner):
-            row[0], row[1] = sequence[owner[parent]], action[parent]
-            place = place_of_row(table, rows, row)
-            number = table[place]
-            if number == EMPTY:
-                number = used
-                table[place] = number
-                rows[number, 0], rows[number, 1] = row[0], row[1]
-                used += 1
-        sequence[infoset] = number
-        sizes[number] += 1
+    infosets = arrays.infosets[slice(*arrays.infoset_range[player : player + 2])]
+    begin, end = arrays.slot_range[player : player + 2]
+    actions = np.unique(slot_action[begin:end], return_inverse=True)[1]
+    owner, parent = np.repeat(np.arange(len(infosets)), infosets["num_actions"]), infosets["parent_slot"] - begin
+    # The number of each infoset's action sequence, 0 for the empty one, from the root down.
+    sequence, used = np.zeros(len(infosets), np.int64), 1
+    is_numbered = parent >= end - begin
+    waiting = np.flatnonzero(~is_numbered)
+    while len(waiting):
+        is_next = is_numbered[owner[parent[waiting]]]
+        level, waiting = waiting[is_next], waiting[~is_next]
+        pairs = sequence[owner[parent[level]]] * len(actions) + actions[parent[level]]
+        found, numbers = np.unique(pairs, return_inverse=True)
+        sequence[level] = used + numbers
+        is_numbered[level] = True
+        used += len(found)
+    return float(np.sqrt(np.bincount(sequence)).sum())

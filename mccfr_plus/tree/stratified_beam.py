@@ -31,21 +31,19 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game_error import (
-    checked_outcomes,
-    checked_returns,
-    game_error,
-    unknown_mover,
-    wrong_number_of_actions,
-)
+from mccfr_plus.tree.game import checked_actions, checked_outcomes, checked_returns, game_error, unknown_mover
 from mccfr_plus.tree.infoset_counts import InfosetCounts
-from mccfr_plus.tree.pilot_estimate import Level, PilotEstimate, log_sum
 
 # Measures; those of external sampling, one per player, come last.
 ALL, CHANCE_SAMPLED, PLAYED, EXTERNAL = 0, 1, 2, 3
 
 _SHARE_OF_ALL = 0.5  # of a weight that is for the number of histories, from which most of the others are derived
 _PLAIN_SHARE = 0.2  # of a weight that ignores the pilot estimate, so that a wrong one costs a bounded factor
+
+_FEATURES = 1 << 14  # number of different features; a collision costs accuracy, but no bias
+_MOST = 10.0  # logarithm of the largest ratio to the average of a level
+_TINY = 1e-300  # in place of what is too small beside its level for a float
+_NEWEST = 0.3  # weight of the newest run in the average size below a level
 
 
 @dataclass
@@ -89,7 +87,7 @@ class StratifiedBeam:
 
     def __init__(self, game: pyspiel.Game, rng: np.random.Generator):
         players = game.num_players()
-        self._game, self._rng, self._most_actions = game, rng, game.num_distinct_actions()
+        self._game, self._rng = game, rng
         self.pilot = PilotEstimate(EXTERNAL + players)
         self.counts = InfosetCounts(players)
         # Which measures multiply by the probability of an action, per kind of node.
@@ -154,7 +152,7 @@ class StratifiedBeam:
         probabilities = np.concatenate([node.log_probabilities for node in nodes])
         factors = probabilities[:, None] * self._samples[kinds[parents]]
         logs = logs[parents] + factors
-        features = PilotEstimate.features(kinds[parents], num_actions[parents], indices)
+        features = ((kinds[parents] * 1_000_003 + num_actions[parents]) * 7_919 + indices) % _FEATURES
         is_drawn = len(logs) > width
         kept = np.arange(len(logs))
         if is_drawn:
@@ -193,11 +191,9 @@ class StratifiedBeam:
         try:
             kind = state.current_player()
             if kind >= 0:
-                actions = state.legal_actions()
-                count = len(actions)
-                if not 0 < count <= self._most_actions:
-                    raise wrong_number_of_actions(count, self._most_actions)
-                return _Node(kind, state.information_state_string(), actions, np.full(count, -np.log(count)))
+                actions = checked_actions(state.legal_actions(), self._game.num_distinct_actions())
+                log_probabilities = np.full(len(actions), -np.log(len(actions)))
+                return _Node(kind, state.information_state_string(), actions, log_probabilities)
             if kind == pyspiel.PlayerId.CHANCE:
                 outcomes = checked_outcomes(state.chance_outcomes())
                 probabilities = np.log([probability for _, probability in outcomes])
@@ -268,3 +264,72 @@ def draw(weights: np.ndarray, kinds: np.ndarray, width: int, rng: np.random.Gene
     marks = np.floor(np.cumsum(probability[order]) + rng.random())
     kept = np.sort(order[np.diff(marks, prepend=0.0) >= 1])
     return kept, probability[kept]
+
+
+class Level(NamedTuple):
+    """The kept histories of a level and the candidates that they were drawn from; logarithms to base e."""
+
+    logs: np.ndarray  # [kept, measures], the mass of each
+    features: np.ndarray  # [kept]
+    parents: np.ndarray  # [candidates], index in the level above, ascending
+    candidates: np.ndarray  # [candidates], their features
+    factors: np.ndarray  # [candidates, measures], a candidate's mass over its parent's
+
+
+class PilotEstimate:
+    """How much lies below a candidate, relative to its level.
+
+    Candidates are told apart by the mover, its number of actions and the action's index: enough to know that a fold
+    ends the game, and that a high bid leaves few higher ones. What was seen of them at the same depth counts more.
+
+    What lies below a history is estimated as its own mass and what is expected below *all* its children, not as what a
+    run happened to find there. So the ends of the game are learned first, and the rest follows from the bottom up.
+
+    Args:
+        num_measures: Number of measures.
+    """
+
+    def __init__(self, num_measures: int):
+        # Anywhere, and at a depth; what was never seen counts as average.
+        self._sums, self._counts = np.zeros((2, _FEATURES, num_measures)), np.zeros((2, _FEATURES, 1))
+        self._sums[0], self._counts[0] = 1.0, 1.0
+        self._means: list[np.ndarray] = []  # per depth, logarithm of the average size below a history there
+
+    def of(self, features: np.ndarray, depth: int) -> np.ndarray:
+        """Returns what is expected below each, ``[candidates, measures]``; 1 is the average of the level."""
+        anywhere = self._sums[0, features] / self._counts[0, features]
+        here = _at_depth(features, depth)
+        return (self._sums[1, here] + anywhere) / (self._counts[1, here] + 1.0)
+
+    def learn(self, levels: list[Level]) -> None:
+        """Adds what one run saw of its levels, from the last level up. Modified in place."""
+        num_measures = self._sums.shape[2]
+        self._means += [np.zeros(num_measures) for _ in range(len(levels) - len(self._means))]
+        for depth in range(len(levels) - 1, 0, -1):
+            level = levels[depth]
+            size = np.ones_like(level.logs)
+            shift = 0.0
+            if depth + 1 < len(levels):
+                next_level = levels[depth + 1]
+                expected = np.log(self.of(next_level.candidates, depth + 1)) + self._means[depth + 1]
+                expected += next_level.factors
+                shift = np.maximum(expected.max(axis=0), 0.0)
+                size = np.exp(-shift) * size
+                np.add.at(size, next_level.parents, np.exp(expected - shift))
+            below = np.log(np.maximum(size, _TINY)) + shift
+            mean = log_sum(level.logs + below) - log_sum(level.logs)
+            relative = np.exp(np.clip(below - mean, -_MOST, _MOST))
+            for kind, places in enumerate((level.features, _at_depth(level.features, depth))):
+                np.add.at(self._sums[kind], places, relative)
+                np.add.at(self._counts[kind], places, 1.0)
+            self._means[depth] += (mean - self._means[depth]) * (_NEWEST if self._means[depth].any() else 1.0)
+
+
+def log_sum(logs: np.ndarray) -> np.ndarray:
+    """Returns the logarithm of the sum over the first axis of numbers given by their logarithms."""
+    top = logs.max(axis=0)
+    return top + np.log(np.exp(logs - top).sum(axis=0))
+
+
+def _at_depth(features: np.ndarray, depth: int) -> np.ndarray:
+    return (features * 31 + depth * 1_009) % _FEATURES

@@ -23,11 +23,17 @@ def test_table_1(command, tmp_path, monkeypatch):
     assert "| one_card_poker: infosets | 2 K | 2,000 | agrees as printed |" in page
 
 
+def parts(lengths, points=None):
+    """Returns the runs of a figure on a small game: as many histories as is said for each algorithm."""
+    game = "bid_goofspiel(num_cards=3)"
+    return [lanctot2009.Runs(str(i), name, (game,), nodes, points) for i, (name, nodes) in enumerate(lengths.items())]
+
+
 def test_figure_1(command, serial_runs, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    lengths = {name: lanctot2009.Length(1e5 if name.startswith("full") else 2e4) for name in lanctot2009.ALGORITHMS}
-    size = lanctot2009.Size(("bid_goofspiel(num_cards=3)",), lengths, 2)
-    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": size})
+    length = {name: 1e5 if name.startswith("full") else 2e4 for name in lanctot2009.ALGORITHMS}
+    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": parts(length)})
+    monkeypatch.setattr(lanctot2009, "_SEEDS", (1, 2))
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--json", "--processes=1"]
     found = command(*arguments)
     assert found.code == 0, found.err
@@ -44,9 +50,8 @@ def test_figure_1(command, serial_runs, tmp_path, monkeypatch):
 
 def test_a_figure_that_is_interrupted_goes_on(command, serial_runs, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    lengths = dict.fromkeys(lanctot2009.ALGORITHMS, lanctot2009.Length(2e4, 3))
-    size = lanctot2009.Size(("bid_goofspiel(num_cards=3)",), lengths, 1)
-    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": size})
+    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": parts(dict.fromkeys(lanctot2009.ALGORITHMS, 2e4), 3)})
+    monkeypatch.setattr(lanctot2009, "_SEEDS", (1,))
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--processes=1"]
     run_all, ended = item.run_all, []
 

@@ -191,7 +191,7 @@ def test_small_games_get_full_traversals(command):
 
 
 def test_large_games_are_sampled(command, monkeypatch):
-    monkeypatch.setattr("mccfr_plus.cli.components._FULL_MAX_NODES", 57)
+    monkeypatch.setattr("mccfr_plus.solver.defaults._FULL_MAX_NODES", 57)
     found = command("solve", "kuhn_poker", "--iterations=3", "--json").json
     assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["external", "rm", "uniform"]
 

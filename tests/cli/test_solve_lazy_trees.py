@@ -102,14 +102,23 @@ def test_bad_values(command, flags, parts):
     command("solve", "kuhn_poker", "--estimator=external", "--iterations=5", *flags).assert_one_line_error(*parts)
 
 
-def test_a_large_game_grows_by_itself(command):
-    outcome = command("solve", "phantom_ttt", "--iterations=20", "--seed=1", "--bound_seconds=0.2", "--json")
+@pytest.mark.parametrize(
+    ("tree", "chosen", "estimator", "reason"),
+    [
+        ("auto", "rules", "external", "by the rules, a traversal of external sampling"),
+        ("lazy", "lazy", "outcome", "on the lazy tree a traversal"),
+    ],
+)
+def test_a_large_game_is_not_compiled_by_itself(command, tree, chosen, estimator, reason):
+    flags = ["--iterations=2", "--seed=1", "--bound_seconds=0.2", "--json", f"--tree={tree}"]
+    outcome = command("solve", "phantom_ttt", *flags)
     result = outcome.json
-    assert (result["tree"], result["estimator"]) == ("lazy", "outcome")
+    assert (result["tree"], result["estimator"]) == (chosen, estimator)
     assert result["exploitability"] is None
-    assert 0 < result["information_sets"] < 20 * 2 * 9 * 2
-    assert "solving with estimator=outcome" in outcome.err
-    assert "on the lazy tree a traversal" in outcome.err
+    assert result["information_sets"] > 0
+    assert (result["nodes"] == 0) == (chosen == "rules")
+    assert f"solving with estimator={estimator}" in outcome.err
+    assert reason in outcome.err
 
 
 def test_a_large_game_that_must_be_compiled(command):
@@ -120,7 +129,7 @@ def test_a_large_game_that_must_be_compiled(command):
 def test_until_needs_a_game_that_can_be_evaluated(command):
     """Refused before the run, and by what would help."""
     begin = time.process_time()
-    outcome = command("solve", "phantom_ttt", "--target_exploitability=0.1")
+    outcome = command("solve", "phantom_ttt", "--tree=lazy", "--target_exploitability=0.1")
     assert (outcome.code, outcome.out) == (2, "")
     assert "error: an exact exploitability needs the whole tree" in outcome.err
     assert "number of iterations or seconds" in outcome.err

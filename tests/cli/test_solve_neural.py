@@ -348,7 +348,7 @@ def test_ctrl_c_ends_a_run_with_its_result(command, path, monkeypatch):
 def show_on_a_terminal(monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("mccfr_plus.cli.run._REDRAW_AFTER", 0.0)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((200, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((200, 24)))
 
 
 def test_the_line_tells_phase_losses_and_what_is_left(command, monkeypatch):

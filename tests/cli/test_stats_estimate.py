@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from mccfr_plus.cli.components import recommend
-from mccfr_plus.tree.confidence_interval import Interval
+from mccfr_plus.solver.defaults import recommend
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES
-from mccfr_plus.tree.size import InfosetBounds
+from mccfr_plus.tree.size import InfosetBounds, Interval
 from mccfr_plus.tree.size_estimate import estimate_size
 
 
@@ -41,7 +40,7 @@ def test_a_large_game_has_limits(command):
     lines = {line.split("  ")[0]: line.split("  ") for line in outcome.out.splitlines()}
     assert sum("billion" in cell for cell in lines["histories"]) == 3
     assert "Limits with 90% confidence" in outcome.out
-    assert "recommended: expand the tree on demand" in outcome.out
+    assert "recommended: traverse the game by its rules" in outcome.out
     found = outcome.json["histories"]
     assert found["low"] < found["log10"] < found["high"]
     assert all(len(line) <= 120 for line in outcome.out.splitlines()[:-1])
@@ -78,6 +77,7 @@ def sized(estimate, log10, external=2.0):
     """Returns the estimate with other numbers of histories and of histories on a traversal of external sampling."""
     return replace(
         estimate,
+        game="chess()",  # which has no compiled rules
         histories=Interval(log10, log10, log10),
         infosets=tuple(InfosetBounds(6, 6.0, 1.0) for _ in estimate.infosets),
         external=tuple(Interval(external, external, external) for _ in estimate.external),
@@ -99,6 +99,13 @@ def test_what_is_recommended_for_which_size(kuhn, log10, external, tree, estimat
     found = recommend(sized(kuhn, log10, external), None, DEFAULT_MAX_BYTES)
     assert (found.tree, found.estimator) == (tree, estimator)
     assert found.minimizer == ("prm+" if estimator == "full" else "rm")
+
+
+@pytest.mark.parametrize(("external", "estimator"), [(6.9, "external"), (7.1, "outcome")])
+def test_compiled_rules_are_recommended_where_there_are_some(kuhn, external, estimator):
+    large = replace(sized(kuhn, 12.0, external), game="kuhn_poker()")
+    found = recommend(large, None, DEFAULT_MAX_BYTES)
+    assert (found.tree, found.estimator, found.minimizer) == ("rules", estimator, "rm")
 
 
 def test_full_traversals_are_recommended_up_to_a_second(kuhn):

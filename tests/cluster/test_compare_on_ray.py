@@ -155,7 +155,7 @@ def test_a_figure_of_a_paper(cluster, tmp_path):
     watch = lambda directories: View(directories, quiet=True)  # noqa: E731
     setting = Setting("small", tmp_path, about_here("test"), None, watch, cluster)
     comparison = Comparison(("kuhn_poker",), ("external",), (1,), Limit("nodes", 2e3), 3)
-    (curve,) = run_figure(setting, "figure9", {"kuhn": comparison})
+    (curve,), _ = run_figure(setting, "figure9", {"kuhn": comparison})
     assert curve.algorithm == "external"
     assert num_ended(tmp_path / "figure9-runs" / "kuhn") == 1
 

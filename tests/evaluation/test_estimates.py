@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus.evaluation import Estimate
-from mccfr_plus.evaluation.estimates import Running, mean_estimate, student_quantile, sum_estimate
+from mccfr_plus.evaluation.estimates import Running, mean_estimate, sum_of
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,13 @@ from mccfr_plus.evaluation.estimates import Running, mean_estimate, student_quan
         (0.95, 3, 3.182), (0.95, 4, 2.776), (0.95, 7, 2.365), (0.95, 30, 2.042), (0.9, 5, 2.015), (0.99, 30, 2.750),
     ],
 )  # fmt: skip
-def test_quantiles_of_student(confidence, degrees, quantile):
-    assert student_quantile(confidence, degrees) == pytest.approx(quantile, rel=0.01)
+def test_intervals_have_the_width_of_students_t(confidence, degrees, quantile):
+    running = Running()
+    for number in range(degrees + 1):
+        running.add(number)
+    estimate = mean_estimate(running, "estimate", confidence, 0.0)
+    assert estimate.half_width == pytest.approx(quantile * math.sqrt(running.variance_of_mean), rel=2e-4)
+    assert estimate.low + estimate.high == pytest.approx(2 * running.mean)
 
 
 def test_mean_and_variance():
@@ -40,7 +45,8 @@ def test_weighted_sum_of_means():
     for number in range(100):
         parts[0].add(number)
         parts[1].add(2.0 * (number % 7))
-    estimate = sum_estimate(parts, [0.5, -1.0], 3.0, "estimate", 0.95, 1.0)
+    means = [mean_estimate(part, "estimate", 0.95, 1.0) for part in parts]
+    estimate = sum_of(means, [0.5, -1.0], 3.0, "estimate")
     assert estimate.value == pytest.approx(3 + 0.5 * parts[0].mean - parts[1].mean)
     error = math.sqrt(0.25 * parts[0].variance_of_mean + parts[1].variance_of_mean)
     assert estimate.half_width == pytest.approx(1.984 * error, rel=1e-3)

@@ -20,7 +20,7 @@ SAMPLED = {"max_histories": 12, "max_nodes": 1, "num_rollouts": 20}  # all appro
 def responder(game, policy, player, *, rollout=None, max_histories=2000, num_rollouts=200, max_nodes=5000):
     game = tree_of(game).game
     behavior = Behavior(game, policy)
-    own = None if rollout is None else Behavior(game, rollout)
+    own = behavior if rollout is None else Behavior(game, rollout)
     return LocalResponder(game, behavior, player, own, Lookahead(max_histories, num_rollouts, max_nodes), seed=1)
 
 

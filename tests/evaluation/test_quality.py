@@ -1,15 +1,20 @@
 """What a time of play tells about a policy, against exact numbers, and what is left out where it does not suffice."""
 
+import random
 import time
 
+import numpy as np
 import pytest
 
 import mccfr_plus
-from mccfr_plus.errors import ConfigError, PolicyError
-from mccfr_plus.evaluation import Estimate, estimate_quality
+from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
+from mccfr_plus.evaluation import Estimate, ExploitabilityBound, estimate_quality, quality
+from mccfr_plus.evaluation.behavior import Behavior
 from mccfr_plus.evaluation.estimates import sum_of
+from mccfr_plus.evaluation.local_best_response import LocalResponses
 from mccfr_plus.evaluation.lookahead import Lookahead
-from mccfr_plus.evaluation.quality import Pace, local_bound, lookahead_within
+from mccfr_plus.evaluation.play import Stop
+from mccfr_plus.evaluation.quality import local_bound
 
 
 def standard_error(estimate):
@@ -20,9 +25,9 @@ def standard_error(estimate):
 def test_bounds_are_on_their_side_of_the_exact_numbers(game):
     tree = mccfr_plus.compile_game(game)
     exact = mccfr_plus.evaluate(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
-    quality = estimate_quality(game, {}, seconds=2.0, seed=1)
+    result = estimate_quality(game, {}, seconds=2.0, seed=1)
     kinds = set()
-    for found in quality.findings:
+    for found in result.findings:
         estimate = found.estimate
         right = exact.exploitability
         if found.quantity == "value":
@@ -49,16 +54,43 @@ def test_sum_of_is_the_rule_for_independent_terms():
     assert total[3:] == ("lower bound", 0.95, 15, 3.0)
 
 
-def test_looks_as_far_as_the_time_allows():
-    pace = Pace(move_seconds=1e-5, moves=10.0, decisions=5.0, actions=3.0)
-    assert lookahead_within(pace, 1e6) == Lookahead()
-    some = lookahead_within(pace, 1.0)
-    assert 1 <= some.num_rollouts < Lookahead().num_rollouts
-    # From the definition: replay, beliefs, rollouts and exact expectations, at five decisions.
-    per_decision = 5 * 10 / 4 + 3 * 2 * some.max_histories + 3 * some.num_rollouts * 5 + some.max_nodes
-    assert pace.response_seconds(some) == pytest.approx(1e-4 + 5 * per_decision * 1e-5)
-    assert 40 * pace.response_seconds(some) <= 1.0
-    assert lookahead_within(pace, 1e-5) is None
+def test_looks_as_far_as_the_time_allows(monkeypatch):
+    """Time stands still but for games, of 1 ms and 1 ms more for each history that a belief may have."""
+    clock, seen = [0.0], []
+
+    def bound(responses):
+        lookahead, stop = responses.lookahead, responses.stop
+        begin, games, each = clock[0], 0, 1e-3 * (1 + lookahead.max_histories)
+        while games < 4 or clock[0] - begin < 2 * stop.seconds:
+            clock[0] += each
+            games += 1
+            if clock[0] > stop.deadline:
+                raise BudgetError("too late")
+        seen.append((lookahead, clock[0] - begin))
+        estimate = Estimate(0.0, 0.0, 0.0, "lower bound", stop.confidence, games, clock[0] - begin)
+        return ExploitabilityBound(estimate, (estimate, estimate))
+
+    monkeypatch.setattr(quality.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(LocalResponses, "bound", bound)
+    game, rng = mccfr_plus.load_game("kuhn_poker"), np.random.default_rng(1)
+
+    def used(seconds):
+        clock[0], seen[:] = 0.0, []
+        found = quality._local_bound(game, {}, seconds, confidence=0.95, seed=rng, progress=False)
+        assert clock[0] < 1.2 * seconds
+        return found and seen[-1][0].max_histories
+
+    assert used(1e4) == Lookahead().max_histories
+    assert 500 < used(60.0) < 60 * 1000 / 40
+    assert used(0.2) == 4  # the coarsest
+    assert used(0.01) is None
+
+
+def test_gives_up_looking_ahead_after_the_deadline():
+    game = mccfr_plus.load_game("kuhn_poker")
+    stop, behavior = Stop(10, None, 0.95, False, deadline=time.perf_counter()), Behavior(game, {})
+    with pytest.raises(BudgetError, match="takes too long"):
+        LocalResponses(game, behavior, behavior, Lookahead(), stop, random.Random(1)).bound()
 
 
 def test_a_game_too_long_for_looking_ahead_takes_no_longer():
@@ -68,10 +100,10 @@ def test_a_game_too_long_for_looking_ahead_takes_no_longer():
 
 
 def test_a_function_from_states_is_a_policy():
-    quality = estimate_quality("kuhn_poker", lambda state: {state.legal_actions()[0]: 1.0}, seconds=0.5, seed=1)
-    for found in quality.findings[:2]:  # everybody passes, so that the higher card wins 1: nobody is ahead
+    result = estimate_quality("kuhn_poker", lambda state: {state.legal_actions()[0]: 1.0}, seconds=0.5, seed=1)
+    for found in result.findings[:2]:  # both players pass, so that the higher card wins 1: the mean is 0
         assert abs(found.estimate.value) <= 5 * standard_error(found.estimate)
-    (bound,) = (f for f in quality.findings if f.quantity == "exploitability" and f.method == "local best response")
+    (bound,) = (f for f in result.findings if f.quantity == "exploitability" and f.method == "local best response")
     assert bound.estimate.value == pytest.approx(1.0, abs=5 * standard_error(bound.estimate) + 1e-9)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mccfr_plus import ConfigError, compile_game
-from mccfr_plus.experiments.algorithm import CPP, NAMED, OPENSPIEL, OURS, PYTHON, algorithm_of, known_names
+from mccfr_plus.experiments.algorithm import CPP, KNOWN, NAMED, OPENSPIEL, OURS, PYTHON, algorithm_of
 from mccfr_plus.experiments.solvers import solver_of
 from mccfr_plus.solver.config import SolverConfig
 
@@ -33,7 +33,7 @@ def test_openspiels():
     )
 
 
-@pytest.mark.parametrize("name", [name for name in known_names() if name != "average_strategy"])
+@pytest.mark.parametrize("name", [name for name in KNOWN if name != "average_strategy"])
 def test_every_name_runs(name):
     """The average policy of each is closer to an equilibrium after some iterations than uniform play is (0.458)."""
     solver = solver_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)

@@ -101,10 +101,8 @@ def test_a_lost_run_goes_on_from_its_checkpoint(cluster, directory, tmp_path, mo
         start = cluster.ray.get(writer.collector.start.remote(0))
         folder = tmp_path / f"worker{number}"
         folder.mkdir()
-        for name, reference in start.files.items():
-            (folder / name).write_bytes(cluster.ray.get(reference))
-        sender = _Sender(writer.collector, 0, start)
         moved = dataclasses.replace(run.on(tree), folder=folder)
+        sender = _Sender(writer.collector, 0, moved, start)
 
         def lost_measure(*arguments):
             if len(read_record(moved.record)[1]) == lose_after:
@@ -112,7 +110,7 @@ def test_a_lost_run_goes_on_from_its_checkpoint(cluster, directory, tmp_path, mo
             return measure(*arguments)
 
         monkeypatch.setattr(run_loop, "_measure", lost_measure)
-        return run_to_end(moved, tree, {}, sender.tell, sender.stop, sender.changed)
+        return run_to_end(moved, tree, {}, sender.tell, sender.stop)
 
     for number, lose_after in enumerate((5, 8)):
         with pytest.raises(KeyboardInterrupt):

@@ -76,7 +76,7 @@ def test_how_many_points_are_affordable():
         (("external", "cfr+"), True),
         (("full(pruning=True)",), False),
         (("external", "outcome(epsilon=0.3)"), False),
-        (("openspiel:cfr",), False),  # which traversals the tree
+        (("openspiel:cfr",), False),  # which traverses the tree
     ],
 )
 def test_a_comparison_has_the_points_that_its_cheapest_iterations_afford(tmp_path, algorithms, is_exact):

@@ -159,4 +159,4 @@ def test_a_page_that_cannot_be_written(tmp_path):
 def test_without_bokeh(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "bokeh", None)
     with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[plot\]'"):
-        page.bokeh()
+        page.require_library("bokeh")

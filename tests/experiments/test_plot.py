@@ -90,7 +90,7 @@ def test_a_picture_that_cannot_be_written(tmp_path):
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[plot\]'"):
-        plot.matplotlib()
+        plot.plot_curves(CURVES, [])
 
 
 def test_labels_titles_and_styles(monkeypatch, tmp_path):

@@ -117,7 +117,7 @@ def test_a_full_disk_leaves_what_was_written_before(tmp_path, monkeypatch):
         def __exit__(self, *_):
             self.file.close()
 
-    monkeypatch.setattr(records, "_append", lambda path, new: Full(path.open("ab", buffering=0)))
+    monkeypatch.setattr(records, "_append", lambda path: Full(path.open("ab", buffering=0)))
     with pytest.raises(RecordError, match=r"cannot write .*only 5 of"):
         record.add(POINTS[1])
     assert path.read_bytes() == before

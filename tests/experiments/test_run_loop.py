@@ -14,7 +14,7 @@ from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import read_record
-from mccfr_plus.experiments.run_loop import Run, RunFiles, run_to_end
+from mccfr_plus.experiments.run_loop import Run, run_to_end
 
 TREE = compile_game("kuhn_poker")
 
@@ -46,11 +46,11 @@ def numbers(path):
 def test_slow_checkpoints_are_few(tmp_path, monkeypatch):
     saves, seconds = [], 0.1
 
-    def save(self, solver):
-        saves.append(solver)
+    def save(self, path):
+        saves.append(path)
         time.sleep(seconds)
 
-    monkeypatch.setattr(RunFiles, "save", save)
+    monkeypatch.setattr(Solver, "save_checkpoint", save)
     monkeypatch.setattr(run_loop, "CHECKPOINT_SECONDS", -1.0)
     run, begin = run_in(tmp_path, count=60), time.monotonic()
     assert whole(run)

@@ -20,6 +20,7 @@ import enum, math
 from typing import NamedTuple
 import numba
 import numpy as np
+from numba.extending import intrinsic, overload
 from numpy import add, zeros
 
 WHOLE = 3
@@ -66,8 +67,22 @@ def deeper(x):
 def keyword(x, *, times=2):
     return x * times
 
+def replaced(x):
+    return x
+
+@overload(replaced)
+def _replaced_in_kernel(x):
+    return lambda x: x + 7.0
+
+@intrinsic
+def emitted(typing_context, x):
+    def build(context, builder, signature, arguments):
+        return builder.fadd(arguments[0], arguments[0])
+    return x(x), build
+
 @numba.njit
 def outer(x):
+    x = replaced(x) * emitted(x)
     y = deeper(x) + WHOLE + FLOAT + ARRAY[0] + WIDE[0, 1] + PAIR[0] + SIZES.rows + Number.TWO + closed(x) + keyword(x)
     colour = Colour.BLUE
     if MEMBER == colour or TEXT == "other":
@@ -79,6 +94,8 @@ CHANGES = {
     "body two calls deep": ("return x + 1.5", "return x - 1.5"),
     "constant two calls deep": ("x + 1.5", "x + 2.5"),
     "name two calls deep": ("return deepest(x) * 2.0", "return keyword(x) * 2.0"),
+    "what stands in for a function": ("x: x + 7.0", "x: x + 8.0"),
+    "code that an intrinsic emits": ("builder.fadd", "builder.fsub"),
     "options of a kernel": ('error_model="numpy"', 'error_model="python"'),
     "fast mathematics": ('error_model="numpy"', 'error_model="numpy", fastmath=True'),
     "whole number": ("WHOLE = 3", "WHOLE = 4"),
@@ -374,7 +391,7 @@ for name in ("one_card_poker(deck_size=3)", "search_game(moves=1)"):
     for array in (*tree.arrays, tree.slot_action, tree.outcome_action):
         bits.update(array.tobytes())
     bits.update(repr((tree.shape, list(tree.info_states))).encode())
-stats = getattr(rules_tree._walk_of(tree.game.rules_game.rules), "stats", None)
+stats = getattr(rules_tree._traversal_of(tree.game.rules_game.rules), "stats", None)
 counts = stats and [sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]
 print(json.dumps([bits.hexdigest(), counts]))
 """

@@ -1,4 +1,4 @@
-"""What the tests of neural solvers share."""
+"""Fixtures of the tests of neural solvers."""
 
 import importlib.util
 
@@ -10,14 +10,14 @@ from mccfr_plus.neural.features import Features
 
 @pytest.fixture
 def three_rows():
-    """Three information sets with 2, 3 and 1 of a game's 4 actions, whose tensors are their numbers."""
+    """Three information sets with 2, 3 and 1 of a game's 4 actions, with their numbers as tensors."""
     actions = np.array([[1, 3, 0], [0, 1, 2], [2, 0, 0]], np.int32)
     return Features(np.arange(3, dtype=np.float32)[:, None], actions, np.array([2, 3, 1], np.int32))
 
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
-    """Keeps torch from waiting for cores that others use: at these sizes a second thread gains nothing."""
+    """Sets one thread for torch: at these sizes a second one gains nothing."""
     if importlib.util.find_spec("torch"):
         import torch
 

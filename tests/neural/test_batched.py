@@ -21,7 +21,7 @@ from mccfr_plus.neural import (  # noqa: E402
     TrainingConfig,
 )
 from mccfr_plus.neural.batched.network_policy import cross_entropy, masked_softmax, matched  # noqa: E402
-from mccfr_plus.neural.batched.reservoir import TensorReservoir  # noqa: E402
+from mccfr_plus.neural.memory import TensorReservoir  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
@@ -88,7 +88,7 @@ def test_batches_of_tensors():
 # --- policies ---
 
 
-def test_gradient_of_the_cross_entropy_is_that_of_autograd():
+def test_cross_entropy_gradient_equals_autograd():
     network = MLP((4, 8, 5), rng=np.random.default_rng(1), dtype=torch.float64)
     draws = np.random.default_rng(2)
     inputs = torch.from_numpy(draws.normal(size=(6, 4)))
@@ -109,7 +109,7 @@ def test_gradient_of_the_cross_entropy_is_that_of_autograd():
     np.testing.assert_allclose(network.gradient, parameters.grad, atol=1e-12)
 
 
-def test_outputs_become_distributions():
+def test_outputs_to_distributions():
     outputs = np.array([[1.0, 3.0, 50.0], [-1.0, -2.0, -0.5], [0.0, 0.0, 1.0], [1e30, 1e30, 0.0]])
     masks = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 1]], bool)
     np.testing.assert_allclose(matched(outputs, masks, True)[:3], [[0.25, 0.75, 0], [1, 0, 0], [1, 0, 0]])
@@ -121,7 +121,7 @@ def test_outputs_become_distributions():
 
 
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
-def test_policies_are_openspiels(kind, config, tmp_path):
+def test_policies_are_openspiel_policies(kind, config, tmp_path):
     solver = kind(GAME[kind], config, seed=1).run(2)
     for number, policy in enumerate((solver.average_policy(), solver.current_policy())):
         policy.save(tmp_path / f"{number}")
@@ -142,7 +142,7 @@ def test_policies_are_openspiels(kind, config, tmp_path):
         NetworkPolicy.load(tmp_path / "solver")
 
 
-def test_the_average_policy_is_the_mean_of_what_was_played():
+def test_average_policy_is_the_mean_of_the_strategies():
     """A policy network with a unit per information set finds the weighted mean of the strategies in its memory."""
     config = dataclasses.replace(
         SOLVERS[1][1],
@@ -190,7 +190,7 @@ def test_converges(kind, config):
 
 
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
-def test_goes_on_bit_for_bit(kind, config, tmp_path):
+def test_resumed_run_is_bitwise_identical(kind, config, tmp_path):
     solver = kind(GAME[kind], config, seed=1).run(2)
     solver.save(tmp_path / "file")
     copy = kind.load(tmp_path / "file")
@@ -204,8 +204,8 @@ def test_goes_on_bit_for_bit(kind, config, tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
-def test_an_iteration_that_fails_has_not_been(kind, config, monkeypatch):
-    solver, twin = (kind(GAME[kind], config, seed=1).run(2) for _ in range(2))
+def test_failed_iteration_is_rolled_back(kind, config, monkeypatch):
+    solver, reference = (kind(GAME[kind], config, seed=1).run(2) for _ in range(2))
     before = {name: array.copy() for name, array in solver.state().items()}
     with monkeypatch.context() as patch:
         patch.setattr(solver._learners[1].network, "loss_gradient", lambda *_: math.nan)
@@ -215,12 +215,12 @@ def test_an_iteration_that_fails_has_not_been(kind, config, monkeypatch):
     assert solver.state().keys() == before.keys()
     for name, array in solver.state().items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
-    expected = twin.run(2).state()
+    expected = reference.run(2).state()
     for name, array in solver.run(2).state().items():
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
 
 
-def test_a_diverging_average_policy_says_so():
+def test_divergence_of_the_average_policy_is_an_error():
     config = dataclasses.replace(SOLVERS[1][1], policy_training=TrainingConfig(learning_rate=1e30, train_steps=30))
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(1)
     with pytest.raises(TrainingError, match=r"loss of the average policy of player 0.*policy_training's learning_rate"):
@@ -230,7 +230,7 @@ def test_a_diverging_average_policy_says_so():
 @pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "matrix_pd", "goofspiel(num_cards=4,imp_info=True)"])
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
 def test_other_games(kind, config, game):
-    """More players, payoffs that do not sum to 0, actions at once."""
+    """More players, general-sum payoffs, simultaneous moves."""
     solver = kind(game, config, seed=1).run(2)
     heads = 1 if game.startswith("goofspiel") else solver.game.num_players()
     assert solver._values is None or solver._values.network.sizes[-1] == heads * solver.game.num_distinct_actions()
@@ -254,16 +254,18 @@ def test_bad_input():
     assert isinstance(solver.game, pyspiel.Game)
 
 
-def test_weights_of_dream_do_not_grow_with_the_number_of_actions():
-    """Own draws are uniform half of the time: against uniform ones a history is at most twice as rare per draw."""
+def test_weights_of_dream_are_relative_to_uniform_play():
+    """Own draws are uniform with probability 1/2: each makes a history at most twice as rare as under uniform play."""
     solver = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1).run(2)
     paths = next(solver._paths(0, solver.config.epsilon, 10))
     weights = solver._weights_of(paths, 0)
-    for point in range(len(weights)):
-        before = [p for p in range(point) if paths.traversals[p] == paths.traversals[point] and paths.players[p] == 0]
+    for decision in range(len(weights)):
+        before = [
+            p for p in range(decision) if paths.traversals[p] == paths.traversals[decision] and paths.players[p] == 0
+        ]
         factors = [1.0 / (paths.masks[p].sum() * paths.probabilities[p]) for p in before]
-        assert weights[point] == pytest.approx(np.prod(factors))
-        assert weights[point] <= 2.0 ** len(before)
+        assert weights[decision] == pytest.approx(np.prod(factors))
+        assert weights[decision] <= 2.0 ** len(before)
     assert weights.max() > 1.5
     clipped = BatchedDREAM("phantom_ttt", dataclasses.replace(SOLVERS[1][1], weight_clip=0.7), seed=1).run(2)
     less = clipped._weights_of(paths, 0)

@@ -1,4 +1,4 @@
-"""External sampling side by side: regrets by exact enumeration where nothing is drawn, in the mean where it is."""
+"""External sampling in parallel: exact regrets where nothing is drawn, mean regrets elsewhere."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def counterfactual_regrets(tree, strategy):
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker"])
 def test_mean_regrets_are_counterfactual_regrets(game):
-    """A traversal comes to an infoset as often as chance and the others let it: no weights. A z-test per slot."""
+    """Traversals reach an infoset with the probability of chance and other players: no weights. A z-test per slot."""
     tree = mccfr_plus.compile_game(game)
     table, traversals = Table(tree, 1), 3000 if game == "leduc_poker" else 10_000
     expected, observer = counterfactual_regrets(tree, table.strategy), Observer(tree.game, "X")
@@ -63,16 +63,15 @@ def test_mean_regrets_are_counterfactual_regrets(game):
         infosets = table.infosets(found.decisions.players[own], found.decisions.tensors[own])
         regrets = found.regrets[own]
         for infoset in np.unique(infosets):
-            points = infosets == infoset
-            if points.sum() < 300:
+            decisions = infosets == infoset
+            if decisions.sum() < 300:
                 continue
-            # A traversal comes to an infoset of perfect recall at most once: what it adds is independent of other
-            # traversals'.
-            assert points.sum() <= traversals
+            # With perfect recall a traversal reaches an infoset at most once: the values are independent.
+            assert decisions.sum() <= traversals
             for slot, action in zip(
                 range(tree.slots(infoset).start, tree.slots(infoset).stop), tree.legal_actions(infoset), strict=True
             ):
-                values = regrets[points, action]
+                values = regrets[decisions, action]
                 mean = values.sum() / traversals
                 deviation = np.sqrt(np.square(values).sum() / traversals - mean**2) / np.sqrt(traversals)
                 assert abs(mean - expected[slot]) <= 6 * deviation + 1e-12, (player, infoset, action)
@@ -80,7 +79,7 @@ def test_mean_regrets_are_counterfactual_regrets(game):
     assert tested > 10
 
 
-def test_nothing_is_drawn_where_the_others_play_purely():
+def test_regrets_are_exact_against_pure_strategies():
     """In matrix games without chance one traversal has the exact regrets."""
     tree = mccfr_plus.compile_game("matrix_shapleys_game")
     for player in range(2):
@@ -96,7 +95,7 @@ def test_nothing_is_drawn_where_the_others_play_purely():
         assert found.nodes == (1 + 3 + 3 if player == 0 else 1 + 1 + 3)
 
 
-def test_a_walk_that_is_too_wide():
+def test_too_many_parallel_histories():
     tree = mccfr_plus.compile_game("leduc_poker")
     with pytest.raises(BudgetError, match=r"50 traversals of external sampling on leduc_poker.*depth 2, and 60 are"):
         sample_branches(tree.game, Observer(tree.game, "X"), Table(tree, 1), 0, 50, np.random.default_rng(1), 60)

@@ -1,4 +1,4 @@
-"""NFSP without a tree: what is remembered, what is learned from it, runs that resume and fail."""
+"""NFSP without a tree: memories, learning, runs that resume or fail."""
 
 import dataclasses
 import math
@@ -39,7 +39,7 @@ def copy_of(solver):
     return {name: array.copy() for name, array in solver.state().items()}
 
 
-def test_transitions_go_from_one_own_point_to_the_next():
+def test_transitions_lead_to_the_next_own_decision():
     solver = BatchedNFSP("kuhn_poker", SMALL, seed=1)
     paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 50, np.random.default_rng(1))
     ends = 0
@@ -49,18 +49,18 @@ def test_transitions_go_from_one_own_point_to_the_next():
         own = np.flatnonzero(paths.players == player)
         following = next_decisions(paths, own)
         assert len(agent.transitions) == len(own)
-        for row, point in enumerate(own):
-            later = [p for p in own if p > point and paths.traversals[p] == paths.traversals[point]]
+        for row, decision in enumerate(own):
+            later = [p for p in own if p > decision and paths.traversals[p] == paths.traversals[decision]]
             assert following[row] == (later[0] if later else -1)
-            np.testing.assert_array_equal(found["tensors"][row], paths.tensors[point])
-            assert found["actions"][row] == paths.actions[point]
+            np.testing.assert_array_equal(found["tensors"][row], paths.tensors[decision])
+            assert found["actions"][row] == paths.actions[decision]
             if later:
                 assert found["rewards"][row] == 0
                 np.testing.assert_array_equal(found["next_tensors"][row], paths.tensors[later[0]])
                 np.testing.assert_array_equal(found["next_masks"][row], paths.masks[later[0]])
             else:
                 # In units of half the payoff range, which is 2.
-                assert found["rewards"][row] == paths.returns[paths.traversals[point], player] / 2
+                assert found["rewards"][row] == paths.returns[paths.traversals[decision], player] / 2
                 assert not found["next_masks"][row].any()
                 ends += 1
         assert agent._counts[0] == len(own) + len(np.unique(paths.traversals[own]))
@@ -68,7 +68,7 @@ def test_transitions_go_from_one_own_point_to_the_next():
 
 
 @pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
-def test_best_responses_are_followed_as_often_as_they_should(eta):
+def test_frequency_of_best_responses(eta):
     config = dataclasses.replace(SMALL, anticipatory=eta, episodes=4000, parallel_episodes=1000)
     solver = BatchedNFSP("kuhn_poker", config, seed=1)
     groups = solver._groups()
@@ -83,7 +83,7 @@ def test_best_responses_are_followed_as_often_as_they_should(eta):
         assert (agent.decisions.seen == agent.transitions.seen) == (eta == 1.0)
 
 
-def test_best_responses_are_greedy_but_for_exploration():
+def test_best_responses_are_epsilon_greedy():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, epsilon_start=0.2, epsilon_end=0.2), seed=1)
     paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 20, np.random.default_rng(1))
     own = np.flatnonzero(paths.players == 1)
@@ -98,8 +98,8 @@ def test_best_responses_are_greedy_but_for_exploration():
     assert greedy(np.array([[5.0, 1.0, 2.0]]), np.array([[False, True, True]])).tolist() == [[0, 0, 1]]
 
 
-def test_action_values_become_those_of_the_game():
-    """In a matrix game against a player who stays uniform they are mean payoffs: rows of the matrix."""
+def test_action_values_converge():
+    """In a matrix game against a uniform player they are mean payoffs: rows of the matrix."""
     config = BatchedNFSPConfig(
         episodes=400, anticipatory=0.0, hidden_layers=(32,), learn_every=4, batch_size=128, min_samples=50,
         policy_learning_rate=1e-9, value_learning_rate=3e-3, transition_capacity=20_000, epsilon_start=1, epsilon_end=1,
@@ -128,7 +128,7 @@ def test_learns_kuhn_poker():
 
 
 @pytest.mark.parametrize("game", ["phantom_ttt", "kuhn_poker(players=3)", "goofspiel(num_cards=4,imp_info=True)"])
-def test_goes_on_bit_for_bit(game, tmp_path):
+def test_resumed_run_is_bitwise_identical(game, tmp_path):
     config = dataclasses.replace(SMALL, decision_capacity=50, transition_capacity=90)
     solver = BatchedNFSP(game, config, seed=1).run(2)
     solver.save(tmp_path / "file")
@@ -140,8 +140,8 @@ def test_goes_on_bit_for_bit(game, tmp_path):
 
 
 @pytest.mark.parametrize(("network", "what"), [("values", "value loss"), ("policy", "policy loss")])
-def test_an_iteration_that_fails_has_not_been(network, what, monkeypatch):
-    solver, twin = (BatchedNFSP("kuhn_poker", SMALL, seed=1).run(3) for _ in range(2))
+def test_failed_iteration_is_rolled_back(network, what, monkeypatch):
+    solver, reference = (BatchedNFSP("kuhn_poker", SMALL, seed=1).run(3) for _ in range(2))
     before = copy_of(solver)
     with monkeypatch.context() as patch:
         broken = getattr(solver._agents[1], network)
@@ -149,7 +149,7 @@ def test_an_iteration_that_fails_has_not_been(network, what, monkeypatch):
         with pytest.raises(TrainingError, match=f"iteration 4: the {what} of player 1 is nan"):
             solver.run(2)
     same(before, solver.state())
-    same(copy_of(twin.run(2)), solver.run(2).state())
+    same(copy_of(reference.run(2)), solver.run(2).state())
 
 
 def test_bad_configs():
@@ -159,7 +159,7 @@ def test_bad_configs():
         BatchedNFSPConfig(anticipatory=1.5)
 
 
-def test_targets_are_of_the_best_legal_action_of_the_target_network(monkeypatch):
+def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
     solver = BatchedNFSP("phantom_ttt", SMALL, seed=1)
     agent, draws = solver._agents[0], np.random.default_rng(1)
     agent._target.parameters += torch.from_numpy(draws.normal(size=len(agent._target.parameters)).astype(np.float32))
@@ -185,7 +185,7 @@ def test_targets_are_of_the_best_legal_action_of_the_target_network(monkeypatch)
     assert (outputs.argmax(1)[5:] != np.where(next_masks, outputs, -np.inf).argmax(1)[5:]).any()
 
 
-def test_the_target_network_is_renewed_after_so_many_updates():
+def test_target_network_is_renewed_every_target_every_updates():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, target_every=3), seed=1)
     agent = solver._agents[0]
     paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 100, np.random.default_rng(1))

@@ -1,4 +1,4 @@
-"""Histories side by side: what pyspiel says of each, frequencies, regrets that agree with exact ones in the mean."""
+"""Parallel trajectories: agreement with pyspiel, frequencies, mean regrets that agree with exact ones."""
 
 import numpy as np
 import pyspiel
@@ -54,44 +54,44 @@ class Table:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_points_are_what_pyspiel_says(game):
+def test_decisions_agree_with_pyspiel(game):
     game = load_game(game)
     observer = Observer(game, "X")
     paths = sample_paths(game, observer, uniform, 0, 0.5, 7, np.random.default_rng(1))
     assert len(paths.levels()) == paths.starts.size - 1
-    by_walk = {traversal: np.flatnonzero(paths.traversals == traversal) for traversal in range(7)}
+    by_traversal = {traversal: np.flatnonzero(paths.traversals == traversal) for traversal in range(7)}
     visited = 0
-    for traversal, points in by_walk.items():
+    for traversal, decisions in by_traversal.items():
         states, last = [(game.new_initial_state(), [])], None
         # Chance outcomes are not recorded: all that agree with what was seen are followed.
-        for point in [*points, None]:
+        for decision in [*decisions, None]:
             following = []
             while states:
                 state, past = states.pop()
                 if state.is_chance_node():
                     states += [(state.child(action), past) for action, _ in state.chance_outcomes()]
-                elif point is None:
+                elif decision is None:
                     if state.is_terminal() and np.allclose(state.returns(), paths.returns[traversal]):
                         following.append((state, past))
-                elif not state.is_terminal() and agrees(game, observer, state, past, paths, point):
-                    action = int(paths.actions[point])
+                elif not state.is_terminal() and agrees(game, observer, state, past, paths, decision):
+                    action = int(paths.actions[decision])
                     following.append((state.child(action), [*past, action]))
-            assert following, (traversal, point)
+            assert following, (traversal, decision)
             states, last = following, following[0][0]
         visited += len(last.full_history()) + 1
     assert visited == paths.nodes
 
 
-def agrees(game, observer, state, past, paths, point):
-    player, size = int(paths.players[point]), observer.size
-    if state.current_player() != player or np.flatnonzero(paths.masks[point]).tolist() != state.legal_actions():
+def agrees(game, observer, state, past, paths, decision):
+    player, size = int(paths.players[decision]), observer.size
+    if state.current_player() != player or np.flatnonzero(paths.masks[decision]).tolist() != state.legal_actions():
         return False
-    history = paths.histories[point]
+    history = paths.histories[decision]
     for other in range(game.num_players()):
         own = history[other * size : (other + 1) * size]
         if not np.allclose(own, state.information_state_tensor(other), rtol=1e-3):
             return False
-    np.testing.assert_array_equal(paths.tensors[point], history[player * size : (player + 1) * size])
+    np.testing.assert_array_equal(paths.tensors[decision], history[player * size : (player + 1) * size])
     turn = history[game.num_players() * size :][: game.num_players()]
     assert turn.tolist() == [float(player == other) for other in range(game.num_players())]
     units = history[game.num_players() * (size + 1) :].reshape(game.num_players() - 1, -1)
@@ -99,26 +99,26 @@ def agrees(game, observer, state, past, paths, point):
     return shown == past[len(past) - game.num_players() + 1 :]
 
 
-def test_draws_have_the_probabilities_that_are_noted():
+def test_draws_have_the_recorded_probabilities():
     tree = mccfr_plus.compile_game("kuhn_poker")
     table, traversals, epsilon = Table(tree, 1), 20_000, 0.4
     paths = sample_paths(tree.game, Observer(tree.game, "X"), table, 1, epsilon, traversals, np.random.default_rng(1))
     infosets = table.infosets(paths.players, paths.tensors)
     for infoset in range(tree.num_infosets):
-        points = np.flatnonzero(infosets == infoset)
+        decisions = np.flatnonzero(infosets == infoset)
         player = int(tree.arrays.infosets["player"][infoset])
         for action, own in zip(tree.legal_actions(infoset), table.strategy[tree.slots(infoset)], strict=True):
-            assert paths.strategies[points, action] == pytest.approx(own)
+            assert paths.strategies[decisions, action] == pytest.approx(own)
             chance = epsilon / 2 + (1 - epsilon) * own if player == 1 else own
-            drawn = paths.actions[points] == action
-            assert paths.probabilities[points[drawn]] == pytest.approx(chance)
-            assert abs(drawn.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / len(points))
+            drawn = paths.actions[decisions] == action
+            assert paths.probabilities[decisions[drawn]] == pytest.approx(chance)
+            assert abs(drawn.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / len(decisions))
     for player in range(2):
         reach = paths.reach(player)
-        for point in range(0, len(reach), 997):
-            before = np.flatnonzero((paths.traversals == paths.traversals[point]) & (paths.players == player))
-            assert reach[point] == pytest.approx(np.prod(paths.probabilities[before[before < point]]))
-    # Without anybody exploring returns are the policy's values.
+        for decision in range(0, len(reach), 997):
+            before = np.flatnonzero((paths.traversals == paths.traversals[decision]) & (paths.players == player))
+            assert reach[decision] == pytest.approx(np.prod(paths.probabilities[before[before < decision]]))
+    # Without exploration the mean returns are the policy's values.
     paths = sample_paths(tree.game, Observer(tree.game, "X"), table, None, 0.0, traversals, np.random.default_rng(2))
     exact = mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, table.strategy))
     deviation = paths.returns.std(0) / np.sqrt(traversals)
@@ -135,8 +135,8 @@ def others_reach(tree, strategy):
 
 
 @pytest.mark.parametrize("kind", ["corrected", "plain"])
-def test_mean_regrets_are_those_of_the_kernels(kind):
-    """Over own reach they are counterfactual regrets: whatever the baselines are, or by true values."""
+def test_mean_regrets_equal_those_of_the_kernels(kind):
+    """Divided by own reach they are counterfactual regrets: for any baselines, or with exact values."""
     tree = mccfr_plus.compile_game("kuhn_poker")
     table, traversals = Table(tree, 3), 20_000
     observer, exact = Observer(tree.game, "X"), infoset_values(tree, table.strategy)
@@ -153,18 +153,18 @@ def test_mean_regrets_are_those_of_the_kernels(kind):
             found = plain_regrets(paths, true_values(tree, table, paths, player)) / paths.reach(player)[:, None]
         assert (found[~paths.masks] == 0).all()
         for infoset in np.flatnonzero(tree.arrays.infosets["player"] == player):
-            points = infosets == infoset
+            decisions = infosets == infoset
             for slot, action in zip(
                 range(tree.slots(infoset).start, tree.slots(infoset).stop), tree.legal_actions(infoset), strict=True
             ):
                 total = np.zeros(traversals)
-                np.add.at(total, paths.traversals[points], found[points, action])
+                np.add.at(total, paths.traversals[decisions], found[decisions, action])
                 assert abs(total.mean() - expected[slot]) < 6 * total.std() / np.sqrt(traversals), (player, infoset)
         assert np.abs(expected).max() > 0.05
 
 
 def true_values(tree, table, paths, player):
-    """Returns what each action is worth at each point to the player: cards are read off the history's tensors."""
+    """Returns the player's action values at each decision; cards are read from the history's tensors."""
     values = np.zeros((2, tree.num_nodes))
     for each in range(2):
         refresh_values(tree.arrays, table.strategy, values[each], each)
@@ -183,10 +183,10 @@ def true_values(tree, table, paths, player):
         ):
             pending.append((int(record["first_child"]) + index, state.child(action)))
     size = paths.tensors.shape[1]
-    for point, history in enumerate(paths.histories):
+    for decision, history in enumerate(paths.histories):
         child = states[history[:size].tobytes(), history[size : 2 * size].tobytes()]
-        legal = np.flatnonzero(paths.masks[point])
-        result[point, legal] = values[player, child : child + len(legal)]
+        legal = np.flatnonzero(paths.masks[decision])
+        result[decision, legal] = values[player, child : child + len(legal)]
     return result
 
 
@@ -211,7 +211,7 @@ def test_by_hand():
     paths = by_hand()
     table = np.array([[1.0, 2.0], [3.0, 5.0], [7.0, 9.0]])  # of player 0
     values = np.stack([table, -table], axis=1)
-    # At the last point 0.2 x 4 + 0.8 x 9 = 8 is what the action before it is worth, by tree backup.
+    # By tree backup the action before the last decision has value 0.2 x 4 + 0.8 x 9 = 8.
     np.testing.assert_allclose(value_targets(paths, values), [[8.0, -8.0], [2.0, -2.0], [4.0, -4.0]])
     # Corrected there: 7 + (4 - 7) / 0.2 = -8, in the mean 0.2 x -8 + 0.8 x 9 = 5.6; above 2 + (5.6 - 2) / 0.5 = 9.2.
     found = corrected_regrets(paths, table, 0)

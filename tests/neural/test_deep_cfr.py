@@ -1,4 +1,4 @@
-"""Deep CFR: the tabular limit, convergence, policies, runs that stop without loss."""
+"""Deep CFR: the tabular limit, convergence, policies, rollback."""
 
 import dataclasses
 import math
@@ -33,7 +33,7 @@ def copy_of(solver):
 
 
 class ExactFit:
-    """A linear model of one-hot features, fitted to all of a memory by its normal equations: without error."""
+    """A linear model of one-hot features, fitted exactly to a memory by its normal equations."""
 
     def __init__(self, learner, mask):
         self.mask, self.rngs, self.losses = mask, learner._rngs, []
@@ -63,13 +63,13 @@ class ExactFit:
 
 class TabularLimit(DeepCFR):
     def _new_player(self, player, features, rngs):
-        part = super()._new_player(player, features, rngs)
+        own = super()._new_player(player, features, rngs)
         mask = features.mask(self.tree.game.num_distinct_actions())
-        return part._replace(learner=ExactFit(part.learner, mask))
+        return own._replace(learner=ExactFit(own.learner, mask))
 
 
 def without_ties(tree):
-    """Returns the tree with other payoffs, so that no regret is 0 up to rounding, which then decides."""
+    """Returns the tree with other payoffs, so that rounding does not decide the sign of a regret of 0."""
     payoffs = tree.arrays.payoffs + 0.1 * np.random.default_rng(1).normal(size=tree.arrays.payoffs.shape)
     return dataclasses.replace(tree, arrays=tree.arrays._replace(payoffs=payoffs))
 
@@ -116,7 +116,7 @@ def test_converges(memory):
     assert pyspiel.exploitability(solver.tree.game, solver.average_policy()) == pytest.approx(solver.exploitability())
 
 
-def test_every_part_of_an_iteration_counts(monkeypatch):
+def test_every_phase_of_an_iteration_changes_the_result(monkeypatch):
     solver = DeepCFR("kuhn_poker", SMALL, seed=1)
     assert (solver.current_strategy() == 0.5).all()  # the first strategy is uniform
     before = copy_of(solver)
@@ -159,7 +159,7 @@ def test_policies_are_distributions_over_legal_actions(game):
     assert not np.array_equal(solver.average_strategy(), solver.current_strategy())
 
 
-def test_same_seed_same_bits_and_no_global_state():
+def test_same_seed_is_bitwise_identical_without_global_state():
     numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
     torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
     first, second, other = (DeepCFR("kuhn_poker", RESERVOIR, seed=seed).run(4) for seed in (1, 1, 2))
@@ -187,18 +187,18 @@ def test_scaled_targets_make_the_unit_of_payoffs_irrelevant():
 # --- runs ---
 
 
-def test_limits_and_record():
+def test_limits_and_history():
     solver = DeepCFR("kuhn_poker", SMALL, seed=1)
     assert solver.run(3) is solver
     assert (solver.iterations, solver.history) == (3, [])
-    told = []
-    solver.run(2, callback=told.append, evaluate_every=0)
-    assert [progress.iterations for progress in told] == [4, 5]
-    assert [point.iteration for point in solver.history] == [4, 5]
+    reported = []
+    solver.run(2, callback=reported.append, evaluate_every=0)
+    assert [progress.iterations for progress in reported] == [4, 5]
+    assert [entry.iteration for entry in solver.history] == [4, 5]
     last = HistoryEntry(5, solver.seconds, solver.nodes_touched, solver.exploitability())
     assert solver.history[-1] == last
-    assert told[-1].evaluation.exploitability == last.exploitability
-    assert told[-1].losses == solver.losses
+    assert reported[-1].evaluation.exploitability == last.exploitability
+    assert reported[-1].losses == solver.losses
     assert 0 < solver.history[0].seconds < last.seconds
     solver.run(100, callback=lambda progress: progress.iterations == 7)
     assert solver.iterations == 7
@@ -226,8 +226,8 @@ def test_bad_games_and_configs():
 
 @pytest.mark.parametrize("config", [SMALL, RESERVOIR, dataclasses.replace(RESERVOIR, warm_start=False)])
 @pytest.mark.parametrize("error", ["nan", "interrupt"])
-def test_an_iteration_that_fails_has_not_been(config, error, monkeypatch):
-    solver, twin = (DeepCFR("kuhn_poker", config, seed=1).run(3) for _ in range(2))
+def test_failed_iteration_is_rolled_back(config, error, monkeypatch):
+    solver, reference = (DeepCFR("kuhn_poker", config, seed=1).run(3) for _ in range(2))
     before = copy_of(solver)
     seconds = solver.seconds
     network = solver._players[1].learner.network
@@ -255,4 +255,4 @@ def test_an_iteration_that_fails_has_not_been(config, error, monkeypatch):
     assert (solver.iterations, solver.seconds) == (3, seconds)
     for name, array in solver.state().items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
-    assert_same_state(solver.run(2), twin.run(2))  # what is not in the state was left alone too
+    assert_same_state(solver.run(2), reference.run(2))  # nothing outside of the state has changed

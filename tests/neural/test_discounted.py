@@ -20,7 +20,7 @@ def discount(iteration, alpha):
 
 
 @pytest.mark.parametrize("predictive", [False, True])
-def test_sums_are_those_of_the_definition(three_rows, predictive):
+def test_sums_equal_the_definition(three_rows, predictive):
     memory = Discounted(three_rows, 4, alpha=1.5, predictive=predictive)
     rng = np.random.default_rng(1)
     regrets, counts = np.zeros((3, 3)), np.zeros(3)
@@ -47,7 +47,7 @@ def test_sums_are_those_of_the_definition(three_rows, predictive):
 
 @pytest.mark.parametrize("minimizer", ["dcfr+", "pdcfr+"])
 @pytest.mark.parametrize("stop", [1, 4])
-def test_goes_on_bit_for_bit(minimizer, stop, tmp_path):
+def test_resumed_run_is_bitwise_identical(minimizer, stop, tmp_path):
     config = dataclasses.replace(SMALL, minimizer=minimizer)
     whole = DeepCFR("kuhn_poker", config, seed=1).run(8)
     solver = DeepCFR("kuhn_poker", config, seed=1).run(stop)
@@ -59,7 +59,7 @@ def test_goes_on_bit_for_bit(minimizer, stop, tmp_path):
 
 
 @pytest.mark.parametrize("minimizer", ["dcfr+", "pdcfr+"])
-def test_an_iteration_that_fails_has_not_been(minimizer, monkeypatch):
+def test_failed_iteration_is_rolled_back(minimizer, monkeypatch):
     solver = DeepCFR("kuhn_poker", dataclasses.replace(SMALL, minimizer=minimizer), seed=1).run(3)
     before = {name: array.copy() for name, array in solver.state().items()}
     with monkeypatch.context() as patch:

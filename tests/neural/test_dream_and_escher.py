@@ -1,4 +1,4 @@
-"""DREAM and ESCHER: the tabular limit, convergence, runs that fail without loss, checkpoints, configs."""
+"""DREAM and ESCHER: the tabular limit, convergence, rollback, checkpoints, configs."""
 
 import dataclasses
 import math
@@ -31,7 +31,7 @@ SOLVERS = [
 
 
 class ExactTable:
-    """A model that has a number for every action at every information set, fitted to an aggregated memory."""
+    """A table with an entry per information set and action, fitted to an aggregated memory."""
 
     def __init__(self, features):
         self.features, self.losses = features, []
@@ -52,14 +52,14 @@ class ExactTable:
 def with_tables(kind):
     class WithTables(kind):
         def _new_player(self, player, features, rngs):
-            part = super()._new_player(player, features, rngs)
-            return part._replace(learner=ExactTable(features))
+            own = super()._new_player(player, features, rngs)
+            return own._replace(learner=ExactTable(features))
 
     return WithTables
 
 
 def without_ties(game):
-    """Returns the tree with other payoffs at each leaf, so that no regret is 0 up to rounding, which then decides."""
+    """Returns the tree with other payoffs at each leaf, so that rounding does not decide the sign of a regret of 0."""
     tree = mccfr_plus.compile_game(game)
     nodes = tree.arrays.nodes.copy()
     leaves = np.flatnonzero(nodes["num_children"] == 0)
@@ -75,7 +75,7 @@ def without_ties(game):
     ("game", "iterations"), [("kuhn_poker", 12), ("kuhn_poker(players=3)", 12), ("leduc_poker", 3)]
 )
 def test_tabular_limit_of_escher(game, iterations, sampling, weighting, minimizer, gamma):
-    """With exact values and tables it is the tabular one: regret matching ignores the scale of regrets."""
+    """With exact values and tables this is tabular ESCHER: matching ignores the scale of regrets."""
     tree = without_ties(game)
     config = ESCHERConfig(traversals=30, values="exact", sampling=sampling, weighting=weighting, fallback="uniform")
     neural = with_tables(ESCHER)(tree, config, seed=7)
@@ -90,7 +90,7 @@ def test_tabular_limit_of_escher(game, iterations, sampling, weighting, minimize
 
 
 def test_tabular_limit_of_dream_converges_like_outcome_sampling():
-    """Weighted means of regrets, with baselines that tables of values would give, go to an equilibrium."""
+    """Weighted mean regrets, with learned baselines, converge to an equilibrium."""
     config = DREAMConfig(traversals=400, baseline=False, fallback="uniform")
     neural = with_tables(DREAM)("kuhn_poker", config, seed=1)
     assert neural.run(600).exploitability() < 0.01  # 0.458 for uniform play
@@ -112,7 +112,7 @@ def test_converges(kind, config):
 
 
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
-def test_every_part_of_an_iteration_counts(kind, config):
+def test_every_phase_of_an_iteration_changes_the_result(kind, config):
     solver = kind("kuhn_poker", config, seed=1).run(1)
     before = {name: array.copy() for name, array in solver.state().items()}
     solver.iteration()
@@ -126,7 +126,7 @@ def test_every_part_of_an_iteration_counts(kind, config):
 
 
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
-def test_goes_on_bit_for_bit(kind, config, tmp_path):
+def test_resumed_run_is_bitwise_identical(kind, config, tmp_path):
     path = tmp_path / "run.checkpoint"
     solver = kind("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
     solver.save(path)
@@ -142,8 +142,8 @@ def test_goes_on_bit_for_bit(kind, config, tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "config"), [SOLVERS[0], SOLVERS[2]])
-def test_an_iteration_whose_values_diverge_has_not_been(kind, config, monkeypatch):
-    solver, twin = (kind("kuhn_poker", config, seed=1).run(3) for _ in range(2))
+def test_iteration_with_diverging_values_is_rolled_back(kind, config, monkeypatch):
+    solver, reference = (kind("kuhn_poker", config, seed=1).run(3) for _ in range(2))
     before = {name: array.copy() for name, array in solver.state().items()}
     with monkeypatch.context() as patch:
         patch.setattr(solver.values.learner.network, "loss_gradient", lambda *_: math.nan)
@@ -152,21 +152,21 @@ def test_an_iteration_whose_values_diverge_has_not_been(kind, config, monkeypatc
     for name, array in solver.state().items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
     solver.run(2)
-    twin.run(2)
+    reference.run(2)
     for name, array in solver.state().items():
-        np.testing.assert_array_equal(array, twin.state()[name], err_msg=name)
+        np.testing.assert_array_equal(array, reference.state()[name], err_msg=name)
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "leduc_poker", "matrix_rps", "matrix_pd"])
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
 def test_other_games(kind, config, game):
-    """More players, chance in the middle, actions at once, payoffs that do not sum to 0."""
+    """More players, chance within the game, simultaneous moves, general-sum payoffs."""
     solver = kind(game, config, seed=1).run(3)
     for policy in (solver.average_policy(), solver.current_policy()):
         assert all(sum(p for _, p in row) == pytest.approx(1, abs=1e-12) for row in policy.values())
     assert solver.nodes_touched > 0
     if game == "matrix_pd" and kind is DREAM:
-        # Outputs for each player: both know what mutual defection is worth, whoever learns it.
+        # Payoffs do not sum to a constant: one output per player.
         assert solver.values.learner.network.sizes[-1] == 2 * solver.tree.game.num_distinct_actions()
 
 

@@ -35,7 +35,7 @@ def rngs():
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_tensors_are_those_of_the_states(game):
+def test_tensors_equal_those_of_the_states(game):
     tree = mccfr_plus.compile_game(game)
     histories = histories_of(tree, "ESCHER")
     parents, nodes = parents_of(tree.arrays.nodes), tree.arrays.nodes
@@ -88,7 +88,7 @@ def test_targets_are_exact_where_everything_was_sampled(game):
 
 
 def test_targets_by_hand():
-    """In Kuhn poker histories were seen in turn: J against Q, pass, bet, and there fold or call."""
+    """In Kuhn poker, J against Q, pass, bet, then fold or call: one history after another is sampled."""
     tree = mccfr_plus.compile_game("kuhn_poker")
     nodes, strategy = tree.arrays.nodes, strategy_of(tree)
     values = np.random.default_rng(2).normal(size=(2, tree.num_nodes))
@@ -102,17 +102,17 @@ def test_targets_by_hand():
         targets = np.zeros_like(values)
         back_up(tree.arrays, strategy, visited, uses_model, values, targets)
         for player in range(2):
-            worth = tree.arrays.payoffs[nodes[path[-1]]["payload"], player]
+            value = tree.arrays.payoffs[nodes[path[-1]]["payload"], player]
             for node, step in zip(path[-2::-1], index[::-1], strict=True):
                 record = nodes[node]
                 children = values[player, record["first_child"] :][: record["num_children"]].copy()
-                children[step] = worth
+                children[step] = value
                 if record["kind"] != CHANCE:
-                    worth = children @ strategy[record["payload"] :][: record["num_children"]]
+                    value = children @ strategy[record["payload"] :][: record["num_children"]]
                 elif uses_model:
-                    worth = children @ tree.arrays.chance["probability"][record["payload"] :][: record["num_children"]]
+                    value = children @ tree.arrays.chance["probability"][record["payload"] :][: record["num_children"]]
                 # Else the outcome that was seen is all that there is.
-                assert targets[player, node] == pytest.approx(worth, abs=1e-13)
+                assert targets[player, node] == pytest.approx(value, abs=1e-13)
         unseen = visited == 0
         np.testing.assert_array_equal(targets[:, unseen], values[:, unseen])
 
@@ -150,7 +150,7 @@ def reach_of_chance(tree):
     return reach
 
 
-def test_only_what_was_sampled_is_learned():
+def test_only_sampled_histories_are_learned():
     tree = mccfr_plus.compile_game("kuhn_poker")
     visited = np.zeros(tree.num_nodes, np.int64)
     visited[[0, 1]] = 3

@@ -1,4 +1,4 @@
-"""Checkpoints of neural solvers: they go on bit for bit, and nothing else is taken for one."""
+"""Checkpoints of neural solvers: resumed runs are bitwise identical, other files are errors."""
 
 import dataclasses
 import json
@@ -46,12 +46,12 @@ def edit_header(path, change):
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("way", ["load", "restore"])
-def test_goes_on_bit_for_bit(config, way, path):
+@pytest.mark.parametrize("method", ["load", "restore"])
+def test_resumed_run_is_bitwise_identical(config, method, path):
     solver = DeepCFR("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
     solver.save(path)
     saved = copy_of(solver)
-    copy = DeepCFR.load(path) if way == "load" else DeepCFR("kuhn_poker", config, seed=5).run(9).restore(path)
+    copy = DeepCFR.load(path) if method == "load" else DeepCFR("kuhn_poker", config, seed=5).run(9).restore(path)
     assert_same(copy, saved)
     assert (copy.config, copy.seed, copy.iterations) == (config, 1, 4)
     assert (copy.nodes_touched, copy.seconds, copy.history) == (solver.nodes_touched, solver.seconds, solver.history)
@@ -77,7 +77,7 @@ def test_there_is_no_pickle_in_it(path):
 
 
 @pytest.mark.parametrize("position", [0.2, 0.5, 0.9])
-def test_damage_is_found_and_the_solver_left_alone(position, path):
+def test_damaged_file_leaves_the_solver_unchanged(position, path):
     solver = DeepCFR("kuhn_poker", CONFIGS[1], seed=1).run(2)
     solver.save(path)
     solver.run(3)
@@ -129,7 +129,7 @@ def test_other_config_game_or_algorithm(path, tmp_path):
         (lambda header: header.update(tree="0" * 32), r"its tree \(rules, payoffs"),
     ],
 )
-def test_headers_that_do_not_fit(change, message, path):
+def test_invalid_headers(change, message, path):
     DeepCFR("kuhn_poker", SMALL, seed=1).run(1).save(path)
     edit_header(path, change)
     with pytest.raises(CheckpointError, match=message):
@@ -146,7 +146,7 @@ def test_memories_of_another_size(path):
     assert_same(solver, before)
 
 
-def test_other_versions_are_told(path, caplog):
+def test_other_versions_are_logged(path, caplog):
     DeepCFR("kuhn_poker", SMALL, seed=1).run(1).save(path)
     edit_header(path, lambda header: header["versions"].update(torch="2.0.0"))
     DeepCFR.load(path)

@@ -1,4 +1,4 @@
-"""Configs: what is out of range is said when they are built."""
+"""Configs: values out of range are errors when they are built."""
 
 import dataclasses
 import json
@@ -34,7 +34,7 @@ def test_out_of_range(name, value, message):
         DeepCFRConfig(**{name: value})
 
 
-def test_what_does_not_go_together():
+def test_inconsistent_settings():
     with pytest.raises(ConfigError, match=r"memory_capacity=100 is smaller than batch_size=256.*smaller batch"):
         DeepCFRConfig(memory="reservoir", memory_capacity=100, batch_size=256)
     DeepCFRConfig(memory="aggregated", memory_capacity=100, batch_size=256)  # which has no use for it
@@ -42,7 +42,7 @@ def test_what_does_not_go_together():
         DeepCFRConfig(layer_norm=True, hidden_layers=())
 
 
-def test_is_frozen_and_comes_back_from_text():
+def test_is_frozen_and_round_trips_through_json():
     config = DeepCFRConfig(hidden_layers=[32, 16], gradient_clip=1.0)
     assert config.hidden_layers == (32, 16)
     assert hash(config) == hash(DeepCFRConfig(hidden_layers=(32, 16), gradient_clip=1.0))

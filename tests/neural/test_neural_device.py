@@ -11,7 +11,7 @@ from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.episodes import DECISION, TRANSITION  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
-from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner  # noqa: E402
+from mccfr_plus.neural.nfsp import PolicyLearner, ValueLearner  # noqa: E402
 from mccfr_plus.neural.training import Learner  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(5, 5), layer_norm=True, skip=True, gradient_clip=0.1, train_steps=70)

@@ -1,4 +1,4 @@
-"""The examples of neural solvers: they run, go on from a checkpoint, and write a policy."""
+"""The examples of neural solvers: they run, resume from a checkpoint, and write a policy."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["deep_cfr", "dream", "escher", "nfsp"])
-def test_runs_and_goes_on(name, tmp_path):
+def test_runs_and_resumes(name, tmp_path):
     size = "--episodes=1000" if name == "nfsp" else "--traversals=100"
     flags = ["--iterations=10", size, "--checkpoint=run.checkpoint", "--policy=kuhn.npz"]
     for total in (10, 20):

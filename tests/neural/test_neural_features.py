@@ -46,7 +46,7 @@ def test_game_without_tensors():
         features_of(types.SimpleNamespace(game=mccfr_plus.load_game("latent_ttt")))
 
 
-def test_information_sets_with_one_tensor_are_told(caplog, monkeypatch):
+def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypatch):
     tree = mccfr_plus.compile_game("kuhn_poker")
     real = features_of(tree)[0].tensors
     assert len(np.unique(real, axis=0)) == 6
@@ -58,4 +58,4 @@ def test_information_sets_with_one_tensor_are_told(caplog, monkeypatch):
     monkeypatch.setattr("mccfr_plus.neural.features.representative_states", lambda tree: [Blind()] * tree.num_infosets)
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
         features_of(tree)
-    assert "the 6 information sets of player 1 have 1 different tensors" in caplog.text
+    assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text

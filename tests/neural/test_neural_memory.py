@@ -20,7 +20,7 @@ def memory_of(kind, features, capacity=64, power=1.0, unit=1.0, seed=1):
 
 
 def samples_of(rows, rng, features):
-    """Returns samples that tell where they come from: action a of row r has value 10 r + a + noise below 0.5."""
+    """Returns samples that identify their row and action: action a of row r has value 10 r + a + noise below 0.5."""
     rows = np.asarray(rows, np.int32)
     values = 10.0 * rows[:, None] + features.actions[rows] + rng.uniform(0.0, 0.49, (len(rows), 3))
     return Samples(rows, values)
@@ -97,7 +97,7 @@ def test_unit_divides_targets(kind, three_rows):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_smaller_than_a_batch_gives_all_it_has(kind, three_rows):
+def test_batch_of_a_small_memory_has_all_entries(kind, three_rows):
     memory = memory_of(kind, three_rows)
     assert list(memory.batches(10, 1, new_state(1))) == []  # none, rather than rows that were never written
     memory.add(Samples(np.array([1, 2], np.int32), np.ones((2, 3))), 1)

@@ -25,18 +25,18 @@ def network_of(sizes, options, dtype=torch.float64, seed=1):
     return network
 
 
-def twin_of(network, sizes, layer_norm=False, skip=False):
+def reference_of(network, sizes, layer_norm=False, skip=False):
     """Returns the network's function of inputs and of a parameter vector, in torch's own functions."""
 
     def function(inputs, vector):
-        parts, begin = [], 0
+        tensors, begin = [], 0
         for number, width in enumerate(sizes[1:]):
             for shape in ((width, sizes[number]), (width,)):
-                parts.append(vector[begin : begin + int(np.prod(shape))].view(shape))
+                tensors.append(vector[begin : begin + int(np.prod(shape))].view(shape))
                 begin += int(np.prod(shape))
         value = inputs
         for number in range(len(sizes) - 2):
-            outputs = torch.nn.functional.linear(value, parts[2 * number], parts[2 * number + 1]).relu()
+            outputs = torch.nn.functional.linear(value, tensors[2 * number], tensors[2 * number + 1]).relu()
             joined = skip and number > 0 and sizes[number] == sizes[number + 1]
             value = outputs + value if joined else outputs
         if layer_norm:
@@ -44,19 +44,19 @@ def twin_of(network, sizes, layer_norm=False, skip=False):
             value = torch.nn.functional.layer_norm(value, (sizes[-2],), gain, offset)
         else:
             assert begin == len(vector)
-        return torch.nn.functional.linear(value, parts[-2], parts[-1])
+        return torch.nn.functional.linear(value, tensors[-2], tensors[-1])
 
     return function
 
 
 @pytest.mark.parametrize(("sizes", "options"), SHAPES)
-def test_outputs_and_gradient_are_those_of_torch(sizes, options):
+def test_outputs_and_gradient_equal_torch(sizes, options):
     network = network_of(sizes, options)
     rng = np.random.default_rng(3)
     inputs, targets = (torch.from_numpy(rng.normal(size=(11, width))) for width in (sizes[0], sizes[-1]))
     weights = torch.from_numpy(rng.exponential(size=(11, sizes[-1])))
     vector = network.parameters.clone().requires_grad_()
-    outputs = twin_of(network, sizes, **options)(inputs, vector)
+    outputs = reference_of(network, sizes, **options)(inputs, vector)
     loss = (weights * (outputs - targets).square()).sum() / 11
     loss.backward()
     np.testing.assert_allclose(network.predict(inputs), outputs.detach(), rtol=1e-12, atol=1e-12)
@@ -66,7 +66,7 @@ def test_outputs_and_gradient_are_those_of_torch(sizes, options):
     assert (vector.grad != 0).double().mean() > 0.5
 
 
-def test_weight_0_means_no_influence():
+def test_weight_0_has_no_influence():
     network = network_of((5, 8, 3), {})
     inputs, targets, weights = torch.ones(2, 5, dtype=torch.float64), torch.zeros(2, 3), torch.ones(2, 3)
     targets, weights = targets.double(), weights.double()
@@ -78,7 +78,7 @@ def test_weight_0_means_no_influence():
     assert torch.equal(before, network.gradient)
 
 
-def test_initial_parameters_are_those_of_torchs_layers_in_distribution():
+def test_initial_parameters_have_the_distribution_of_torch():
     network = MLP((100, 50, 40), rng=np.random.default_rng(1))
     for layer, width in zip(network._layers, (100, 50), strict=True):
         bound = width**-0.5
@@ -89,14 +89,14 @@ def test_initial_parameters_are_those_of_torchs_layers_in_distribution():
         assert float(layer.weights.square().mean()) == pytest.approx(bound**2 / 3, abs=spread)
 
 
-def test_every_network_has_draws_of_its_own():
+def test_networks_have_different_initial_parameters():
     rng = np.random.default_rng(1)
     first, second = MLP((5, 4), rng=rng), MLP((5, 4), rng=rng)
     assert not torch.equal(first.parameters, second.parameters)
     assert torch.equal(first.parameters, MLP((5, 4), rng=np.random.default_rng(1)).parameters)
 
 
-def test_many_rows_are_predicted_in_parts(monkeypatch):
+def test_many_rows_are_predicted_in_chunks(monkeypatch):
     network = network_of((5, 8, 3), {})
     inputs = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 5)))
     whole = network.predict(inputs)

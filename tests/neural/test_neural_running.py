@@ -1,4 +1,4 @@
-"""Runs of neural solvers that keep a checkpoint, and what they tell while they run."""
+"""Runs of neural solvers: checkpoints, rollback and callbacks."""
 
 import dataclasses
 import errno
@@ -66,7 +66,7 @@ def iteration_of(path):
 
 
 @every_solver
-def test_a_resumed_run_ends_with_the_same_bits(kind, config, path):
+def test_resumed_run_is_bitwise_identical(kind, config, path):
     whole = kind("kuhn_poker", config, seed=1).run(6)
     solver = kind("kuhn_poker", config, seed=1)
     assert solver.run(2, checkpoint=path) is solver
@@ -80,8 +80,8 @@ def test_a_resumed_run_ends_with_the_same_bits(kind, config, path):
 
 
 @every_solver
-def test_what_is_read_within_a_run_is_whole(kind, config, path):
-    """As a kill leaves it: each file that was written between two iterations goes on to the same end."""
+def test_checkpoints_within_a_run_are_complete(kind, config, path):
+    """After a kill, each file written between two iterations resumes to the same end."""
     files = []
 
     def keep(progress):
@@ -99,8 +99,8 @@ def test_what_is_read_within_a_run_is_whole(kind, config, path):
         assert_same(copy.run(5 - number), copy_of(solver))
 
 
-def test_it_is_written_as_often_as_asked(path, monkeypatch):
-    """A clock of our own: a look at it takes a second, so that an iteration takes some; nobody is to wait longer."""
+def test_checkpoint_interval(path, monkeypatch):
+    """With a clock on which each reading takes a second, writes come at the given interval."""
     clock, written = itertools.count(), []
     monkeypatch.setattr(writer.time, "perf_counter", lambda: float(next(clock)))
     monkeypatch.setattr(checkpoint_file, "write", lambda _, header, __: written.append(header["iterations"]))
@@ -116,9 +116,9 @@ def test_it_is_written_as_often_as_asked(path, monkeypatch):
 
 @every_solver
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_within_an_iteration_leaves_the_last_whole_one(kind, config, times, path, monkeypatch):
-    """Also an impatient second one, while the first is being dealt with."""
-    solver, twin = (kind("kuhn_poker", config, seed=1).run(2) for _ in range(2))
+def test_ctrl_c_rolls_back_to_the_last_iteration(kind, config, times, path, monkeypatch):
+    """Also with a second Ctrl-C during the rollback."""
+    solver, reference = (kind("kuhn_poker", config, seed=1).run(2) for _ in range(2))
     before = copy_of(solver)
     step, memory, calls = Adam.step, solver._players[0].memory, []
     rollback = memory.rollback
@@ -143,7 +143,7 @@ def test_ctrl_c_within_an_iteration_leaves_the_last_whole_one(kind, config, time
     assert solver.iterations == iteration_of(path) == 2
     assert_same(solver, before)
     assert_same(kind.load(path), before)
-    assert_same(solver.run(2), copy_of(twin.run(2)))
+    assert_same(solver.run(2), copy_of(reference.run(2)))
 
 
 def diverging(**more):
@@ -152,7 +152,7 @@ def diverging(**more):
 
 
 @pytest.mark.parametrize("memory", [{}, RESERVOIR])
-def test_divergence_leaves_the_last_good_state(memory, path):
+def test_divergence_rolls_back_to_the_last_iteration(memory, path):
     config = diverging(**memory)
     solver = DeepCFR("kuhn_poker", config, seed=1)
     message = (
@@ -176,13 +176,13 @@ HOT = dataclasses.replace(VALUES, learning_rate=1e30)
     ("kind", "config"),
     [(DREAM, DREAMConfig(**TRAINING, baseline_training=HOT)), (ESCHER, ESCHERConfig(**TRAINING, value_training=HOT))],
 )
-def test_values_that_diverge_are_named(kind, config, path):
+def test_divergence_names_the_value_network(kind, config, path):
     with pytest.raises(TrainingError, match=f"iteration 1: the loss of the values of {kind.__name__}"):
         kind("kuhn_poker", config, seed=1).run(5, checkpoint=path)
     assert not path.exists()  # there has been no good iteration
 
 
-def test_what_else_ends_a_run_is_written_too(path):
+def test_checkpoint_is_written_after_other_errors(path):
     def fail(progress):
         if progress.iterations == 3:
             raise ZeroDivisionError
@@ -229,7 +229,7 @@ def test_another_runs_checkpoint_is_not_overwritten(make, message, path):
         solver.run(1, checkpoint=path)
     assert solver.iterations == 0
     assert path.read_bytes() == before
-    assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # the claim is given back
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # the lock is released
 
 
 def test_a_damaged_file_is_not_overwritten(path):
@@ -248,7 +248,7 @@ def test_a_tabular_checkpoint_is_not_overwritten(path):
         DeepCFR("kuhn_poker", SMALL).run(1, checkpoint=path)
 
 
-def test_how_it_is_written_and_read_has_what_a_keeper_asks_for():
+def test_checkpoint_module_has_the_functions_of_the_protocol():
     for name in ("save", "arrays_of", "header_of_run"):
         assert callable(getattr(checkpoints, name))
 
@@ -265,23 +265,23 @@ def test_how_it_is_written_and_read_has_what_a_keeper_asks_for():
         (*SOLVERS[4], ["values 0", "traversals 0", "training 0", "values 1", "traversals 1", "training 1"]),
     ],
 )
-def test_phases_are_told_in_order(kind, config, expected):
-    told = []
+def test_phases_are_reported_in_order(kind, config, expected):
+    reported = []
     solver = kind("kuhn_poker", config, seed=1)
-    solver.run(2, on_phase=told.append, callback=told.append, evaluate_every=0)
-    assert [progress.phase for progress in told] == [*expected, None] * 2
-    assert [progress.iterations for progress in told] == [0] * len(expected) + [1] * (len(expected) + 1) + [2]
-    assert all(isinstance(progress, NeuralProgress) and progress.solver is solver for progress in told)
-    seconds = [progress.seconds for progress in told]
+    solver.run(2, on_phase=reported.append, callback=reported.append, evaluate_every=0)
+    assert [progress.phase for progress in reported] == [*expected, None] * 2
+    assert [progress.iterations for progress in reported] == [0] * len(expected) + [1] * (len(expected) + 1) + [2]
+    assert all(isinstance(progress, NeuralProgress) and progress.solver is solver for progress in reported)
+    seconds = [progress.seconds for progress in reported]
     assert seconds == sorted(seconds)
-    assert [progress.evaluation is None for progress in told] == [*[True] * len(expected), False] * 2
-    count = len(told)
-    solver.iteration()  # nobody watches any more
+    assert [progress.evaluation is None for progress in reported] == [*[True] * len(expected), False] * 2
+    count = len(reported)
+    solver.iteration()  # outside of a run there are no callbacks
     solver.run(1)
-    assert len(told) == count
+    assert len(reported) == count
 
 
-def test_watching_changes_no_bit(capsys):
+def test_callbacks_do_not_change_results(capsys):
     watched = DeepCFR("kuhn_poker", SMALL, seed=1).run(
         3, on_phase=lambda _: None, progress=True, target_exploitability=1e-9
     )

@@ -1,4 +1,4 @@
-"""The sampler: regrets that agree with exact ones in the mean, the average, regret matching on predictions."""
+"""The sampler: mean regrets, the average strategy, regret matching on predictions."""
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ def strategy_of(tree, seed):
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "leduc_poker"])
-def test_mean_regret_where_visited_is_the_exact_one(game):
-    """Given a visit, which chance and the others decide, the mean regret is v(I, a) - v(I): a z-test per slot."""
+def test_mean_regrets_at_visits_are_exact(game):
+    """Given a visit, the mean regret is v(I, a) - v(I): a z-test per slot."""
     tree = mccfr_plus.compile_game(game)
     # Half uniform, as means of rare large values are not normal.
     strategy = 0.5 * strategy_of(tree, 3) + 0.5 * tree.uniform_strategy()
@@ -52,7 +52,7 @@ def test_mean_regret_where_visited_is_the_exact_one(game):
         assert tested >= 6
 
 
-def test_a_full_buffer_only_splits_the_work():
+def test_full_buffer_splits_calls_only():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy = tree.uniform_strategy()
     whole, split = Sampler(tree, new_state(5)), Sampler(tree, new_state(5))
@@ -86,7 +86,7 @@ def test_average_is_reach_times_strategy():
 
 
 @pytest.mark.parametrize("argmax", [True, False])
-def test_regret_matching_reads_legal_actions_only(argmax):
+def test_regret_matching_uses_legal_actions_only(argmax):
     tree = mccfr_plus.compile_game("leduc_poker")
     num_actions = tree.game.num_distinct_actions()
     for player, features in enumerate(features_of(tree)):

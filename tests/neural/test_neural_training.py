@@ -1,4 +1,4 @@
-"""Training: Adam as torch has it, pairs of inputs and targets, losses that fall, divergence that is told."""
+"""Training: Adam, inputs and targets, losses, divergence."""
 
 import dataclasses
 import math
@@ -28,20 +28,20 @@ def memory(three_rows):
     return memory
 
 
-def test_steps_are_those_of_adam(three_rows, memory):
+def test_steps_equal_adam(three_rows, memory):
     """Kingma, Ba 2015, algorithm 1, line by line in double precision."""
     learner = learner_of(three_rows)
     batch = next(memory.batches(10, 1, np.zeros(1, np.uint64)))
-    twin = learner.network.parameters.numpy().astype(np.float64)
-    first, second = np.zeros_like(twin), np.zeros_like(twin)
+    reference = learner.network.parameters.numpy().astype(np.float64)
+    first, second = np.zeros_like(reference), np.zeros_like(reference)
     for step in range(1, 131):
         learner.network.loss_gradient(learner._inputs[batch.rows], *map(torch.from_numpy, batch[1:]))
         gradient = learner.network.gradient.numpy().astype(np.float64)
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
-        twin -= 1e-3 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        reference -= 1e-3 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
         learner.optimizer.step()
-        np.testing.assert_allclose(learner.network.parameters, twin, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(learner.network.parameters, reference, rtol=1e-4, atol=1e-5)
 
 
 def test_the_network_is_trained(three_rows, memory):
@@ -56,7 +56,7 @@ def test_the_network_is_trained(three_rows, memory):
 
 
 @pytest.mark.parametrize("batch_size", [4, 64])
-def test_inputs_go_with_their_targets(three_rows, batch_size, monkeypatch):
+def test_inputs_match_their_targets(three_rows, batch_size, monkeypatch):
     memory = Reservoir(three_rows, 4, 32, np.ones(1, np.uint64))
     rows = np.random.default_rng(1).integers(0, 3, 32).astype(np.int32)
     memory.add(Samples(rows, np.repeat(10.0 * rows[:, None] + 1.0, 3, 1)), 1)
@@ -73,7 +73,7 @@ def test_inputs_go_with_their_targets(three_rows, batch_size, monkeypatch):
     assert seen == [min(batch_size, 32)] * 30
 
 
-def test_warm_start_goes_on_and_a_fresh_start_does_not(three_rows, memory):
+def test_warm_and_fresh_starts(three_rows, memory):
     warm = learner_of(three_rows)
     warm.fit(memory, 1)
     moved = warm.network.parameters.clone()
@@ -121,7 +121,7 @@ def test_empty_memory_trains_nothing(three_rows):
     assert torch.equal(before, learner.network.parameters)
 
 
-def test_divergence_says_which_loss(three_rows, memory):
+def test_divergence_names_the_loss(three_rows, memory):
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, learning_rate=1e30))
     with pytest.raises(
         TrainingError, match=r"iteration 3: the advantage loss of player 7 is (inf|nan) at training step"
@@ -144,7 +144,7 @@ def test_predictions_must_be_finite(three_rows, monkeypatch):
         learner.predict(1)
 
 
-def test_global_state_of_torch_and_numpy_is_left_alone(three_rows, memory):
+def test_global_state_of_torch_and_numpy_is_unchanged(three_rows, memory):
     numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
     torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
     with torch_threads(1):
@@ -155,7 +155,7 @@ def test_global_state_of_torch_and_numpy_is_left_alone(three_rows, memory):
     assert torch.get_num_threads() == threads
 
 
-def test_old_torch_is_refused():
+def test_old_torch_is_an_error():
     for version in ("2.0.0", "2.13.0+cpu", "2.14.0a0+git1", "3.0"):
         check_version(version)
     with pytest.raises(ConfigError, match=r"torch 2.0 or newer, and this is 1.13.1\+cpu: pip install --upgrade 'mccfr"):

@@ -1,4 +1,4 @@
-"""NFSP: what enters which memory, when networks are trained, convergence, runs that stop without loss, checkpoints."""
+"""NFSP: memories, schedule of updates, convergence, rollback, checkpoints."""
 
 import dataclasses
 import math
@@ -55,8 +55,8 @@ def test_kuhn_poker_is_learned():
 
 
 def test_action_values_become_exact():
-    """With eta = 0 everybody plays the first average policy for ever, and Q-learning, off-policy, ends at the values of
-    actions before a best response to it, which enumeration gives.
+    """With eta = 0 all players always play the first average policy. Q-learning is off-policy and converges to
+    the values of actions before a best response to it, which enumeration gives.
 
     The last steps of Adam, with batches of 512, leave noise of the order of the deviation of a batch's mean: payoffs
     deviate by at most 2, and an information set has a sixth of a batch or more of its depth, so 2 / sqrt(512 / 12).
@@ -80,7 +80,7 @@ def test_action_values_become_exact():
     assert solver.losses == (None, None)
     np.testing.assert_array_equal(solver.average_strategy(), average)
     tree = solver.tree
-    for player, part in enumerate(solver._players):
+    for player, own in enumerate(solver._players):
         ours = slice(*tree.arrays.slot_range[player : player + 2])
         strategy = average.copy()
         for _ in range(3):
@@ -88,7 +88,7 @@ def test_action_values_become_exact():
             for infoset in range(*tree.arrays.infoset_range[player : player + 2]):
                 slots = tree.slots(infoset)
                 strategy[slots] = np.arange(slots.stop - slots.start) == exact[slots].argmax()
-        learned = part.values.predict().ravel() * 2.0  # in units of half the payoff range, which is 2
+        learned = own.values.predict().ravel() * 2.0  # in units of half the payoff range, which is 2
         assert np.abs(learned - exact[ours]).max() < 2 / math.sqrt(512 / 12)
         assert np.sqrt(np.square(learned - exact[ours]).mean()) < 0.1
         mixed = average.copy()
@@ -103,21 +103,23 @@ def test_only_best_responses_enter_the_reservoir():
     )
     for player in range(2):
         assert len(never._memories()[f"player{player}/decisions"]) == 0
-        assert len(never._memories()[f"player{player}/transitions"]) > 20  # averages teach the best responses too
-        part = always._players[player]
-        assert part.decisions.seen == part.transitions.seen > 20
+        assert (
+            len(never._memories()[f"player{player}/transitions"]) > 20
+        )  # best responses learn from average policies too
+        own = always._players[player]
+        assert own.decisions.seen == own.transitions.seen > 20
     config = dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, learn_every=1 << 40)  # nothing is trained
     greedy = NFSP("leduc_poker", config, seed=1).run(1)
-    for player, part in enumerate(greedy._players):
+    for player, own in enumerate(greedy._players):
         begin = int(greedy.tree.arrays.infoset_range[player])
-        assert len(part.decisions) > 5
-        for row, action in part.decisions.state()["records"].tolist():
+        assert len(own.decisions) > 5
+        for row, action in own.decisions.state()["records"].tolist():
             best = greedy._tables.best[begin + row]
             assert action == greedy.tree.legal_actions(begin + row)[best]
 
 
-def test_memories_hold_what_was_played(monkeypatch):
-    """Of transitions the latest 300, and of decisions all that there is room for; exploration decays by steps."""
+def test_memories_hold_the_played_records(monkeypatch):
+    """The latest 300 transitions, and all decisions up to the capacity; exploration decays with steps."""
     config = dataclasses.replace(SMALL, decision_capacity=100_000, epsilon_start=0.5, epsilon_decay=500)
     solver = NFSP("leduc_poker", config, seed=1)
     played = [[[], []], [[], []]]
@@ -134,60 +136,60 @@ def test_memories_hold_what_was_played(monkeypatch):
 
     monkeypatch.setattr(solver._episodes, "play", play)
     solver.run(2)
-    for player, part in enumerate(solver._players):
-        assert sorted(part.transitions.state()["records"].tolist()) == sorted(played[player][0][-300:])
-        assert part.decisions.state()["records"].tolist() == played[player][1]
+    for player, own in enumerate(solver._players):
+        assert sorted(own.transitions.state()["records"].tolist()) == sorted(played[player][0][-300:])
+        assert own.decisions.state()["records"].tolist() == played[player][1]
         assert len(played[player][0]) > 400
 
 
 @pytest.mark.parametrize("refresh_every", [1, 4])
-def test_updates_and_looks_come_when_they_are_due(refresh_every, monkeypatch):
+def test_schedule_of_updates_and_refreshes(refresh_every, monkeypatch):
     solver = NFSP("leduc_poker", dataclasses.replace(SMALL, refresh_every=refresh_every, min_samples=60), seed=1)
-    part, told, expected = solver._players[1], [], {"values": 0, "policy": 0}
-    learn, look = solver._learn, solver._refresh_tables
+    own, reported, expected = solver._players[1], [], {"values": 0, "policy": 0}
+    learn, refresh = solver._learn, solver._refresh_tables
 
     def count(player, updates, iteration):
         if player == 1:
             assert updates in (refresh_every, refresh_every + 1)  # an episode may bring one more than is wanted
-            expected["values"] += updates * (len(part.transitions) >= 60)
-            expected["policy"] += updates * (len(part.decisions) >= 60)
+            expected["values"] += updates * (len(own.transitions) >= 60)
+            expected["policy"] += updates * (len(own.decisions) >= 60)
         learn(player, updates, iteration)
 
     def note(what, player):
         if player == 1:
-            told.append(what)
+            reported.append(what)
 
     monkeypatch.setattr(solver, "_learn", count)
     monkeypatch.setattr(
-        solver, "_refresh_tables", lambda player, iteration: (note("look", player), look(player, iteration))
+        solver, "_refresh_tables", lambda player, iteration: (note("refresh", player), refresh(player, iteration))
     )
     monkeypatch.setattr(solver, "_renew_target", lambda player: note("target", player))
     for name in expected:
-        real = getattr(part, name).learn
+        real = getattr(own, name).learn
         monkeypatch.setattr(
-            getattr(part, name), "learn", lambda batch, t, name=name, real=real: (note(name, 1), real(batch, t))
+            getattr(own, name), "learn", lambda batch, t, name=name, real=real: (note(name, 1), real(batch, t))
         )
     solver.run(6)
     updates = int(solver._updates[1])
     due = int(solver._episodes.steps[1]) // 32
     assert due - refresh_every < updates <= due
-    assert told[:2] == ["look", "target"]  # before the first episode
-    assert updates / (refresh_every + 1) <= told.count("look") - 1 <= updates / refresh_every
-    assert told.count("target") - 1 == updates // 3
-    assert {name: told.count(name) for name in expected} == expected
+    assert reported[:2] == ["refresh", "target"]  # before the first episode
+    assert updates / (refresh_every + 1) <= reported.count("refresh") - 1 <= updates / refresh_every
+    assert reported.count("target") - 1 == updates // 3
+    assert {name: reported.count(name) for name in expected} == expected
     assert 0 < expected["policy"] <= expected["values"] <= updates
     if refresh_every == 1:  # as memories fill; else they are full enough before the first updates
         assert expected["policy"] < expected["values"] < updates
 
 
-def test_a_memory_smaller_than_a_batch_is_taken_as_a_whole():
+def test_batch_of_a_small_memory_has_all_records():
     config = dataclasses.replace(SMALL, batch_size=60, min_samples=1, episodes=40)
     solver = NFSP("kuhn_poker", config, seed=1)
     seen = []
-    for part in solver._players:
-        real = part.policy.learn
-        part.policy.learn = lambda batch, t, real=real, part=part: (
-            seen.append((len(batch), len(part.decisions))),
+    for own in solver._players:
+        real = own.policy.learn
+        own.policy.learn = lambda batch, t, real=real, own=own: (
+            seen.append((len(batch), len(own.decisions))),
             real(batch, t),
         )
     solver.run(1)
@@ -195,7 +197,7 @@ def test_a_memory_smaller_than_a_batch_is_taken_as_a_whole():
     assert min(seen)[0] < 60
 
 
-def test_nothing_is_learned_before_there_is_enough():
+def test_nothing_is_learned_below_min_samples():
     solver = NFSP("kuhn_poker", dataclasses.replace(SMALL, min_samples=60, episodes=20), seed=1)
     state = copy_of(solver)
     solver.run(1)
@@ -222,8 +224,8 @@ def test_policies_are_distributions_over_legal_actions(game):
             assert sum(probabilities) == pytest.approx(1, abs=1e-12)
     assert np.array_equal(solver.average_strategy(), solver.current_strategy())
     assert set(solver.best_response_strategy()) == {0.0, 1.0}
-    for player, part in enumerate(solver._players):
-        logits, values = part.policy.predict().astype(np.float64), part.values.predict()
+    for player, own in enumerate(solver._players):
+        logits, values = own.policy.predict().astype(np.float64), own.values.predict()
         begin = int(solver.tree.arrays.infoset_range[player])
         for row in range(len(logits)):
             slots, legal = solver.tree.slots(begin + row), solver.tree.legal_actions(begin + row)
@@ -234,17 +236,17 @@ def test_policies_are_distributions_over_legal_actions(game):
 
 def test_target_is_the_largest_legal_value():
     solver = NFSP("leduc_poker", SMALL, seed=1).run(1)
-    for player, part in enumerate(solver._players):
+    for player, own in enumerate(solver._players):
         solver._renew_target(player)
-        values, begin = part.values.predict(), int(solver.tree.arrays.infoset_range[player])
+        values, begin = own.values.predict(), int(solver.tree.arrays.infoset_range[player])
         expected = [values[row, solver.tree.legal_actions(begin + row)].max() for row in range(len(values))]
-        assert part.values.target_values.tolist() == [*expected, 0.0]
+        assert own.values.target_values.tolist() == [*expected, 0.0]
 
 
 # --- runs ---
 
 
-def test_every_part_of_an_iteration_counts():
+def test_every_phase_of_an_iteration_changes_the_result():
     solver = NFSP("kuhn_poker", SMALL, seed=1).run(2)
     before = copy_of(solver)
     solver.iteration()
@@ -257,7 +259,7 @@ def test_every_part_of_an_iteration_counts():
     assert solver.episodes == 450
 
 
-def test_same_seed_same_bits_and_no_global_state():
+def test_same_seed_is_bitwise_identical_without_global_state():
     numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
     torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
     first, second, other = (NFSP("kuhn_poker", SMALL, seed=seed).run(4) for seed in (1, 1, 2))
@@ -268,20 +270,20 @@ def test_same_seed_same_bits_and_no_global_state():
     assert torch.get_num_threads() == threads
 
 
-def test_how_many_episodes_an_iteration_has_changes_nothing():
+def test_episodes_per_iteration_do_not_change_results():
     short, long = (NFSP("leduc_poker", dataclasses.replace(SMALL, episodes=n), seed=1).run(600 // n) for n in (50, 300))
     state = copy_of(long)
     state["iterations"] = short.state()["iterations"]
     assert_same(short, state)
 
 
-def test_limits_and_record():
+def test_limits_and_history():
     solver = NFSP("kuhn_poker", SMALL, seed=1)
-    told = []
-    assert solver.run(2, callback=told.append, evaluate_every=0) is solver
-    assert [point.iteration for point in solver.history] == [1, 2]
+    reported = []
+    assert solver.run(2, callback=reported.append, evaluate_every=0) is solver
+    assert [entry.iteration for entry in solver.history] == [1, 2]
     assert solver.history[-1] == HistoryEntry(2, solver.seconds, solver.nodes_touched, solver.exploitability())
-    assert told[-1].losses == solver.losses
+    assert reported[-1].losses == solver.losses
     solver.run(seconds=0.05)
     assert solver.iterations > 2
 
@@ -301,8 +303,8 @@ def test_bad_games_and_configs():
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("kind", ["values", "policy"])
 @pytest.mark.parametrize("error", ["nan", "interrupt"])
-def test_an_iteration_that_fails_has_not_been(config, kind, error, monkeypatch):
-    solver, twin = (NFSP("kuhn_poker", config, seed=1).run(3) for _ in range(2))
+def test_failed_iteration_is_rolled_back(config, kind, error, monkeypatch):
+    solver, reference = (NFSP("kuhn_poker", config, seed=1).run(3) for _ in range(2))
     before, seconds = copy_of(solver), solver.seconds
     network, calls = getattr(solver._players[1], kind).network, []
     real = network.differentiate
@@ -329,11 +331,11 @@ def test_an_iteration_that_fails_has_not_been(config, kind, error, monkeypatch):
     assert len(calls) == 3
     assert (solver.iterations, solver.seconds) == (3, seconds)
     assert_same(solver, before)
-    assert_same(solver.run(2), copy_of(twin.run(2)))  # what is not in the state was left alone too
+    assert_same(solver.run(2), copy_of(reference.run(2)))  # nothing outside of the state has changed
 
 
 @pytest.mark.parametrize("kind", ["values", "policy"])
-def test_answers_that_are_no_numbers_are_told(kind):
+def test_predictions_that_are_not_finite(kind):
     solver = NFSP("kuhn_poker", dataclasses.replace(SMALL, min_samples=60, episodes=20), seed=1)
     getattr(solver._players[0], kind).network.parameters[-1] = math.inf
     with pytest.raises(TrainingError, match="was finite, but its predictions are not"):
@@ -344,13 +346,13 @@ def test_answers_that_are_no_numbers_are_told(kind):
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("way", ["load", "restore"])
-def test_goes_on_bit_for_bit(config, way, tmp_path):
+@pytest.mark.parametrize("method", ["load", "restore"])
+def test_resumed_run_is_bitwise_identical(config, method, tmp_path):
     path = tmp_path / "run.checkpoint"
     solver = NFSP("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
     solver.save(path)
     saved = copy_of(solver)
-    copy = NFSP.load(path) if way == "load" else NFSP("kuhn_poker", config, seed=5).run(2).restore(path)
+    copy = NFSP.load(path) if method == "load" else NFSP("kuhn_poker", config, seed=5).run(2).restore(path)
     assert_same(copy, saved)
     assert (copy.config, copy.seed, copy.iterations, copy.episodes) == (config, 1, 4, 600)
     assert (copy.nodes_touched, copy.seconds, copy.history) == (solver.nodes_touched, solver.seconds, solver.history)
@@ -362,7 +364,7 @@ def test_goes_on_bit_for_bit(config, way, tmp_path):
     assert not np.array_equal(saved["strategy"], solver.state()["strategy"])
 
 
-def test_checkpoints_of_others_and_of_the_beginning(tmp_path):
+def test_checkpoints_of_other_runs_and_before_the_first_iteration(tmp_path):
     path = tmp_path / "run.checkpoint"
     NFSP("kuhn_poker", SMALL, seed=1).save(path)
     assert_same(NFSP.load(path).run(2), copy_of(NFSP("kuhn_poker", SMALL, seed=1).run(2)))

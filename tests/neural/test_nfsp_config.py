@@ -1,4 +1,4 @@
-"""NFSP's config: what is out of range is said when it is built."""
+"""NFSP's config: values out of range are errors when it is built."""
 
 import dataclasses
 import json
@@ -40,7 +40,7 @@ def test_out_of_range(name, value, message):
         NFSPConfig(**{name: value})
 
 
-def test_what_does_not_go_together():
+def test_inconsistent_settings():
     with pytest.raises(ConfigError, match=r"epsilon_end=0.2 is above epsilon_start=0.1"):
         NFSPConfig(epsilon_start=0.1, epsilon_end=0.2)
     with pytest.raises(ConfigError, match=r"transition_capacity=100 is smaller than batch_size=256"):
@@ -57,7 +57,7 @@ def test_exploration_decays():
     assert config.epsilon(10**6) == pytest.approx(0.1)
 
 
-def test_is_frozen_and_comes_back_from_text():
+def test_is_frozen_and_round_trips_through_json():
     config = NFSPConfig(hidden_layers=[32, 16], gradient_clip=1.0)
     assert config.hidden_layers == (32, 16)
     assert hash(config) == hash(NFSPConfig(hidden_layers=(32, 16), gradient_clip=1.0))

@@ -1,4 +1,4 @@
-"""Episodes: what is recorded is what OpenSpiel's states say, and happens as often as enumeration says."""
+"""Episodes: records agree with OpenSpiel's states, frequencies with enumeration."""
 
 import collections
 
@@ -25,7 +25,7 @@ def tables_of(tree, seed):
 
 
 def play_all(episodes, tables, epsilon, wanted, due=None):
-    """Plays so many episodes; returns each player's transitions and decisions."""
+    """Plays episodes; returns each player's transitions and decisions."""
     players = len(epsilon)
     due = np.full(players, FAR) if due is None else due
     transitions, decisions = [[[] for _ in range(players)] for _ in range(2)]
@@ -40,7 +40,7 @@ def play_all(episodes, tables, epsilon, wanted, due=None):
 
 
 class Slow:
-    """The same on OpenSpiel's states, with the same draws: algorithm 1 of Heinrich, Silver 2016, read aloud."""
+    """Reference implementation on OpenSpiel's states with the same draws (Heinrich, Silver 2016, algorithm 1)."""
 
     def __init__(self, tree, tables, anticipatory, epsilon, rng):
         self.tree, self.tables, self.anticipatory, self.epsilon, self.rng = tree, tables, anticipatory, epsilon, rng
@@ -55,7 +55,7 @@ class Slow:
         state, node = tree.game.new_initial_state(), tree.arrays.nodes[0]
         while not state.is_terminal():
             self.nodes += 1
-            if state.is_chance_node():  # the tree's only part: the tables that chance is drawn by
+            if state.is_chance_node():  # only the chance tables come from the tree
                 outcomes = state.chance_outcomes()
                 index = draw_outcome(tree.arrays.chance, int(node["payload"]), len(outcomes), self.rng)
                 node = tree.arrays.nodes[int(node["first_child"]) + index]
@@ -86,7 +86,7 @@ class Slow:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_records_are_those_of_openspiels_states(game):
+def test_records_equal_those_on_openspiel_states(game):
     tree = mccfr_plus.compile_game(game)
     tables, epsilon = tables_of(tree, 1), [0.3, 0.1, 0.5][: tree.num_players]
     episodes, slow = Episodes(tree, 0.4, new_state(3)), Slow(tree, tables, 0.4, epsilon, new_state(3))
@@ -128,7 +128,7 @@ def last_moves(tree, tables, anticipatory, epsilon, player):
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
-def test_episodes_are_as_frequent_as_they_should_be(game):
+def test_frequencies_of_episodes(game):
     """Chi-squared of a player's last decision and payoff, once per episode; fails by chance once in 1e6."""
     tree = mccfr_plus.compile_game(game)
     tables, epsilon, count = tables_of(tree, 2), [0.3, 0.2, 0.4][: tree.num_players], 100_000
@@ -149,7 +149,7 @@ def test_episodes_are_as_frequent_as_they_should_be(game):
         assert freedom > 10
 
 
-def test_how_often_the_best_response_plays():
+def test_frequency_of_best_responses():
     """Player 0 begins every episode of Kuhn poker, so that first decisions count those of its best response."""
     tree = mccfr_plus.compile_game("kuhn_poker")
     count, share = 100_000, 0.1
@@ -162,8 +162,8 @@ def test_how_often_the_best_response_plays():
         assert [len(each) for each in decisions] == [anticipatory * len(each) for each in transitions]
 
 
-def test_tensors_of_rows_are_those_of_the_states():
-    """Rows are positions within a player's infosets, which is how `Features` has them."""
+def test_tensors_of_rows_equal_those_of_the_states():
+    """Rows are positions within a player's infosets, as in `Features`."""
     from mccfr_plus.neural.features import features_of
 
     tree = mccfr_plus.compile_game("leduc_poker")
@@ -179,7 +179,7 @@ def test_tensors_of_rows_are_those_of_the_states():
                 assert len(later.history()) > len(state.history())
 
 
-def test_a_full_buffer_only_splits_the_work():
+def test_full_buffer_splits_calls_only():
     tree = mccfr_plus.compile_game("leduc_poker")
     tables = tables_of(tree, 1)
     whole, split = (Episodes(tree, 0.5, new_state(5)) for _ in range(2))

@@ -1,4 +1,4 @@
-"""NFSP's two losses: targets by hand, gradients against autograd, values that are exact in the tabular limit."""
+"""NFSP's two losses: targets by hand, gradients against autograd, exact values in the tabular limit."""
 
 import math
 
@@ -12,7 +12,7 @@ from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.episodes import DECISION, TERMINAL_ROW, TRANSITION  # noqa: E402
 from mccfr_plus.neural.features import features_of  # noqa: E402
-from mccfr_plus.neural.nfsp_learning import PolicyLearner, ValueLearner  # noqa: E402
+from mccfr_plus.neural.nfsp import PolicyLearner, ValueLearner  # noqa: E402
 from mccfr_plus.neural.strategy_tables import fill_softmax, find_best  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(16,), learning_rate=0.01)
@@ -38,12 +38,12 @@ def autograd(learner, rows, loss_of):
     """Returns a loss and its gradient by torch, for a network with one hidden layer."""
     vector = learner.network.parameters.clone().requires_grad_()
     size, (inputs, hidden, outputs) = 0, learner.network.sizes
-    parts = []
+    tensors = []
     for shape in ((hidden, inputs), (hidden,), (outputs, hidden), (outputs,)):
-        parts.append(vector[size : size + math.prod(shape)].view(shape))
+        tensors.append(vector[size : size + math.prod(shape)].view(shape))
         size += math.prod(shape)
-    x = torch.nn.functional.linear(learner._inputs[torch.tensor(rows.tolist())], *parts[:2]).relu()
-    loss = loss_of(torch.nn.functional.linear(x, *parts[2:]))
+    x = torch.nn.functional.linear(learner._inputs[torch.tensor(rows.tolist())], *tensors[:2]).relu()
+    loss = loss_of(torch.nn.functional.linear(x, *tensors[2:]))
     loss.backward()
     return float(loss.detach()), vector.grad
 
@@ -55,7 +55,7 @@ def test_targets_by_hand(three_rows):
     assert learner.targets(TRANSITIONS).tolist() == [20.0, 2.0, -0.5, 30.0]
 
 
-def test_value_loss_is_that_of_torch(three_rows):
+def test_value_loss_equals_torch(three_rows):
     learner = values_of(three_rows)
     learner.target_values[:3] = [0.5, -0.25, 1.0]
     targets = torch.tensor([-0.25, 2.0, -0.5, 1.0])
@@ -70,7 +70,7 @@ def test_value_loss_is_that_of_torch(three_rows):
     np.testing.assert_allclose(learner.network.gradient, gradient, rtol=1e-4, atol=1e-6)
 
 
-def test_policy_loss_is_that_of_torch(three_rows):
+def test_policy_loss_equals_torch(three_rows):
     learner = policy_of(three_rows)
     is_legal = torch.from_numpy(three_rows.mask(4)[DECISIONS["row"]])
 
@@ -96,7 +96,7 @@ def test_policy_learns_frequencies(three_rows):
 
 
 @pytest.mark.parametrize("kind", [values_of, policy_of])
-def test_divergence_is_told(kind, three_rows):
+def test_divergence_is_an_error(kind, three_rows):
     learner = kind(three_rows)
     learner.network.parameters[-1] = math.nan
     with pytest.raises(
@@ -106,7 +106,7 @@ def test_divergence_is_told(kind, three_rows):
 
 
 def exact_transitions(tree, player):
-    """Returns the transitions of a player in Kuhn poker when all play uniformly, each as often as it is likely."""
+    """Returns a player's transitions in Kuhn poker under uniform play, in proportion to their probabilities."""
     result = []
 
     def visit(state, copies, last):
@@ -129,7 +129,7 @@ def exact_transitions(tree, player):
 
 @pytest.mark.parametrize("player", [0, 1])
 def test_tabular_limit_is_the_exact_value_of_each_action(player):
-    """One-hot features, a linear model and all transitions: Q-learning ends at what actions are worth if the player
+    """One-hot features, a linear model and all transitions: Q-learning converges to the action values if the player
     plays a best response afterwards, which enumeration gives.
     """
     tree = mccfr_plus.compile_game("kuhn_poker")
@@ -156,7 +156,7 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
         assert np.abs(exact[ours] - infoset_values(tree, tree.uniform_strategy()).action_values[ours]).max() > 0.2
 
 
-def test_tables_look_at_legal_actions_only():
+def test_tables_use_legal_actions_only():
     tree = mccfr_plus.compile_game("leduc_poker")
     strategy, expected = np.full(tree.num_slots, np.nan), np.full(tree.num_slots, np.nan)
     for player, features in enumerate(features_of(tree)):

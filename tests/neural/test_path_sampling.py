@@ -1,4 +1,4 @@
-"""Traversals of ESCHER and DREAM: their means over all outcomes, by exact enumeration, and the samples' order."""
+"""Trajectories of ESCHER and DREAM: means over all outcomes by exact enumeration, and the order of samples."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from mccfr_plus.estimators import balanced_strategy
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.path_sampling import PathSampler, record_paths
+from mccfr_plus.neural.sampling import PathSampler, record_paths
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -85,14 +85,14 @@ def counterfactual_regrets(tree, strategy):
 @pytest.mark.parametrize("sampling", ["uniform", "balanced"])
 @pytest.mark.parametrize("game", GAMES)
 def test_escher_means_are_own_reach_times_counterfactual_regrets(game, sampling):
-    """The first factor is that of the sampling strategy, which never changes (McAleer et al. 2023, section 4)."""
+    """The first factor is the reach of the fixed sampling strategy (McAleer et al. 2023, section 4)."""
     tree = mccfr_plus.compile_game(game)
     strategy = strategy_of(tree, 1)
     balanced = balanced_strategy(tree)
     exploration = balanced if sampling == "balanced" else np.zeros(0)
     fixed = own_reach(tree, balanced if sampling == "balanced" else tree.uniform_strategy())
     values = exact_values(tree, strategy)
-    values[:, tree.arrays.nodes["num_children"] == 0] = np.nan  # payoffs of leaves are not asked of a table
+    values[:, tree.arrays.nodes["num_children"] == 0] = np.nan  # payoffs of leaves are not read from the table
     counts = tree.arrays.infosets["num_actions"]
     for player in range(tree.num_players):
         own = slice(tree.arrays.slot_range[player], tree.arrays.slot_range[player + 1])
@@ -105,7 +105,7 @@ def test_escher_means_are_own_reach_times_counterfactual_regrets(game, sampling)
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_dream_means_are_counterfactual_regrets_whatever_the_baselines_are(game):
+def test_dream_means_are_counterfactual_regrets_for_any_baselines(game):
     tree = mccfr_plus.compile_game(game)
     strategy = strategy_of(tree, 2)
     values = np.random.default_rng(1).normal(size=(tree.num_players, tree.num_nodes))
@@ -117,7 +117,7 @@ def test_dream_means_are_counterfactual_regrets_whatever_the_baselines_are(game)
         np.testing.assert_allclose(weights[infosets], others_reach(tree, strategy)[infosets], atol=1e-12)
 
 
-def test_true_values_as_baselines_take_the_variance_away():
+def test_exact_values_as_baselines_reduce_variance():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy = strategy_of(tree, 3)
     values = exact_values(tree, strategy)
@@ -127,7 +127,7 @@ def test_true_values_as_baselines_take_the_variance_away():
         assert with_values < 0.35 * without  # what is left are the others' cards, and weights
 
 
-def test_compiled_walks_sample_what_enumeration_says():
+def test_compiled_trajectories_agree_with_enumeration():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy, traversals = strategy_of(tree, 4), 40_000
     values = np.random.default_rng(1).normal(size=(2, tree.num_nodes))
@@ -149,7 +149,7 @@ def test_compiled_walks_sample_what_enumeration_says():
             assert (np.abs(mean - expected[tree.slots(begin + row)]) < 6 * deviation).all(), (player, row)
 
 
-def test_a_full_buffer_only_splits_the_work():
+def test_full_buffer_splits_calls_only():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy, values = tree.uniform_strategy(), np.zeros((2, tree.num_nodes))
     whole, split = (PathSampler(tree, new_state(5), np.zeros(0), 1.0) for _ in range(2))

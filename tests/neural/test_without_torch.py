@@ -1,4 +1,4 @@
-"""Without torch: the package and all that needs no network work, and the rest says what to install."""
+"""Without torch the package works except for networks, whose errors say what to install."""
 
 import subprocess
 import sys

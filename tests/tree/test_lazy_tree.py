@@ -308,7 +308,7 @@ def put(tree, player, key, actions=(0, 1), check=0):
     expansion = tree._places.expansion
     answer = np.array([player, len(actions), 0, *key, check, *actions], np.int64)
     assert g.find(expansion, player, *key) == g.NONE
-    return int(g._new_infoset(expansion, tree._infosets, player, answer, expansion[g.MAX_SLOTS] + player))
+    return int(g._new_infoset(expansion, tree._places.infosets, player, answer, expansion[g.MAX_SLOTS] + player))
 
 
 @settings(max_examples=15, deadline=None)
@@ -336,7 +336,7 @@ def test_the_table_is_as_large_as_the_number_of_infosets_needs():
         assert put(tree, 0, (number, number)) == number
     assert put(tree, 0, (-1, -1)) == -1
     assert tree.status == g.INFOSETS_FULL
-    assert 2 * 5000 <= tree.count(g.TABLE_SIZE) <= len(tree._table)
+    assert 2 * 5000 <= tree.count(g.TABLE_SIZE) <= len(tree._places.table)
 
 
 # --- asking ---

@@ -24,14 +24,12 @@ from tqdm import tqdm
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 from mccfr_plus.kernels.compile import compose
-from mccfr_plus.tree import rules_traversal as rules_walk
-from mccfr_plus.tree import rules_tree
-from mccfr_plus.tree.budget import Budget
+from mccfr_plus.tree import rules_traversal, rules_tree
 from mccfr_plus.tree.game_tree import build_tree
+from mccfr_plus.tree.info_states import key_layout, pack, unpack
 from mccfr_plus.tree.interning import EMPTY, hash_of_row, num_places, place_of_row, table_of_rows
-from mccfr_plus.tree.key_layout import key_layout, pack, unpack
 from mccfr_plus.tree.layout import alias_table
-from mccfr_plus.tree.recorder import record
+from mccfr_plus.tree.recorder import Budget, record
 
 # --- games as data ---
 
@@ -251,26 +249,26 @@ def assert_same(tree, other):
 @pytest.fixture
 def statuses(monkeypatch):
     """Counts why the traversal returned, and keeps how long its arrays were at most."""
-    seen, walk_of = Counter(), rules_tree._walk_of
+    seen, traversal_of = Counter(), rules_tree._traversal_of
 
-    def counting_walk_of(rules):
-        traversal = walk_of(rules)
+    def counting_traversal_of(rules):
+        traversal = traversal_of(rules)
 
-        def counting(parameters, table, places, walk_state, lazy, *rest):
-            status = traversal(parameters, table, places, walk_state, lazy, *rest)
+        def counting(parameters, table, places, progress, arrays, *rest):
+            status = traversal(parameters, table, places, progress, arrays, *rest)
             seen[status] += 1
-            seen["nodes"] = max(seen["nodes"], len(lazy.nodes))
+            seen["nodes"] = max(seen["nodes"], len(arrays.kinds))
             for rows, index in (
-                (lazy.infosets, lazy.infoset_table),
-                (lazy.payoffs, lazy.payoff_table),
-                (lazy.distribution, lazy.distribution_table),
+                (arrays.infosets, arrays.infoset_table),
+                (arrays.payoffs, arrays.payoff_table),
+                (arrays.distributions, arrays.distribution_table),
             ):
                 assert 2 * len(rows) <= len(index)
             return status
 
         return counting
 
-    monkeypatch.setattr(rules_tree, "_walk_of", counting_walk_of)
+    monkeypatch.setattr(rules_tree, "_traversal_of", counting_traversal_of)
     return seen
 
 
@@ -287,21 +285,22 @@ def test_equals_a_walk_through_pyspiel(seed, players):
     assert_same(tree, through_pyspiel(name))
 
 
-@pytest.mark.parametrize("expansion", [1.0, 1.25, 4.0])
+@pytest.mark.parametrize("growth", [1.0, 1.25, 4.0])
 @pytest.mark.parametrize("visits", [1, 7, 10**6])
-def test_the_same_bits_however_often_the_walk_stops(monkeypatch, statuses, expansion, visits):
+def test_the_same_bits_however_often_the_walk_stops(monkeypatch, statuses, growth, visits):
     name = random_game(5)
     tree = compile_game(name)
     statuses.clear()
     monkeypatch.setattr(rules_tree, "_FIRST_CAPACITY", 1)
-    monkeypatch.setattr(rules_tree, "_GROWTH", expansion)
+    monkeypatch.setattr(rules_tree, "_FIRST_DISTRIBUTIONS", 1)
+    monkeypatch.setattr(rules_tree, "_GROWTH", growth)
     monkeypatch.setattr(rules_tree, "_VISITS", visits)
     assert_same(compile_game(name), tree)
-    assert statuses[rules_walk.DONE] == 1
-    for status in rules_tree._GROWS:
+    assert statuses[rules_traversal.DONE] == 1
+    for status in rules_tree._FULL:
         assert statuses[status] >= 2, status
     if visits < 10:
-        assert statuses[rules_walk.PAUSED] > 10
+        assert statuses[rules_traversal.PAUSED] > 10
 
 
 def test_the_same_bits_with_large_capacities(monkeypatch, statuses):
@@ -309,8 +308,9 @@ def test_the_same_bits_with_large_capacities(monkeypatch, statuses):
     tree = compile_game(name)
     statuses.clear()
     monkeypatch.setattr(rules_tree, "_FIRST_CAPACITY", 1 << 16)
+    monkeypatch.setattr(rules_tree, "_FIRST_DISTRIBUTIONS", 1 << 10)
     assert_same(compile_game(name), tree)
-    assert statuses == {rules_walk.DONE: 1, "nodes": 1 << 16}
+    assert statuses == {rules_traversal.DONE: 1, "nodes": 1 << 16}
 
 
 def test_a_walk_that_is_over_before_it_begins():
@@ -321,7 +321,7 @@ def test_a_walk_that_is_over_before_it_begins():
     assert tree.num_slots == tree.num_infosets == len(tree.info_states) == 0
     assert tree.arrays.payoffs.tolist() == [[2.5, 0.0]]
     assert list(tree.info_states) == []
-    assert tree.shape == (0, 1, True)
+    assert tree.shape == (0, 1, True, 0)
 
 
 def test_minus_zero_is_zero():
@@ -458,7 +458,7 @@ def test_outcomes_beyond_the_end_are_not_read():
     def boasting(parameters, table, state, actions, probabilities):
         return 5
 
-    outcomes = compose(rules_walk._outcomes, rule_outcomes=boasting)
+    outcomes = compose(rules_traversal._outcomes, rule_outcomes=boasting)
     nothing, actions, probabilities = np.zeros(1, np.int64), np.arange(5), np.full(5, 0.2)
     assert outcomes(nothing, np.zeros(1), nothing, actions, probabilities) == 5
     assert outcomes(nothing, np.zeros(1), nothing, actions, probabilities[:2]) == 0
@@ -493,7 +493,7 @@ def test_a_hopeless_game_is_refused_at_once():
 @pytest.mark.parametrize("view", [(0,), (TRAIL,)], ids=["few infosets", "infosets everywhere"])
 def test_memory_stays_within_the_limit(view, monkeypatch):
     monkeypatch.setattr(
-        "mccfr_plus.tree.budget._log10_nodes", lambda game: 0.0
+        "mccfr_plus.tree.recorder._log10_nodes", lambda game: 0.0
     )  # for the message; it samples histories
     name = spec(f"memory{len(SPECS)}", layers(19, view), max_game_length=19, fields=(Field("seen", 2**22),))
     compile_game(spec("warm", layers(3)))
@@ -537,7 +537,7 @@ def test_a_build_that_needs_no_more_memory_is_interrupted_as_well(monkeypatch, s
     monkeypatch.setattr(rules_tree, "_FIRST_CAPACITY", (1 << 21) + 8)
     tree = compile_game(spec("layers20", layers(20), max_game_length=20))
     assert tree.num_nodes == 2**21 - 1
-    assert statuses == {rules_walk.PAUSED: 1, rules_walk.DONE: 1, "nodes": (1 << 21) + 8}
+    assert statuses == {rules_traversal.PAUSED: 1, rules_traversal.DONE: 1, "nodes": (1 << 21) + 8}
 
 
 @pytest.mark.xdist_group("signals")

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_plus.neural.episodes import Episodes, Tables
-from mccfr_plus.neural.path_sampling import PathSampler
-from mccfr_plus.neural.sampling import Sampler, Samples
+from mccfr_plus.neural.sampling import PathSampler, Sampler, Samples
 from mccfr_plus.tree.game_tree import GameTree
 
 _NEVER = np.iinfo(np.int64).max  # updates are due: the driver makes them

@@ -14,10 +14,9 @@ from mccfr_plus.cluster.batch import stream_of
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
 from mccfr_plus.cluster.neural.batches import num_bytes_of, without_game
 from mccfr_plus.cluster.worker_pool import WorkerPool
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, check_whole
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import CPU, device_of
-from mccfr_plus.neural.config import check_whole
 from mccfr_plus.neural.solver import NeuralSolver, config_or_default
 from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.game_tree import GameTree
@@ -157,7 +156,7 @@ class Distributed(Closing, NeuralSolver):
             checkpoints.config_of(path, header, cls.config_class),
             seed=header["seed"],
             workers=workers,
-            num_batches=checkpoints.num_batches_of(path, header),
+            num_batches=header["num_batches"],
             cluster=cluster,
             device=device,
         )

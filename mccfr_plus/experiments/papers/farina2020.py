@@ -29,17 +29,8 @@ _BLACK = 6  # of the colours of `experiments.plot`
 ESTIMATORS = {"figure3": ("external", "alternating=False"), "figure4": ("balanced", "alternating=False,batch=100")}
 
 
-def external(setting: Setting) -> Result:
-    """Returns figure 3."""
-    return _figure(setting, "figure3")
-
-
-def balanced(setting: Setting) -> Result:
-    """Returns figure 4."""
-    return _figure(setting, "figure4")
-
-
-def _figure(setting: Setting, name: str) -> Result:
+def figure(setting: Setting, name: str) -> Result:
+    """Returns figure 3 or 4."""
     estimator, options = ESTIMATORS[name]
     mccfr = f"{estimator}/rm[{options}]"
     labels, styles = {mccfr: "MCCFR"}, {mccfr: (_BLACK, 0)}
@@ -53,8 +44,7 @@ def _figure(setting: Setting, name: str) -> Result:
         nodes = TRAVERSALS * compile_game(game).num_nodes
         label = NAMES[game].lower()
         comparisons[label] = Comparison((game,), tuple(labels), seeds, Limit("nodes", nodes))
-    curves = run_figure(setting, name, comparisons)
-    pictures = setting.pictures(name)
+    curves, pictures = run_figure(setting, name, comparisons)
     plot_curves(
         curves,
         pictures,
@@ -94,38 +84,21 @@ def _figure(setting: Setting, name: str) -> Result:
 
 def _rows(game: str, ends: dict[str, Curve]) -> list[Row]:
     """Returns where each algorithm ended, and as the last row whether a variant is ahead of MCCFR."""
-    rows = []
-    for label, curve in ends.items():
-        rows.append(Row(f"{game}: {label}", "-", _text(curve), "-"))
-    mccfr = ends["MCCFR"]
-    others = {label: curve for label, curve in ends.items() if label != "MCCFR"}
-    best = min(others, key=lambda label: _mean(others[label]))
-    ratio = _mean(mccfr) / _mean(others[best])
-    is_clear = _band(others[best])[1] < _band(mccfr)[0] or _band(others[best])[0] > _band(mccfr)[1]
+    found = {label: curve.end("nash_conv") for label, curve in ends.items()}
+    rows = [Row(f"{game}: {label}", "-", str(end), "-") for label, end in found.items()]
+    mccfr = found.pop("MCCFR")
+    label, best = min(found.items(), key=lambda item: item[1].mean)
+    ratio = mccfr.mean / best.mean
+    is_clear = best.high < mccfr.low or best.low > mccfr.high
     verdict = ("ahead of" if ratio > 1 else "behind") + " MCCFR, " + ("clearly" if is_clear else "bands overlap")
-    rows.append(Row(f"{game}: MCCFR / best of FTRL and OMD", "-", f"{ratio:.2f}, {best}", verdict))
-    return rows
-
-
-def _mean(curve: Curve) -> float:
-    return float(curve.mean("nash_conv")[-1])
-
-
-def _band(curve: Curve) -> tuple[float, float]:
-    low, high = curve.band("nash_conv")
-    return float(low[-1]), float(high[-1])
-
-
-def _text(curve: Curve) -> str:
-    low, high = _band(curve)
-    return f"{_mean(curve):.4g} ({low:.4g} .. {high:.4g})"
+    return [*rows, Row(f"{game}: MCCFR / best of FTRL and OMD", "-", f"{ratio:.2f}, {label}", verdict)]
 
 
 FARINA_2020 = Paper(
     "farina2020",
     "Farina, Kroer, Sandholm 2020",
     (
-        Item("figure3", "figure 3: MCCFR, FTRL and OMD with external sampling", external),
-        Item("figure4", "figure 4: MCCFR, FTRL and OMD with exploration-balanced outcome sampling", balanced),
+        Item("figure3", "figure 3: MCCFR, FTRL and OMD with external sampling", figure),
+        Item("figure4", "figure 4: MCCFR, FTRL and OMD with exploration-balanced outcome sampling", figure),
     ),
 )

@@ -45,20 +45,16 @@ def verdict_rows(what: str, curves: dict[str, Curve]) -> list[Row]:
         what: Begins each row.
         curves: By algorithm.
     """
-    ends = {name: _end(curve) for name, curve in curves.items()}
-    rows = [
-        Row(f"{what}: {LABELS[name]}", "-", f"{mean:.4g} ({low:.4g} .. {high:.4g})", "-")
-        for name, (mean, low, high) in ends.items()
-    ]
+    ends = {name: curve.end() for name, curve in curves.items()}
+    rows = [Row(f"{what}: {LABELS[name]}", "-", str(end), "-") for name, end in ends.items()]
     others = [end for name, end in ends.items() if not name.startswith("average_strategy")]
-    best = min(others)
     for name in (AVERAGE_STRATEGY, SHORT_RUNS):
         if name in ends and others:
-            mean, low, high = ends[name]
-            ratio = best[0] / mean if mean > 0 else math.inf
-            if high < best[1]:
+            best, end = min(others), ends[name]
+            ratio = best.mean / end.mean if end.mean > 0 else math.inf
+            if end.high < best.low:
                 verdict = "agrees, clearly"
-            elif low > best[2]:
+            elif end.low > best.high:
                 verdict = "differs, clearly"
             else:
                 verdict = f"{'agrees' if ratio > 1 else 'differs'}, bands overlap"
@@ -66,71 +62,52 @@ def verdict_rows(what: str, curves: dict[str, Curve]) -> list[Row]:
     return rows
 
 
-def _end(curve: Curve) -> tuple[float, float, float]:
-    """Returns mean and band of the exploitability at the last point."""
-    low, high = curve.band()
-    return float(curve.mean()[-1]), float(low[-1]), float(high[-1])
-
-
 # --- figures 1a and 1b: exploitability after as many histories, for values of epsilon and of tau ---
 
 EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.05, 0.1, 0.3, 1.0)
 TAUS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
+TEXT = "average_strategy(epsilon={epsilon},tau={tau},beta={beta:g})"
+CHOSEN = {"epsilon": 0.05, "tau": 1000.0}  # the paper's
 BETAS = (1e3, 1e6)  # for runs as short as these, and the paper's
 SIZE = {"small": ("nl_holdem_buckets(stack=8)", 1e8, 5), "paper": ("nl_holdem_buckets(stack=20)", 1e10, 5)}
 
 
-def epsilon(setting: Setting) -> Result:
+def epsilon(setting: Setting, name: str) -> Result:
     """Returns figure 1a."""
-    texts = {
-        beta: {value: f"average_strategy(epsilon={value},tau=1000.0,beta={beta:g})" for value in EPSILONS}
-        for beta in BETAS
-    }
     note = (
         "With epsilon = 1 every action is visited: external sampling. The paper takes epsilon = 0.05 from its figure."
     )
-    return _parameter_figure(setting, "figure1a", "epsilon", 0.05, texts, note)
+    return _parameter_figure(setting, name, "epsilon", EPSILONS, note)
 
 
-def tau(setting: Setting) -> Result:
+def tau(setting: Setting, name: str) -> Result:
     """Returns figure 1b."""
-    texts = {
-        beta: {value: f"average_strategy(epsilon=0.05,tau={value},beta={beta:g})" for value in TAUS} for beta in BETAS
-    }
     note = (
         "Actions that are played with a probability of at least 1 / tau are visited surely. The paper takes tau = 1000 "
         "from its figure."
     )
-    return _parameter_figure(setting, "figure1b", "tau", 1e3, texts, note)
+    return _parameter_figure(setting, name, "tau", TAUS, note)
 
 
-def _parameter_figure(
-    setting: Setting, name: str, parameter: str, chosen: float, texts: dict[float, dict[float, str]], note: str
-) -> Result:
+def _parameter_figure(setting: Setting, name: str, parameter: str, values: tuple[float, ...], note: str) -> Result:
     game, nodes, seeds = SIZE[setting.scale]
-    algorithms = tuple(text for values in texts.values() for text in values.values())
+    texts = {
+        beta: {value: TEXT.format(**{**CHOSEN, parameter: value}, beta=beta) for value in values} for beta in BETAS
+    }
+    algorithms = tuple(text for texts_of_beta in texts.values() for text in texts_of_beta.values())
     # Only the ends count: one measuring point.
     comparison = Comparison((game,), algorithms, tuple(range(1, seeds + 1)), Limit("nodes", nodes), 1)
-    ends = {
-        curve.algorithm: curve.y("exploitability")[:, -1] for curve in run_figure(setting, name, {"runs": comparison})
-    }
+    curves, pictures = run_figure(setting, name, {"runs": comparison})
+    ends = {curve.algorithm: curve.y("exploitability")[:, -1] for curve in curves}
     lines, rows = [], []
-    for beta, values in texts.items():
-        found = [ends[text] for text in values.values()]
-        lines.append(Line(f"beta = {beta:g}", tuple(values), found))
-        rows += [
-            Row(
-                f"beta {beta:g}, {parameter} {value:g}",
-                "-",
-                f"{end.mean():.4g} ({end.min():.4g} .. {end.max():.4g})",
-                "-",
-            )
-            for value, end in zip(values, found, strict=True)
-        ]
-        rows.append(
-            _choice(f"beta {beta:g}: best {parameter}, and how much worse the paper's is", chosen, ends, values)
-        )
-    pictures = setting.pictures(name)
+    for beta, of_values in texts.items():
+        lines.append(Line(f"beta = {beta:g}", values, [ends[text] for text in of_values.values()]))
+        for value, text in of_values.items():
+            end = ends[text]
+            here = f"{end.mean():.4g} ({end.min():.4g} .. {end.max():.4g})"
+            rows.append(Row(f"beta {beta:g}, {parameter} {value:g}", "-", here, "-"))
+        what = f"beta {beta:g}: best {parameter}, and how much worse the paper's is"
+        rows.append(_choice(what, CHOSEN[parameter], ends, of_values))
     plot_parameter(
         lines,
         pictures,
@@ -162,43 +139,29 @@ def _choice(what: str, chosen: float, ends: dict[str, np.ndarray], values: dict[
 
 # --- figures 2a, 3a and 3b: exploitability against histories touched ---
 
-# Game, histories touched per run, seeds.
-HOLDEM = {"small": ("nl_holdem_buckets(stack=10)", 2e8, 3), "paper": ("nl_holdem_buckets(stack=20)", 1e10, 5)}
-BLUFF_1_1 = {"small": ("bluff(dice1=1,dice2=1)", 2e8, 3), "paper": ("bluff(dice1=1,dice2=1)", 1e10, 5)}
-BLUFF_2_1 = {"small": ("bluff(dice1=2,dice2=1,faces=4)", 2e8, 3), "paper": ("bluff", 1e10, 5)}
+_SAME_SIZE = "The game has the paper's size."
+_SMALLER = (
+    "The paper's stacks go up to 36 chips: 5e9 histories, whose tree does not fit into the memory of a common machine. "
+    "Here they are smaller, and the buckets of cards are ours (`docs/games.md`)."
+)
+# Game, histories touched per run, seeds, note.
+CURVES = {
+    ("figure2a", "small"): ("nl_holdem_buckets(stack=10)", 2e8, 3, _SMALLER),
+    ("figure2a", "paper"): ("nl_holdem_buckets(stack=20)", 1e10, 5, _SMALLER),
+    ("figure3a", "small"): ("bluff(dice1=1,dice2=1)", 2e8, 3, _SAME_SIZE),
+    ("figure3a", "paper"): ("bluff(dice1=1,dice2=1)", 1e10, 5, _SAME_SIZE),
+    ("figure3b", "small"): ("bluff(dice1=2,dice2=1,faces=4)", 2e8, 3, "Dice of four faces, the paper's have six."),
+    ("figure3b", "paper"): ("bluff", 1e10, 5, _SAME_SIZE),
+}
 
 
-def holdem(setting: Setting) -> Result:
-    """Returns figure 2a."""
-    note = (
-        "The paper's stacks go up to 36 chips: 5e9 histories, whose tree does not fit into the memory of a common "
-        "machine. Here they are smaller, and the buckets of cards are ours (`docs/games.md`)."
-    )
-    return _curve_figure(setting, "figure2a", *HOLDEM[setting.scale], note)
-
-
-def bluff_1_1(setting: Setting) -> Result:
-    """Returns figure 3a."""
-    return _curve_figure(setting, "figure3a", *BLUFF_1_1[setting.scale], "The game has the paper's size.")
-
-
-def bluff_2_1(setting: Setting) -> Result:
-    """Returns figure 3b."""
-    note = "The game has the paper's size." if setting.scale == "paper" else "Dice of four faces, the paper's have six."
-    return _curve_figure(setting, "figure3b", *BLUFF_2_1[setting.scale], note)
-
-
-def _curve_figure(setting: Setting, name: str, game: str, nodes: float, seeds: int, note: str) -> Result:
+def curve_figure(setting: Setting, name: str) -> Result:
+    """Returns figure 2a, 3a or 3b."""
+    game, nodes, seeds, note = CURVES[name, setting.scale]
     comparison = Comparison((game,), ALGORITHMS, tuple(range(1, seeds + 1)), Limit("nodes", nodes))
-    curves = run_figure(setting, name, {"runs": comparison})
-    pictures = setting.pictures(name)
-    plot_curves(
-        curves,
-        pictures,
-        algorithms=ALGORITHMS,
-        labels=LABELS,
-        source="Exploitability is (b1 + b2) / 2, as in the paper.",
-    )
+    curves, pictures = run_figure(setting, name, {"runs": comparison})
+    source = "Exploitability is (b1 + b2) / 2, as in the paper."
+    plot_curves(curves, pictures, algorithms=ALGORITHMS, labels=LABELS, source=source)
     rows = verdict_rows(f"{game} after {nodes:.0e} histories", {curve.algorithm: curve for curve in curves})
     return Result(rows, [NO_VALUES, OTHER_BETA, note], pictures)
 
@@ -209,17 +172,16 @@ def _curve_figure(setting: Setting, name: str, game: str, nodes: float, seeds: i
 STACKS = {"small": ((4, 6, 8, 10, 12), 5e7, 3), "paper": ((6, 8, 10, 12, 16, 20), 1e10, 5)}
 
 
-def stack_sizes(setting: Setting) -> Result:
+def stack_sizes(setting: Setting, name: str) -> Result:
     """Returns the figure."""
     stacks, nodes, seeds = STACKS[setting.scale]
     games = {f"nl_holdem_buckets(stack={stack})": stack for stack in stacks}
     comparison = Comparison(tuple(games), ALGORITHMS, tuple(range(1, seeds + 1)), Limit("nodes", nodes))
-    curves = run_figure(setting, "figure2b", {"runs": comparison})
+    curves, pictures = run_figure(setting, name, {"runs": comparison})
     lines = []
     for algorithm in ALGORITHMS:
         ends = [curve.y("exploitability")[:, -1] for curve in curves if curve.algorithm == algorithm]
         lines.append(Line(LABELS[algorithm], tuple(map(float, stacks)), ends))
-    pictures = setting.pictures("figure2b")
     plot_parameter(
         lines,
         pictures,
@@ -241,9 +203,9 @@ GIBSON_2012 = Paper(
     (
         Item("figure1a", "figure 1a: epsilon of average strategy sampling in 2-NL Hold'em", epsilon),
         Item("figure1b", "figure 1b: tau of average strategy sampling in 2-NL Hold'em", tau),
-        Item("figure2a", "figure 2a: exploitability against histories touched in 2-NL Hold'em", holdem),
+        Item("figure2a", "figure 2a: exploitability against histories touched in 2-NL Hold'em", curve_figure),
         Item("figure2b", "figure 2b: exploitability against stacks in 2-NL Hold'em", stack_sizes),
-        Item("figure3a", "figure 3a: exploitability against histories touched in Bluff(1, 1)", bluff_1_1),
-        Item("figure3b", "figure 3b: exploitability against histories touched in Bluff(2, 1)", bluff_2_1),
+        Item("figure3a", "figure 3a: exploitability against histories touched in Bluff(1, 1)", curve_figure),
+        Item("figure3b", "figure 3b: exploitability against histories touched in Bluff(2, 1)", curve_figure),
     ),
 )

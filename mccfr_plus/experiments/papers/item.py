@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of
-from mccfr_plus.experiments.page import write_page
-from mccfr_plus.experiments.plot import matplotlib
-from mccfr_plus.experiments.run_all import RunEvent, run_all
+from mccfr_plus.experiments.page import require_library, write_page
+from mccfr_plus.experiments.run_all import run_all
 
 SCALES = ("small", "paper")
 
@@ -39,13 +38,6 @@ class Result:
     pictures: list[Path] = field(default_factory=list)
 
 
-class View(Protocol):
-    """Shows the progress of runs, as the command line's bars do."""
-
-    def show(self, event: RunEvent) -> None:
-        """Shows an event of a run."""
-
-
 @dataclass(frozen=True)
 class Setting:
     """How an item is to be computed.
@@ -55,7 +47,7 @@ class Setting:
         folder: Where its records and pictures go; it is there.
         about: For records; see `about_here`.
         processes: Runs at a time; None: one per core.
-        watch: Returns a view of comparisons, which shows their progress.
+        watch: Returns a view of comparisons, whose ``show`` takes each `RunEvent`.
         cluster: Where comparisons are run, entered; None: here.
     """
 
@@ -63,12 +55,8 @@ class Setting:
     folder: Path
     about: dict[str, Any]
     processes: int | None
-    watch: Callable[[Sequence[Directory]], AbstractContextManager[View]]
+    watch: Callable[[Sequence[Directory]], AbstractContextManager[Any]]
     cluster: Cluster | None = None
-
-    def pictures(self, name: str) -> list[Path]:
-        """Returns the files of an item's picture."""
-        return [self.folder / f"{name}.{ending}" for ending in ("png", "svg")]
 
 
 @dataclass(frozen=True)
@@ -77,7 +65,7 @@ class Item:
 
     name: str
     title: str
-    compute: Callable[[Setting], Result]
+    compute: Callable[[Setting, str], Result]  # of the setting and the item's name
 
 
 @dataclass(frozen=True)
@@ -101,8 +89,8 @@ class Paper:
         return [known[name] for name in names] if names else list(self.items)
 
 
-def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparison]) -> list[Curve]:
-    """Runs what is not recorded yet of a figure's comparisons, and returns all curves.
+def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparison]) -> tuple[list[Curve], list[Path]]:
+    """Runs what is not recorded yet of a figure's comparisons; returns all curves, and the files of the picture.
 
     Args:
         setting: How.
@@ -113,7 +101,7 @@ def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparis
         ConfigError: If matplotlib is missing: before anything is run.
         RecordError: If a run failed, or a directory holds something else.
     """
-    matplotlib()
+    require_library("matplotlib")
     folder = setting.folder / f"{figure}-runs"
     folder.mkdir(exist_ok=True)
     problems = []
@@ -128,7 +116,8 @@ def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparis
                 problems.append(event.failure)
     if problems:
         raise RecordError(f"{len(problems)} runs of {figure} failed, such as: {problems[0]}")
-    return [curve for directory in directories for curve in curves_of(directory.path)[1]]
+    curves = [curve for directory in directories for curve in curves_of(directory.path)[1]]
+    return curves, [setting.folder / f"{figure}.{ending}" for ending in ("png", "svg")]
 
 
 def write_result(paper: Paper, item: Item, setting: Setting, result: Result) -> Path:

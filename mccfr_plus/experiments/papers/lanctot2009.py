@@ -9,8 +9,6 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,23 +35,19 @@ _SCHEMES = {"vanilla CFR": "full", "external sampling": "external", "outcome sam
 _SECONDS = {"small": 1.0, "paper": 10.0}  # of measuring one scheme
 
 
-def table1(setting: Setting) -> Result:
+def table1(setting: Setting, name: str) -> Result:
     """Returns the table, with what is found here beside it."""
     rows = []
     for published in catalogue.CATALOGUE:
         if published.paper == catalogue.LANCTOT and published.game in PRINTED_SECONDS:
             tree = compile_game(published.game)
             rows += [_size_row(published.game, size, tree) for size in published.sizes]
-            for (name, scheme), printed in zip(_SCHEMES.items(), PRINTED_SECONDS[published.game], strict=True):
+            for (label, scheme), printed in zip(_SCHEMES.items(), PRINTED_SECONDS[published.game], strict=True):
                 found = _seconds_per_iteration(tree, scheme, _SECONDS[setting.scale])
-                ratio = (
-                    f"{printed / found:,.0f} times as fast"
-                    if found < printed
-                    else f"{found / printed:,.0f} times as slow"
-                )
-                rows.append(
-                    Row(f"{published.game}: {name}, seconds per iteration", f"{printed:.2g}", f"{found:.2g}", ratio)
-                )
+                ratio = max(printed, found) / min(printed, found)
+                verdict = f"{ratio:,.0f} times as {'fast' if found < printed else 'slow'}"
+                what = f"{published.game}: {label}, seconds per iteration"
+                rows.append(Row(what, f"{printed:.2g}", f"{found:.2g}", verdict))
             del tree
             gc.collect()
     notes = [
@@ -99,68 +93,57 @@ LABELS = {
     EXTERNAL: "external sampling",
     OUTCOME: "outcome sampling",
 }
-_FOLDERS = {VANILLA: "vanilla", PRUNED: "pruned", EXTERNAL: "external", OUTCOME: "outcome"}  # of the records
 
 
-class Length(NamedTuple):
-    """How long an algorithm's runs are."""
+class Runs(NamedTuple):
+    """The runs of an algorithm that are equally long."""
 
+    folder: str  # of the records
+    algorithm: str
+    games: tuple[str, ...]
     nodes: float
     points: int | None = None  # at which each run is measured; None: as many as cost little
 
 
-class Size(NamedTuple):
-    """What is run at a scale."""
-
-    games: tuple[str, ...]
-    lengths: dict[str, Length]  # of each algorithm: those that visit histories more slowly need fewer of them
-    seeds: int
-    exceptions: Mapping[str, dict[str, Length]] = MappingProxyType({})  # by game, where an algorithm's is another
-
-    def comparisons(self) -> dict[str, Comparison]:
-        """Returns what is run, by label: one comparison for all games where an algorithm runs equally long."""
-        seeds = tuple(range(1, self.seeds + 1))
-        found = {}
-        for name, length in self.lengths.items():
-            own = {game: lengths[name] for game, lengths in self.exceptions.items() if name in lengths}
-            plain = tuple(game for game in self.games if game not in own)
-            runs = [("", plain, length), *((f"-{game}", (game,), own[game]) for game in own)]
-            for label, games, (nodes, points) in runs:
-                found[_FOLDERS[name] + label] = Comparison(games, (name,), seeds, Limit("nodes", nodes), points)
-        return found
-
-
 # The small games have the same rules with fewer cards or less time; latent tic-tac-toe has no smaller board.
+_LATENT = "latent_tic_tac_toe"
+_SMALL = (
+    "bid_goofspiel(num_cards=5)", "one_card_poker(deck_size=50)", _LATENT, "princess_and_monster(horizon=8)",
+)  # fmt: skip
+_LARGE = ("bid_goofspiel", "one_card_poker", _LATENT, "princess_and_monster")
+_OTHERS = tuple(game for game in _LARGE if game != _LATENT)
+_SEEDS = (1, 2, 3)
 FIGURE = {
-    "small": Size(
-        (
-            "bid_goofspiel(num_cards=5)",
-            "one_card_poker(deck_size=50)",
-            "latent_tic_tac_toe",
-            "princess_and_monster(horizon=8)",
-        ),
-        {VANILLA: Length(1e9), PRUNED: Length(3e8), EXTERNAL: Length(1e8), OUTCOME: Length(1e8)},
-        3,
+    "small": (
+        Runs("vanilla", VANILLA, _SMALL, 1e9),
+        Runs("pruned", PRUNED, _SMALL, 3e8),
+        Runs("external", EXTERNAL, _SMALL, 1e8),
+        Runs("outcome", OUTCOME, _SMALL, 1e8),
     ),
     # As many points as take less than 5 % of the time. An evaluation of latent tic-tac-toe goes over 58 million
     # histories for each player, so that traversals have to be longer for that.
-    "paper": Size(
-        ("bid_goofspiel", "one_card_poker", "latent_tic_tac_toe", "princess_and_monster"),
-        {VANILLA: Length(4e10, 9), PRUNED: Length(5e9, 13), EXTERNAL: Length(2e9, 8), OUTCOME: Length(1e9, 13)},
-        3,
-        {"latent_tic_tac_toe": {EXTERNAL: Length(4e9, 8), OUTCOME: Length(4e9, 13)}},
+    "paper": (
+        Runs("vanilla", VANILLA, _LARGE, 4e10, 9),
+        Runs("pruned", PRUNED, _LARGE, 5e9, 13),
+        Runs("external", EXTERNAL, _OTHERS, 2e9, 8),
+        Runs(f"external-{_LATENT}", EXTERNAL, (_LATENT,), 4e9, 8),
+        Runs("outcome", OUTCOME, _OTHERS, 1e9, 13),
+        Runs(f"outcome-{_LATENT}", OUTCOME, (_LATENT,), 4e9, 13),
     ),
 }
 _LEVEL = 0.5  # of b1 + b2, which both sampled variants are below in Goofspiel within a few million histories
 _ORDERS = 3.0  # of magnitude, that vanilla CFR needs more
 
 
-def figure1(setting: Setting) -> Result:
+def figure1(setting: Setting, name: str) -> Result:
     """Returns the figure, with what the paper says of it."""
-    size = FIGURE[setting.scale]
-    games = size.games
-    curves = run_figure(setting, "figure1", size.comparisons())
-    pictures = setting.pictures("figure1")
+    parts = FIGURE[setting.scale]
+    comparisons = {
+        part.folder: Comparison(part.games, (part.algorithm,), _SEEDS, Limit("nodes", part.nodes), part.points)
+        for part in parts
+    }
+    games = parts[0].games
+    curves, pictures = run_figure(setting, name, comparisons)
     plot_curves(
         sorted(curves, key=lambda curve: games.index(curve.game)),
         pictures,
@@ -179,20 +162,19 @@ def figure1(setting: Setting) -> Result:
         "within a few million histories, and vanilla CFR needs three orders of magnitude more.",
         "In Goofspiel winning pays 1 and losing -1 here. If the paper has 1 and 0, its level of 0.5 is 1 here: that is "
         "given, too.",
-        f"Runs end at {_ends(size.lengths)} histories"
-        + "".join(f"; in {game} at {_ends(lengths)}" for game, lengths in size.exceptions.items())
-        + ".",
+        f"Runs end at {', '.join(map(_end, parts))} histories.",
     ]
     if setting.scale == "small":
-        notes.insert(
-            0,
-            "Smaller games than the paper's but for latent tic-tac-toe, so that orders of magnitude are smaller, too.",
+        small = (
+            "Smaller games than the paper's but for latent tic-tac-toe, so that orders of magnitude are smaller, too."
         )
+        notes.insert(0, small)
     return Result(rows, notes, pictures)
 
 
-def _ends(lengths: dict[str, Length]) -> str:
-    return ", ".join(f"{length.nodes:.0e} ({LABELS[name]})" for name, length in lengths.items())
+def _end(runs: Runs) -> str:
+    where = f" in {runs.games[0]}" if len(runs.games) == 1 else ""
+    return f"{runs.nodes:.0e} ({LABELS[runs.algorithm]}{where})"
 
 
 def figure_rows(game: str, curves: dict[str, Curve]) -> list[Row]:
@@ -202,9 +184,8 @@ def figure_rows(game: str, curves: dict[str, Curve]) -> list[Row]:
         rows += _level_rows(game, curves, 2 * _LEVEL)
     ahead = {name: _overtaken(curves[VANILLA], curves[name]) for name in (EXTERNAL, OUTCOME)}
     for name, nodes in ahead.items():
-        rows.append(
-            Row(f"{game}: histories from which on vanilla CFR is below {LABELS[name]}", "-", _number(nodes), "-")
-        )
+        what = f"{game}: histories from which on vanilla CFR is below {LABELS[name]}"
+        rows.append(Row(what, "-", _number(nodes), "-"))
     for exponent in range(5, 12):
         order = _order(curves, 10.0**exponent)
         if len(order) > 1:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from mccfr_plus.averages.base import AverageMethod
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import Estimator
 from mccfr_plus.estimators.baseline import Baseline
-from mccfr_plus.estimators.draws import draw_at_node, draw_per_infoset
+from mccfr_plus.estimators.draws import draw_at_node, draw_listed_outcome, draw_per_infoset
 from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import compose
 from mccfr_plus.minimizers.backward_pass import minimize_with
 from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.tree.positions import cannot_expand
 
 
 def estimate_with(
@@ -21,6 +23,7 @@ def estimate_with(
     *,
     list_visit: Callable = list_nothing,
     is_lazy: bool = False,
+    access: Mapping[str, Any] | None = None,
 ) -> Callable:
     """Returns the kernel of an estimator.
 
@@ -29,6 +32,7 @@ def estimate_with(
         baseline: Its control variates, if it has some.
         list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
         is_lazy: Whether the tree is expanded lazily.
+        access: The functions of `mccfr_plus.tree.access` for a game that is not stored; see `access_of`.
 
     Raises:
         ConfigError: If it has no kernel, or none that uses baselines.
@@ -42,7 +46,20 @@ def estimate_with(
         raise ConfigError(f"{estimator!r} has {what}.")
     draw = draw_per_infoset if estimator.samples_per_infoset else draw_at_node
     # A kernel need not use all of these: a user-defined one uses none.
-    return compose(kernel, strict=False, IS_LAZY=is_lazy, list_visit=list_visit, draw_for_infoset=draw)
+    names = {**access_of(access), "IS_LAZY": is_lazy, "list_visit": list_visit, "draw_for_infoset": draw}
+    return compose(kernel, strict=False, **names)
+
+
+def access_of(access: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns what is composed into a traversal of a game that is not stored; nothing for None.
+
+    Args:
+        access: `ImplicitTree.access`.
+    """
+    if access is None:
+        return {}
+    draw = compose(draw_listed_outcome, outcome_probabilities=access["outcome_probabilities"])
+    return {**access, "expand": cannot_expand, "draw_at_chance": draw}
 
 
 def composed(
@@ -54,6 +71,7 @@ def composed(
     baseline: Baseline | None = None,
     alternating: bool = True,
     is_lazy: bool = False,
+    access: Mapping[str, Any] | None = None,
 ) -> Callable:
     """Returns a loop with the kernels of its components.
 
@@ -66,6 +84,7 @@ def composed(
         baseline: The estimator's control variates, if it has some.
         alternating: Whether each player is updated before the next one's gradient is estimated.
         is_lazy: Whether the tree is expanded lazily.
+        access: See `estimate_with`.
 
     Raises:
         ConfigError: If a component has no kernel.
@@ -73,9 +92,9 @@ def composed(
     return compose(
         loop,
         strict=False,
-        estimate=estimate_with(estimator, baseline, list_visit=average.list_visit, is_lazy=is_lazy),
+        estimate=estimate_with(estimator, baseline, list_visit=average.list_visit, is_lazy=is_lazy, access=access),
         minimize=minimize_with(minimizer),
-        accumulate=compose(average.accumulate, strict=False, IS_LAZY=is_lazy),
+        accumulate=compose(average.accumulate, strict=False, IS_LAZY=is_lazy, **access_of(access)),
         settle=average.settle,
         LISTS_VISITS=average.lists_visits,
         ALTERNATING=alternating,

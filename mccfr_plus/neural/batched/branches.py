@@ -39,8 +39,7 @@ def sample_branches(
     """Runs traversals of external sampling for a player (Brown et al. 2019, algorithm 2).
 
     Args:
-        game: A game with sequential moves.
-        observer: Of this game.
+        game, observer: A game with sequential moves, and its observer.
         strategies: The strategies of all players.
         player: The player whose regrets are sampled.
         traversals: The number of traversals.

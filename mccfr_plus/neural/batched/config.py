@@ -31,7 +31,6 @@ class BatchedConfig(TrainingConfig):
         memory: ``"reservoir"``.
     """
 
-    hidden_layers: tuple[int, ...] = (128, 128)
     train_steps: int = 200
     memory: str = RESERVOIR
     traversals: int = 2000

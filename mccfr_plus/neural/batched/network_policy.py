@@ -14,9 +14,8 @@ from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.batched.observer import Observer
-from mccfr_plus.neural.batched.reservoir import TensorReservoir
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.memory import Batch
+from mccfr_plus.neural.memory import Batch, TensorReservoir
 from mccfr_plus.neural.network import MLP, Loss
 from mccfr_plus.neural.training import check_finite
 from mccfr_plus.tree.game import load_game
@@ -60,7 +59,6 @@ class NetworkPolicy(openspiel_policy.Policy):
         """Returns a player's strategies at information sets, ``[n, num_actions]`` float64.
 
         Args:
-            player: The player.
             tensors: ``[n, size]`` float16.
             masks: ``[n, num_actions]`` bool, legal actions, at least one in each row.
         """
@@ -89,7 +87,6 @@ class NetworkPolicy(openspiel_policy.Policy):
         """Returns the policy of a file.
 
         Args:
-            path: The file.
             game: Its game; None: the game that the file names.
 
         Raises:
@@ -140,22 +137,16 @@ def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarr
 
 
 def trained_policy_network(
-    memory: TensorReservoir, num_actions: int, config: TrainingConfig, seed: int, iteration: int, loss_name: str
+    memory: TensorReservoir, config: TrainingConfig, seed: int, iteration: int, player: int
 ) -> MLP:
-    """Returns a network whose masked softmax approximates the weighted mean of the strategies in a memory.
+    """Returns a network whose masked softmax approximates the weighted mean of a player's strategies in a memory.
 
-    Args:
-        memory: Strategies; if it is empty, the network has its initial parameters.
-        num_actions: Number of distinct actions of the game.
-        config: Shape of the network and how it is trained.
-        seed: Of initial parameters and batches.
-        iteration: The current one.
-        loss_name: For error messages.
+    If the memory is empty, the network has its initial parameters.
 
     Raises:
         TrainingError: If the loss is not finite.
     """
-    sizes = (memory.tensors.shape[1], *config.hidden_layers, num_actions)
+    sizes = (memory.tensors.shape[1], *config.hidden_layers, memory.num_actions)
     rng = np.random.default_rng(seed)
     network = MLP(sizes, layer_norm=config.layer_norm, skip=config.skip, rng=rng)
     optimizer = Adam(network, config.learning_rate, config.gradient_clip)
@@ -163,8 +154,8 @@ def trained_policy_network(
     advice = f"Lower policy_training's learning_rate (it is {config.learning_rate:g})."
     for step, batch in zip(range(config.train_steps), batches, strict=False):
         loss = imitation_gradient(network, memory, batch)
-        what = f"{loss_name} is {loss} at training step {step + 1} of {config.train_steps}"
-        check_finite(loss, what, iteration, advice)
+        name = f"loss of the average policy of player {player}"
+        check_finite(loss, f"{name} is {loss} at training step {step + 1} of {config.train_steps}", iteration, advice)
         optimizer.step()
     return network
 

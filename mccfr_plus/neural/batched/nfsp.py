@@ -23,11 +23,11 @@ from mccfr_plus.neural.batched.network_policy import (
     outputs_of,
 )
 from mccfr_plus.neural.batched.paths import Paths, sample_paths
-from mccfr_plus.neural.batched.reservoir import TensorReservoir
 from mccfr_plus.neural.batched.solver import TreelessSolver
 from mccfr_plus.neural.buffer import Buffer, RowBuffer
+from mccfr_plus.neural.memory import TensorReservoir
 from mccfr_plus.neural.network import MLP
-from mccfr_plus.neural.solver import mean_losses
+from mccfr_plus.neural.solver import Seed, mean_losses
 from mccfr_plus.neural.training import check_finite
 
 _PER_PLAYER = 4  # generators: of the reservoir, of initial parameters, of both kinds of batches
@@ -61,12 +61,7 @@ class BatchedNFSP(TreelessSolver):
     config_class: ClassVar[type] = BatchedNFSPConfig
     config: BatchedNFSPConfig
 
-    def __init__(
-        self,
-        game: pyspiel.Game | str,
-        config: BatchedNFSPConfig | None = None,
-        seed: int | np.random.Generator | None = None,
-    ):
+    def __init__(self, game: pyspiel.Game | str, config: BatchedNFSPConfig | None = None, seed: Seed = None):
         super().__init__(game, config, seed)
         players = self.game.num_players()
         rngs = new_states(seed, 1 + _PER_PLAYER * players)

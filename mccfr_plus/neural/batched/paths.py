@@ -59,8 +59,7 @@ def sample_paths(
     """Samples trajectories in parallel.
 
     Args:
-        game: A game with sequential moves.
-        observer: Of this game.
+        game, observer: A game with sequential moves, and its observer.
         strategies: The strategies of all players.
         explorer: The player who draws uniformly with probability epsilon; None: no player.
         epsilon: See `explorer`.

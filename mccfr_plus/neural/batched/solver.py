@@ -27,11 +27,10 @@ from mccfr_plus.neural.batched.network_policy import (
 )
 from mccfr_plus.neural.batched.observer import Decisions, Observer
 from mccfr_plus.neural.batched.paths import Paths, sample_paths, value_targets
-from mccfr_plus.neural.batched.reservoir import TensorReservoir
 from mccfr_plus.neural.buffer import Buffer, draw_positions, reservoir_places
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.memory import Batch
-from mccfr_plus.neural.solver import NeuralSolver, config_or_default
+from mccfr_plus.neural.memory import Batch, TensorReservoir
+from mccfr_plus.neural.solver import NeuralSolver, Seed, config_or_default
 from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.game import load_game
 
@@ -47,7 +46,7 @@ class TreelessSolver(NeuralSolver):
 
     _rng: np.ndarray  # [1] uint64, of histories, set by the subclass
 
-    def __init__(self, game: pyspiel.Game | str, config: Any, seed: int | np.random.Generator | None):
+    def __init__(self, game: pyspiel.Game | str, config: Any, seed: Seed):
         self._name = type(self).__name__
         self.config = config_or_default(config, self.config_class)
         self.tree = None  # type: ignore[assignment]
@@ -90,7 +89,7 @@ class BatchedSolver(TreelessSolver):
 
     config_class: ClassVar[type]
 
-    def __init__(self, game: pyspiel.Game | str, config: Any = None, seed: int | np.random.Generator | None = None):
+    def __init__(self, game: pyspiel.Game | str, config: Any = None, seed: Seed = None):
         super().__init__(game, config, seed)
         config = self.config
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
@@ -113,13 +112,9 @@ class BatchedSolver(TreelessSolver):
         self._num_heads = 1 if self._is_two_player_zero_sum else players
         self._values: Learner | None = None
         if self._value_training is not None:
-            self._values = Learner(
-                np.zeros((0, self._observer.history_size), np.float32),
-                self._num_heads * actions,
-                self._value_training,
-                rngs[1:3].copy(),
-                f"loss of the values of {self._name}",
-            )
+            no_histories = np.zeros((0, self._observer.history_size), np.float32)
+            num_outputs, name = self._num_heads * actions, f"loss of the values of {self._name}"
+            self._values = Learner(no_histories, num_outputs, self._value_training, rngs[1:3].copy(), name)
 
     # --- defined by subclasses ---
 
@@ -196,7 +191,8 @@ class BatchedSolver(TreelessSolver):
         targets[rows, :, actions] = found[:, : self._num_heads] / self._unit
         weights[rows, :, actions] = 1.0
         assert self._values is not None
-        memory = Batch(rows, targets.reshape(len(rows), -1), weights.reshape(len(rows), -1))
+        flat = (len(rows), self._num_heads * self.game.num_distinct_actions())
+        memory = Batch(rows, targets.reshape(flat), weights.reshape(flat))
         self._values.fit(memory, iteration, histories)
         self._trained[-1] = 1
 
@@ -224,16 +220,11 @@ class BatchedSolver(TreelessSolver):
             TrainingError: If their training diverges.
         """
         if self._averaged is None or self._averaged[0] != self.iterations:
+            iteration, config = max(self.iterations, 1), self.config.policy_training
+            seeds = [int(rngs[0]) ^ self.iterations for rngs in self._player_rngs]
             with torch_threads(self.config.threads):
                 networks = [
-                    trained_policy_network(
-                        memory,
-                        self.game.num_distinct_actions(),
-                        self.config.policy_training,
-                        int(self._player_rngs[player][0]) ^ self.iterations,
-                        max(self.iterations, 1),
-                        f"loss of the average policy of player {player}",
-                    )
+                    trained_policy_network(memory, config, seeds[player], iteration, player)
                     for player, memory in enumerate(self._strategies)
                 ]
             self._averaged = (self.iterations, NetworkPolicy(self.game, networks, SOFTMAX))

@@ -28,16 +28,14 @@ def test_verdicts(mccfr, ftrl, omd, here, verdict):
     assert (row.here, row.verdict) == (here, verdict)
 
 
-@pytest.mark.parametrize(
-    ("compute", "name", "traversals"), [(farina2020.external, "figure3", 1), (farina2020.balanced, "figure4", 100)]
-)
-def test_a_figure(setting, monkeypatch, compute, name, traversals):
+@pytest.mark.parametrize(("name", "traversals"), [("figure3", 1), ("figure4", 100)])
+def test_a_figure(setting, monkeypatch, name, traversals):
     game = "kuhn_poker"
     monkeypatch.setattr(farina2020, "GAMES", {"small": (game,)})
     monkeypatch.setattr(farina2020, "NAMES", {game: "Kuhn"})
     monkeypatch.setattr(farina2020, "SEEDS", {name: {"small": 2}})
     monkeypatch.setattr(farina2020, "TRAVERSALS", 200)
-    result = compute(setting)
+    result = farina2020.figure(setting, name)
     assert [path.name for path in result.pictures] == [f"{name}.png", f"{name}.svg"]
     comparison, found = curves_of(setting.folder / f"{name}-runs" / "kuhn")
     # As many histories as traversals of the whole tree, not counting what the last iteration touches beyond.

@@ -69,7 +69,7 @@ def test_parameters(setting, monkeypatch, compute, name):
     monkeypatch.setattr(gibson2012, "EPSILONS", (0.05, 1.0))
     monkeypatch.setattr(gibson2012, "TAUS", (1.0, 1e3))
     monkeypatch.setattr(gibson2012, "BETAS", (1e3,))
-    result = compute(setting)
+    result = compute(setting, name)
     assert len(result.rows) == 2 + 1
     values = [float(row.here.split()[0]) for row in result.rows[:2]]
     assert values[0] != values[1]
@@ -79,8 +79,9 @@ def test_parameters(setting, monkeypatch, compute, name):
 
 
 def test_curves(setting, monkeypatch):
-    monkeypatch.setattr(gibson2012, "BLUFF_2_1", {"small": ("bluff(dice1=2,dice2=1,faces=2)", 2e4, 2)})
-    result = gibson2012.bluff_2_1(setting)
+    small = ("bluff(dice1=2,dice2=1,faces=2)", 2e4, 2, "A note.")
+    monkeypatch.setitem(gibson2012.CURVES, ("figure3b", "small"), small)
+    result = gibson2012.curve_figure(setting, "figure3b")
     assert len(result.rows) == len(ALGORITHMS) + 2
     assert [row.what.partition(": ")[2] for row in result.rows[: len(ALGORITHMS)]] == list(LABELS.values())
     assert inked(result.pictures[0]) > 0.02
@@ -88,6 +89,6 @@ def test_curves(setting, monkeypatch):
 
 def test_stacks(setting, monkeypatch):
     monkeypatch.setattr(gibson2012, "STACKS", {"small": ((4, 5), 1e4, 2)})
-    result = gibson2012.stack_sizes(setting)
+    result = gibson2012.stack_sizes(setting, "figure2b")
     assert len(result.rows) == 2 * (len(ALGORITHMS) + 2)
     assert inked(result.pictures[0]) > 0.02

@@ -5,7 +5,6 @@ import math
 import pytest
 
 from mccfr_plus import compile_game
-from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.papers import lanctot2009
 from mccfr_plus.experiments.papers.lanctot2009 import EXTERNAL, OUTCOME, PRUNED, VANILLA
@@ -74,21 +73,9 @@ def test_a_size_that_differs_from_the_catalogue_is_told():
     assert lanctot2009._size_row("game", of_players, tree).verdict == "exact"
 
 
-def test_each_algorithm_is_run_once_on_each_game_as_long_as_is_said(tmp_path):
-    length = lanctot2009.Length
-    size = lanctot2009.Size(
-        ("kuhn_poker", "leduc_poker"),
-        {EXTERNAL: length(10, 1), OUTCOME: length(20, 2)},
-        2,
-        {"leduc_poker": {OUTCOME: length(40, 4)}},
-    )
-    found = {
-        (run.game, run.algorithm, run.seed, run.limit.total, comparison.num_evaluations)
-        for label, comparison in size.comparisons().items()
-        for run in Directory(tmp_path / label, comparison).runs()
-    }
-    ends = {
-        ("kuhn_poker", EXTERNAL): (10, 1), ("kuhn_poker", OUTCOME): (20, 2),
-        ("leduc_poker", EXTERNAL): (10, 1), ("leduc_poker", OUTCOME): (40, 4),
-    }  # fmt: skip
-    assert found == {(*run, seed, *end) for run, end in ends.items() for seed in (1, 2)}
+@pytest.mark.parametrize("scale", lanctot2009.FIGURE)
+def test_each_algorithm_is_run_once_on_each_game(scale):
+    parts = lanctot2009.FIGURE[scale]
+    runs = [(part.algorithm, game) for part in parts for game in part.games]
+    assert sorted(runs) == sorted((name, game) for name in lanctot2009.ALGORITHMS for game in parts[0].games)
+    assert len({part.folder for part in parts}) == len(parts)

@@ -1,0 +1,238 @@
+"""Exact values and best responses in games that are not stored: by one traversal of all histories by their rules.
+
+The traversal adds up every player's gradient: at the player's last slot before leaf z, payoff times the reach of chance
+and of the others. Values and best responses follow from it as on stored trees, infoset by infoset from the last one to
+the first. What at least two players do not reach adds nothing to any gradient and is left out.
+
+Subtrees below a fixed depth are dealt out to the threads in turn, so that the result depends on their number alone.
+
+Reference: Johanson, Waugh, Bowling, Zinkevich 2011, "Accelerating best response calculation in large extensive games",
+section 3 (one traversal for all of a player's infosets).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from typing import NamedTuple
+
+import numpy as np
+import pyspiel
+from tqdm import tqdm
+
+from mccfr_plus.errors import BudgetError, PolicyError
+from mccfr_plus.evaluation.exact import Evaluation
+from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
+from mccfr_plus.kernels.no_refcount import no_refcount
+from mccfr_plus.kernels.scratch import THREAD
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.histories import FRAME_COLUMNS, add_gradients
+from mccfr_plus.tree.implicit_tree import ImplicitTree, fixed_cost, infoset_cost, rules_to_traverse, slot_cost
+from mccfr_plus.tree.memory import plan_memory
+
+_DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out
+_NUM_PIECES = 256  # the progress bar moves between them
+_SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
+_NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
+_SMALL = 100_000  # histories: a game with fewer is one piece
+
+
+class Thread(NamedTuple):
+    """What a thread of an evaluation writes."""
+
+    counts: np.ndarray  # as `Scratch.counts`: which rows are its own
+    gradient: np.ndarray  # [slot_capacity + num_players] float64, of all players
+    reach: np.ndarray  # [max_depth + 1, num_players + 1] float64: of the players and of chance
+    frames: np.ndarray  # [max_depth + 1, FRAME_COLUMNS] int64
+    actions: np.ndarray  # [max_depth + 1, most actions] int64
+    visited: np.ndarray  # [2] int64: histories, and leaves among them
+
+
+class RulesEvaluator:
+    """Evaluates strategies of a game that is not stored.
+
+    Args:
+        tree: The game. Infosets that were not found before are numbered on the way.
+        threads: How many threads; None: as many as there are cores, and at most as many as the tree has room for.
+        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+    """
+
+    def __init__(self, tree: ImplicitTree, threads: int | None = None, progress: bool | None = None):
+        self._tree = tree
+        self._num_threads = min(threads or os.cpu_count() or 1, tree.max_threads)
+        self._progress = progress
+        self._traverse = compose(add_gradients, strict=False, **tree.rule_kernels)
+        self.num_histories = self.num_leaves = 0  # of the last evaluation
+        self._num_pieces = _NUM_PIECES
+
+    def evaluate(self, strategy: np.ndarray) -> Evaluation:
+        """Returns the evaluation of a strategy, ``[num_slots]`` float64; uniform at infosets that are found on the way.
+
+        Raises:
+            BudgetError: If the infosets do not fit the memory.
+        """
+        tree, known = self._tree, len(strategy)
+        players, depth = tree.num_players, tree.shape.max_depth + 1
+        size = tree.slot_capacity + players
+        threads = [
+            Thread(
+                np.zeros(THREAD + 1, np.int64),
+                np.zeros(size),
+                np.ones((depth, players + 1)),
+                np.zeros((depth, FRAME_COLUMNS), np.int64),
+                np.zeros((depth, max(tree.rules_game.most_actions, 1)), np.int64),
+                np.zeros(2, np.int64),
+            )
+            for _ in range(self._num_threads)
+        ]
+        for number, thread in enumerate(threads):
+            thread.counts[THREAD] = number
+        begin = np.ascontiguousarray(strategy, np.float64)
+        with announce_compilation(self._traverse, "the evaluation by rules", 5):
+            self._traverse(tree.arrays, threads[0], begin, _DEPTH_OF_PIECES, self._num_pieces, self._num_pieces)
+        self._run(threads, begin)
+        self.num_histories, self.num_leaves = np.sum([thread.visited for thread in threads], axis=0).tolist()
+        self._num_pieces = 1 if self.num_histories < _SMALL else _NUM_PIECES
+        gradient = threads[0].gradient[: tree.num_slots]
+        roots = threads[0].gradient[tree.slot_capacity :]
+        for other in threads[1:]:
+            gradient += other.gradient[: tree.num_slots]
+            roots += other.gradient[tree.slot_capacity :]
+        infosets = tree.found_infosets
+        full = np.empty(tree.num_slots)
+        full[:known] = begin[: tree.num_slots]
+        new = infosets[infosets["first_slot"] >= known]
+        full[known:] = np.repeat(1.0 / new["num_actions"], new["num_actions"])
+        result = Evaluation(roots, roots.copy())
+        _values(infosets, full, gradient, tree.slot_capacity, result.values, result.best_response_values)
+        return result
+
+    def _run(self, threads: list[Thread], strategy: np.ndarray) -> None:
+        tree, disable = self._tree, None if self._progress is None else not self._progress
+        total = self._num_pieces
+        pieces = [list(range(number, total, len(threads))) for number in range(len(threads))]
+        bar = tqdm(total=total, desc="exact evaluation", unit=" parts", delay=1.0, disable=disable, leave=False)
+        begin, done = time.monotonic(), 0
+        with bar, ThreadPoolExecutor(len(threads), thread_name_prefix="mccfr_plus") as pool:
+
+            def submit(number: int):
+                piece = pieces[number].pop(0)
+                thread = threads[number]
+                work = pool.submit(self._traverse, tree.arrays, thread, strategy, _DEPTH_OF_PIECES, piece, total)
+                return work, number
+
+            running = dict(submit(number) for number in range(len(threads)) if pieces[number])
+            try:
+                while running:
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        number = running.pop(future)
+                        if not future.result():
+                            reason = tree.why_full()
+                            tree.go_on()
+                            raise BudgetError(f"an exact evaluation must number all information sets: {reason}")
+                        done += 1
+                        bar.update()
+                        if pieces[number]:
+                            running |= dict([submit(number)])
+            except BaseException as error:
+                tree.interrupt()
+                for left in pieces:
+                    left.clear()
+                wait(running)
+                tree.go_on()
+                if isinstance(error, KeyboardInterrupt):
+                    seconds = time.monotonic() - begin
+                    raise KeyboardInterrupt(f"{done} of {total} parts evaluated in {seconds:.0f} s") from None
+                raise
+
+
+def evaluate_by_rules(
+    game: pyspiel.Game | str,
+    policy: KeyedPolicy | None,
+    *,
+    memory: str | int | float | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Evaluation:
+    """Returns the exact values of a policy in a game that is not stored, by one traversal of all its histories.
+
+    Args:
+        game: A game with compiled rules, or its string.
+        policy: A policy that was solved with ``tree="rules"``; None: uniform play.
+        memory: Of the whole process; see `Solver`.
+        threads: How many threads; None: one per core.
+        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+
+    Raises:
+        ConfigError: If the game has no such rules, or the memory is too little to begin.
+        PolicyError: If the policy is of another kind or another game.
+        BudgetError: If the infosets do not fit the memory.
+
+    Example:
+        >>> import mccfr_plus
+        >>> policy = mccfr_plus.Solver("kuhn_poker", tree="rules", seed=1).run(1000).average_policy()
+        >>> found = mccfr_plus.evaluate_by_rules("kuhn_poker", policy)
+        >>> abs(found.nash_conv - mccfr_plus.nash_conv("kuhn_poker", policy)) < 1e-12
+        True
+    """
+    loaded = load_game(game)
+    rules = rules_to_traverse(loaded)
+    count = threads or os.cpu_count() or 1
+    plan = plan_memory(
+        memory,
+        node_cost=0,
+        infoset_cost=infoset_cost(),
+        slot_cost=slot_cost(rules) + _NUMBER * (count + _NUMBERS),
+        reserved=fixed_cost(rules),
+    )
+    tree = ImplicitTree(loaded, rules, plan, count)
+    strategy = np.zeros(tree.slot_capacity)
+    tree.bind(strategy)
+    if policy is not None:
+        if policy.keys.kind != "rules" or str(policy.game) != str(loaded):
+            raise PolicyError(f"a policy of {policy.game} that was not solved by rules does not fit {loaded}.")
+        players, keys, first, _, probabilities = policy.table
+        bounds = np.searchsorted(players, np.arange(tree.num_players + 1))
+        tree.set_prior(bounds, keys, first, probabilities)
+    return RulesEvaluator(tree, count, progress).evaluate(strategy)
+
+
+def estimated_seconds(histories: float, threads: int | None = None) -> float:
+    """Returns about how long an exact evaluation takes.
+
+    Args:
+        histories: Number of histories of the game.
+        threads: How many threads; None: one per core.
+    """
+    return histories * _SECONDS_PER_HISTORY / (threads or os.cpu_count() or 1)
+
+
+@kernel
+def _values(infosets, strategy, gradient, capacity, values, best_values):
+    """Adds up the on-policy and the best-response value of every player.
+
+    Args:
+        infosets: ``[num_infosets]`` INFOSET, parents first.
+        strategy: ``[num_slots]``.
+        gradient: ``[num_slots]``, all players' gradients. Modified in place.
+        capacity: Slot of player 0's empty sequence.
+        values: ``[num_players]``, the gradients at the empty sequences. Modified in place, as the next one.
+        best_values: The same.
+    """
+    infosets, strategy, gradient = no_refcount(infosets), no_refcount(strategy), no_refcount(gradient)
+    below = gradient.copy()  # the values of the strategy go up as those of best actions do
+    for index in range(len(infosets) - 1, -1, -1):
+        first, count = infosets[index]["first_slot"], infosets[index]["num_actions"]
+        parent = infosets[index]["parent_slot"]
+        best, value = gradient[first], 0.0
+        for slot in range(first, first + count):
+            best = max(best, gradient[slot])
+            value += strategy[slot] * below[slot]
+        if parent < capacity:
+            gradient[parent] += best
+            below[parent] += value
+        else:
+            best_values[parent - capacity] += best
+            values[parent - capacity] += value

@@ -1,0 +1,70 @@
+"""What OpenSpiel's phantom games have in common: fields and information states."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from mccfr_plus.games import phantom
+from mccfr_plus.games.openspiel.base import OpenSpielRules
+from mccfr_plus.games.phantom import NUMBER, TURNS, Phantom
+from mccfr_plus.games.rules import Field, Layout
+
+_SYMBOLS = "xo"
+
+
+class PhantomRules(OpenSpielRules):
+    """The compiled rules of a phantom game.
+
+    Attributes:
+        shows_number: Whether information states have the number of all choices on a line.
+    """
+
+    rules = phantom.RULES
+    shows_number: ClassVar[bool] = False
+
+    @staticmethod
+    def layout_of(game: Phantom, parameters: np.ndarray) -> Layout:
+        """Returns the sizes of a phantom game whose kernels have these parameters."""
+        cells = game.num_cells
+        if game.shown == TURNS:
+            fields = [Field("turns", 2 * cells + 2, game.max_game_length, private=True)]
+        else:
+            fields = [Field("choices", 2 * cells + 1, cells, private=True)]
+        if game.shown == NUMBER:
+            fields.append(Field("number", game.max_game_length + 1))
+        return Layout(
+            state_size=game.state_size,
+            fields=tuple(fields),
+            num_distinct_actions=cells,
+            max_game_length=game.max_game_length,
+            min_utility=-1.0,
+            max_utility=1.0,
+            parameters=parameters,
+            max_observations=game.max_observations,
+            max_first_observations=game.max_first_observations,
+        )
+
+    def phantom_text(self, player: int, view: Sequence[int], columns: int, shown: int) -> str:
+        """Returns the board as the player knows it, and the choices that the player knows of.
+
+        Args:
+            player: The player.
+            view: What `look` wrote.
+            columns: Number of columns of the board.
+            shown: What players see of the opponent's choices.
+        """
+        num_cells = self.sizes.num_distinct_actions
+        board, turns = ["."] * num_cells, []
+        for entry in view[:num_cells] if shown != TURNS else view:
+            choice = entry - (2 if shown == TURNS else 1)
+            if entry and choice < 0:
+                turns.append(f"{1 - player},? ")
+            elif entry:
+                cell, placed = divmod(choice, 2)
+                board[cell] = _SYMBOLS[player if placed else 1 - player]
+                turns.append(f"{player},{cell} ")
+        rows = ["".join(board[first : first + columns]) for first in range(0, num_cells, columns)]
+        if self.shows_number or shown == TURNS:
+            rows.append(str(len(turns) if shown == TURNS else view[num_cells]))
+        return "\n".join([*rows, "".join(turns)])

@@ -1,0 +1,74 @@
+"""Finds the compiled rules of a game of OpenSpiel by its name and parameters."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyspiel
+
+from mccfr_plus.games.openspiel.base import OpenSpielRules
+from mccfr_plus.games.openspiel.battleship import BattleshipRules
+from mccfr_plus.games.openspiel.dark_hex import DarkHexRules
+from mccfr_plus.games.openspiel.goofspiel import GoofspielRules
+from mccfr_plus.games.openspiel.kuhn_poker import KuhnPokerRules
+from mccfr_plus.games.openspiel.leduc_poker import LeducPokerRules
+from mccfr_plus.games.openspiel.liars_dice import LiarsDiceRules
+from mccfr_plus.games.openspiel.phantom_ttt import PhantomTicTacToeRules
+from mccfr_plus.games.openspiel.tiny_bridge import TinyBridgeRules
+
+_GAMES = (
+    KuhnPokerRules,
+    LeducPokerRules,
+    PhantomTicTacToeRules,
+    LiarsDiceRules,
+    DarkHexRules,
+    GoofspielRules,
+    TinyBridgeRules,
+    BattleshipRules,
+)
+GAMES: Mapping[str, type[OpenSpielRules]] = {rules.short_name: rules for rules in _GAMES}
+
+_TURN_BASED = "turn_based_simultaneous_game"
+
+
+def rules_of(game: pyspiel.Game) -> OpenSpielRules | None:
+    """Returns the compiled rules of a game of OpenSpiel, or None if it has none.
+
+    Args:
+        game: A turn-based game; one with simultaneous moves as `pyspiel.convert_to_turn_based` returns it.
+
+    Example:
+        >>> import pyspiel
+        >>> rules_of(pyspiel.load_game("kuhn_poker(players=3)"))
+        kuhn_poker(players=3)
+    """
+    try:
+        return _rules_of(game)
+    except ValueError:
+        return None
+
+
+def why_no_rules(game: pyspiel.Game) -> str:
+    """Returns why a game has no compiled rules, and which games have some; an empty text if it has."""
+    try:
+        _rules_of(game)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _rules_of(game: pyspiel.Game) -> OpenSpielRules:
+    """Returns the compiled rules of a game; raises ValueError if there are none."""
+    kind = game.get_type()
+    name, given = kind.short_name, game.get_parameters()
+    if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
+        raise ValueError(f"{name} has simultaneous moves: give its turn-based form (pyspiel.convert_to_turn_based).")
+    if name == _TURN_BASED:
+        given = dict(given["game"])
+        name = given.pop("name")
+    if name not in GAMES:
+        raise ValueError(f"there are no compiled rules of {name}: OpenSpiel's games with rules are {', '.join(GAMES)}.")
+    known: dict[str, Any] = {} if kind.short_name == _TURN_BASED else dict(kind.parameter_specification)
+    try:
+        return GAMES[name]({**known, **given})
+    except ValueError as error:
+        raise ValueError(f"there are no compiled rules of {name} with these parameters: {error}") from None

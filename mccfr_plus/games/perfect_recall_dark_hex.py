@@ -1,0 +1,73 @@
+"""Dark hex with perfect recall: hex in which players do not see each other's marks (rules: docs/games.md).
+
+Player 0 connects the first row with the last, player 1 the first column with the last. A choice of a cell that the
+opponent has marked places nothing; the player chooses again (``gameversion=cdh``) or loses the turn (``adh``). An
+information state is what OpenSpiel's tensor for `dark_hex` tells: the player's own choices in order, and which of them
+placed a mark. OpenSpiel's text has the number of all choices so far, too, but not the earlier numbers.
+
+Reference: Rudolph et al. 2025, "Reevaluating policy gradient methods for imperfect-information games".
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel.dark_hex import dark_hex
+from mccfr_plus.games.phantom import NOTHING, RULES, look, owner
+from mccfr_plus.games.rules import RECALLED, Field, Layout, Parameters
+from mccfr_plus.kernels.compile import kernel
+
+
+@kernel
+def _look(parameters, table, state, player, view):
+    look(parameters, table, state, player, view)
+    num_cells = len(view) // 2
+    for index in range(num_cells):
+        if view[index]:
+            view[num_cells + (view[index] - 1) // 2] = 2 - (view[index] - 1) % 2
+
+
+class PerfectRecallDarkHexGame(RulesGame):
+    """Dark hex with perfect recall; parameters: `num_rows`, `num_cols`, `gameversion`."""
+
+    short_name = "perfect_recall_dark_hex"
+    long_name = "Dark Hex With Perfect Recall"
+    defaults = {"num_rows": 3, "num_cols": 3, "gameversion": "cdh"}  # noqa: RUF012
+    rules = replace(RULES, look=_look)
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        """Returns the sizes of the game."""
+        game, columns = dark_hex(parameters, NOTHING)
+        # A choice of an occupied cell has an asterisk.
+        names = (f"{_cell(cell, columns)}{mark}" for cell in range(game.num_cells) for mark in ("*", ""))
+        return Layout(
+            state_size=game.state_size,
+            fields=(
+                Field("choices", 2 * game.num_cells + 1, game.num_cells, True, RECALLED, ["", *names]),
+                Field("board", 3, game.num_cells, private=True, when="now", symbols=".o*"),
+            ),
+            num_distinct_actions=game.num_cells,
+            max_game_length=game.max_game_length,
+            min_utility=-1.0,
+            max_utility=1.0,
+            parameters=game.parameters_of_hex(columns),
+            max_observations=game.max_observations,
+            max_first_observations=game.max_first_observations,
+        )
+
+    def action_text(self, player: int, action: int) -> str:
+        """Returns the column as a letter and the row as a number, as OpenSpiel's `dark_hex` does, such as "a1"."""
+        return _cell(action, self.given["num_cols"])
+
+    def state_text(self, state: np.ndarray) -> str:
+        """Returns the true board, a line per row, each shifted as on a hex board."""
+        columns, cells = self.given["num_cols"], self.sizes.num_distinct_actions
+        board = [".xo"[owner(state, cell)] for cell in range(cells)]
+        rows = [" ".join(board[first : first + columns]) for first in range(0, cells, columns)]
+        return "\n".join(" " * number + row for number, row in enumerate(rows))
+
+
+def _cell(cell: int, columns: int) -> str:
+    return f"{chr(ord('a') + cell % columns)}{cell // columns + 1}"

@@ -1,0 +1,258 @@
+"""What trees have in common whose infosets are numbered as traversals find them: `LazyTree` and `ImplicitTree`."""
+
+from __future__ import annotations
+
+import abc
+from typing import ClassVar, NamedTuple, NoReturn, Protocol
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.intrinsics import address_of
+from mccfr_plus.tree import expansion as g
+from mccfr_plus.tree.arrays import Shape, TreeArrays, read_only
+from mccfr_plus.tree.game_tree import Tree
+from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.memory import MemoryPlan
+
+
+class Sizes(NamedTuple):
+    """How much of the arrays is in use."""
+
+    nodes: int
+    infosets: int
+    slots: int
+    payoffs: int
+    outcomes: int
+    text_bytes: int
+
+
+# Entries of `expansion` that `Sizes` lists, in its order.
+SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
+
+
+class _Places(Protocol):
+    """The arrays that every expanding tree has, as far as `TreeArrays` shows them."""
+
+    @property
+    def nodes(self) -> np.ndarray: ...
+    @property
+    def payoffs(self) -> np.ndarray: ...
+    @property
+    def chance(self) -> np.ndarray: ...
+    @property
+    def infosets(self) -> np.ndarray: ...
+    @property
+    def expansion(self) -> np.ndarray: ...
+
+
+class ExpandingTree(Tree):
+    """A game whose infosets are numbered when they are first visited.
+
+    Its arrays have room for all that the plan allows; what was never written takes no memory. Slots are numbered as
+    they are found, not player by player. It belongs to one solver.
+
+    Args:
+        game: The turn-based pyspiel game.
+        plan: How many places there are.
+        places: The arrays, writable.
+        shape: Depth and stack size.
+
+    Attributes:
+        slot_capacity: Length of arrays with an entry per slot.
+        node_capacity: Length of arrays with an entry per node; a traversal lists at most as many visits.
+    """
+
+    is_lazy: ClassVar[bool] = True
+    keys: Keys
+    slot_capacity: int
+    node_capacity: int
+    kind: ClassVar[str]  # as `Solver` calls it
+
+    def __init__(self, game: pyspiel.Game, plan: MemoryPlan, places: _Places, shape: Shape):
+        self.game, self.plan, self.shape = game, plan, shape
+        self._expansion, self._infosets = places.expansion, places.infosets
+        num_players = game.num_players()
+        slot_range = np.zeros(num_players + 1, np.int64)
+        slot_range[-1] = plan.max_slots
+        arrays = TreeArrays(
+            nodes=places.nodes,
+            payoffs=places.payoffs,
+            chance=places.chance,
+            infosets=places.infosets,
+            infoset_range=np.arange(num_players + 1, dtype=np.int64) * plan.max_infosets,
+            slot_range=slot_range,
+            expansion=places.expansion,
+        )
+        self.arrays = TreeArrays(*map(read_only, arrays))
+        self.slot_capacity = plan.max_slots
+        self._owned = False
+
+    @property
+    @abc.abstractmethod
+    def found_actions(self) -> np.ndarray:
+        """OpenSpiel's action of each slot found, ``[num_slots]``."""
+
+    @property
+    @abc.abstractmethod
+    def found_keys(self) -> np.ndarray:
+        """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
+
+    @property
+    @abc.abstractmethod
+    def num_nodes(self) -> int:
+        """Number of stored nodes, visited or not."""
+
+    @property
+    @abc.abstractmethod
+    def perfect_recall(self) -> bool:
+        """Whether no imperfect recall was seen so far."""
+
+    @abc.abstractmethod
+    def require_perfect_recall(self, what: str) -> None:
+        """Raises GameError if imperfect recall was seen; `what` names what needs perfect recall."""
+
+    @abc.abstractmethod
+    def bind(
+        self,
+        strategy: np.ndarray,
+        ones: np.ndarray | None = None,
+        *,
+        check_depth: bool = False,
+        single_trajectory: bool = False,
+    ) -> None:
+        """Makes the tree that of a solver: from now on it can expand.
+
+        Args:
+            strategy: ``[slot_capacity]`` float64: new infosets get a uniform strategy there.
+            ones: ``[slot_capacity]`` float64: new infosets get a 1 at their first slot; None for nothing.
+            check_depth: Whether histories longer than `shape.max_depth` are to be refused.
+            single_trajectory: Whether a traversal visits a single history.
+
+        Raises:
+            ConfigError: If it is another solver's.
+        """
+
+    @abc.abstractmethod
+    def evict(self) -> slice:
+        """Evicts the transient nodes and returns which they were. Not while a traversal is under way."""
+
+    @abc.abstractmethod
+    def raise_error(self) -> None:
+        """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
+
+        Raises:
+            GameError: If the game has raised an error, or two information states have one key.
+        """
+
+    @abc.abstractmethod
+    def sizes(self) -> Sizes:
+        """Returns how much of the arrays is in use; transient nodes are not counted."""
+
+    @abc.abstractmethod
+    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
+
+    @abc.abstractmethod
+    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns what was found, by name, in arrays that do not depend on the memory limit. Evict first."""
+
+    @abc.abstractmethod
+    def begin_loading(self) -> None:
+        """Clears all that was found."""
+
+    @abc.abstractmethod
+    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
+        """Makes what was read into `places` the tree."""
+
+    def _bind(self, strategy: np.ndarray, ones: np.ndarray | None) -> None:
+        """Makes the tree that of a solver; see `LazyTree.bind`."""
+        if self._owned:
+            raise ConfigError("this tree belongs to another solver: give each solver the game itself.")
+        self._owned = True
+        self._bound = strategy, ones  # keeps them alive as long as kernels may write to them
+        expansion, plan = self._expansion, self.plan
+        expansion[g.SELF] = address_of(expansion)
+        expansion[g.INFOSETS] = address_of(self._infosets)
+        expansion[g.STRATEGY] = address_of(strategy)
+        expansion[g.ONES] = 0 if ones is None else address_of(ones)
+        expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = plan.max_nodes, plan.max_transient
+        expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
+        expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
+        expansion[g.MAX_COST] = plan.infosets_bytes
+
+    def count(self, entry: int) -> int:
+        """Returns an entry of ``arrays.expansion``."""
+        return int(self._expansion[entry])
+
+    @property
+    def status(self) -> int:
+        """Why the last traversal has ended; see `expansion`."""
+        return self.count(g.STATUS)
+
+    def why_full(self) -> str:
+        """Returns why the tree cannot expand, and what would help."""
+        limit = f"memory={self.plan.limit / 1e6:,.0f}MB"
+        if self.status == g.INFOSETS_FULL:
+            return (
+                f"{self.num_infosets:,} information sets have filled their share of {limit}. The policy so far is "
+                "kept; it plays uniformly at random where no traversal has been. Give more memory, or smaller "
+                "parameters of the game."
+            )
+        return (
+            "a single traversal, or the traversals of all threads together, need more nodes than fit into their share "
+            f"of {limit}. Give more memory, or use estimator='outcome', whose traversals visit one history, or one "
+            "thread."
+        )
+
+    def interrupt(self) -> None:
+        """Ends the traversals under way soon, from any thread."""
+        if self.status == g.EXPANDING:
+            self._expansion[g.STATUS] = g.INTERRUPTED
+
+    def go_on(self) -> None:
+        """Lets traversals expand the tree again after they could not."""
+        self._expansion[g.STATUS] = g.EXPANDING
+
+    def swap_orphans(self, infosets: np.ndarray) -> None:
+        """Numbers the empty sequences from the end of the places or, in files, -1, -2, ...; and back."""
+        parents = infosets["parent_slot"]
+        orphans = (parents >= self.plan.max_slots) | (parents < 0)
+        parents[orphans] = self.plan.max_slots - 1 - parents[orphans]
+
+    def why_too_small(self, sizes: Sizes) -> str | None:
+        """Returns why a tree of these sizes has no room here, or None if it has."""
+        fits = sizes.nodes <= max(self.plan.max_nodes, 1) and self._cost(sizes) <= self.plan.infosets_bytes
+        if fits and sizes.slots <= self.plan.max_slots and sizes.infosets <= self.plan.max_infosets:
+            return None
+        return (
+            f"it has {sizes.nodes:,} nodes and {sizes.infosets:,} information sets, which do not fit into "
+            f"memory={self.plan.limit / 1e6:,.0f}MB"
+        )
+
+    def _cost(self, sizes: Sizes) -> int:
+        return sizes.infosets * self.plan.infoset_cost + sizes.slots * self.plan.slot_cost
+
+    # --- sizes ---
+
+    @property
+    def num_infosets(self) -> int:
+        """Number of information sets found so far, of all players together."""
+        return self.count(g.NUM_INFOSETS)
+
+    @property
+    def num_slots(self) -> int:
+        """Number of (infoset, action) pairs found so far."""
+        return self.count(g.NUM_SLOTS)
+
+    # --- infosets ---
+
+    def require_whole(self, what: str) -> NoReturn:
+        """Raises ConfigError; `what` names what needs a compiled tree."""
+        raise ConfigError(f"{what} needs the whole tree, and this one is not stored: give tree='compiled'.")
+
+    @property
+    def found_infosets(self) -> np.ndarray:
+        """The infosets found, ``[num_infosets]`` INFOSET, parents first."""
+        return self.arrays.infosets[: self.num_infosets]

@@ -1,0 +1,357 @@
+"""A game that is traversed by its compiled rules: no history is stored, only infosets are."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import why_no_rules
+from mccfr_plus.games.rules import MOVER
+from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.kernels.intrinsics import address_of
+from mccfr_plus.tree import expansion as g
+from mccfr_plus.tree import positions as p
+from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
+from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
+from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.rules_keys import RulesKeys, places_of
+from mccfr_plus.tree.rules_traversal import rule_outcomes
+
+_TOUCHED_COST, _KEY_COST = 12, 16
+_ACTION, _ENTRY = 4, 8  # bytes of a slot's action, and of an entry of the table of successors
+_MOST_BYTES_OF_NUMBERS = 1 << 28
+_MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
+
+_ACCESS = (
+    "first_node",
+    "head",
+    "payload_of",
+    "step",
+    "payoff",
+    "keep",
+    "resume",
+    "reopen",
+    "child_of",
+    "outcome_probability",
+    "outcome_probabilities",
+)
+
+
+def infoset_cost() -> int:
+    """Returns the bytes of an infoset without its slots."""
+    return INFOSET.itemsize + _TOUCHED_COST + _KEY_COST
+
+
+def slot_cost(game: RulesGame) -> int:
+    """Returns the bytes of a slot in the tree."""
+    return _ACTION + (0 if uses_numbers(game) else _ENTRY * game.sizes.max_observations)
+
+
+def fixed_cost(game: RulesGame) -> int:
+    """Returns the bytes of the table of successors, if its length does not depend on what is found."""
+    return _ENTRY * game.sizes.num_players * game.sizes.max_infosets if uses_numbers(game) else 0
+
+
+def uses_numbers(game: RulesGame) -> bool:
+    """Returns whether infosets are found by the numbers that the rules give them, and not by what players learn.
+
+    A table of all numbers is touched here and there, so that a large one takes a page of memory per infoset.
+    """
+    rules, sizes = game.rules, game.sizes
+    is_small = _ENTRY * sizes.num_players * sizes.max_infosets <= _MOST_BYTES_OF_NUMBERS
+    return rules.infoset_number is not None and (is_small or rules.observe is None)
+
+
+@functools.cache
+def _inlined(rule: Any) -> Any:
+    """Returns one of a game's kernels, to be inlined: a call per history took as long as all else."""
+    return inline_kernel(getattr(rule, "py_func", rule))
+
+
+class StoredArrays(NamedTuple):
+    """What is stored, as `TreeArrays` shows it: infosets, and no nodes."""
+
+    nodes: np.ndarray  # [0] NODE
+    payoffs: np.ndarray  # [0, num_players] float64
+    chance: np.ndarray  # [0] OUTCOME
+    infosets: np.ndarray  # [capacity] INFOSET
+    expansion: np.ndarray  # [NUM_WORDS] int64
+
+
+class ImplicitTree(ExpandingTree):
+    """A game that is traversed by its compiled rules, and whose infosets are numbered when they are first visited.
+
+    Args:
+        game: The turn-based pyspiel game.
+        rules_game: Its compiled rules, with `observe` or `infoset_number`.
+        plan: How many places there are.
+        threads: How many threads may traverse it at once.
+
+    Raises:
+        ConfigError: If the rules lack both of these kernels.
+    """
+
+    kind = "rules"
+    perfect_recall = True  # by the contract of `observe`
+
+    def __init__(self, game: pyspiel.Game, rules_game: RulesGame, plan: MemoryPlan, threads: int = 1):
+        sizes = rules_game.sizes
+        if not can_be_implicit(rules_game):
+            raise ConfigError(f"the rules of {game} have neither `observe` nor `infoset_number`: see mccfr_plus.games.")
+        self.rules_game, self.threads = rules_game, threads
+        max_depth = sizes.max_game_length + sizes.max_chance_nodes
+        most_children = max(rules_game.most_actions, 1)
+        shape = Shape(max_depth=max_depth, max_stack=max_depth * most_children + 1, perfect_recall=True)
+        self._stored = StoredArrays(
+            nodes=np.zeros(0, NODE),
+            payoffs=np.zeros((0, sizes.num_players)),
+            chance=np.zeros(0, OUTCOME),
+            infosets=np.zeros(plan.max_infosets, INFOSET),
+            expansion=np.zeros(p.NUM_WORDS, np.int64),
+        )
+        super().__init__(game, plan, self._stored, shape)
+        self.node_capacity = _MOST_VISITS
+        self._codes = 0 if self._constants["NUM_NUMBERS"] else self._constants["CODES"]
+        self._successors = np.zeros(self._size_of(p.num_successors, plan.max_slots), np.int64)
+        self._slot_actions = np.zeros(plan.max_slots, np.int32)
+        self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
+        self._places = places_of(rules_game)
+        self.keys = RulesKeys(game)
+        words = self._size_of(p.words_before_rows)
+        words += self._size_of(p.words_per_row) * (p.FIRST_WAITING + shape.max_stack)
+        words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
+        self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver
+        self._rows = np.zeros((self.max_threads, words), np.int64)
+        expansion = self._expansion
+        expansion[p.ROWS], expansion[p.BYTES_PER_THREAD] = address_of(self._rows), 8 * words
+        # Empty arrays have an address, too.
+        self._parameters = np.append(rules_game.parameters, 0)
+        self._table = np.append(rules_game.table, 0.0)
+        self._first_state = rules_game.first_state.copy()
+        expansion[p.PARAMETERS], expansion[p.NUM_PARAMETERS] = address_of(self._parameters), len(self._parameters)
+        expansion[p.TABLE_OF_RULES], expansion[p.NUM_TABLE] = address_of(self._table), len(self._table)
+        expansion[p.FIRST_STATE] = address_of(self._first_state)
+        expansion[p.PLACES], expansion[p.NUM_PLACES] = address_of(self._places), len(self._places)
+        expansion[g.KEYS] = address_of(self._info_keys)
+        expansion[p.SUCCESSORS] = address_of(self._successors)
+        expansion[g.SLOT_ACTIONS] = address_of(self._slot_actions)
+
+    @cached_property
+    def _constants(self) -> dict[str, int]:
+        sizes = self.rules_game.sizes
+        return {
+            "STATE_SIZE": sizes.state_size,
+            "NUM_PLAYERS": sizes.num_players,
+            "CODES": sizes.max_observations,
+            "FIRST_CODES": sizes.max_first_observations,
+            "MAX_ACTIONS": self.rules_game.most_actions,
+            "MAX_OUTCOMES": max(sizes.max_chance_outcomes, 1),
+            "VIEW_SIZE": sizes.view_size,
+            "NUM_NUMBERS": sizes.max_infosets if uses_numbers(self.rules_game) else 0,
+        }
+
+    def _size_of(self, kernel: Any, *arguments: int) -> int:
+        """Returns what a kernel of `positions` gives for this game, without compiling it."""
+        composed = compose(kernel, strict=False, **self._constants)
+        return int(getattr(composed, "py_func", composed)(*arguments))
+
+    @cached_property
+    def rule_kernels(self) -> dict[str, Any]:
+        """What stands for the game in `positions`: its kernels and sizes, by name."""
+        rules = self.rules_game.rules
+        names: dict[str, Any] = {
+            **self._constants,
+            "rule_legal": _inlined(rules.legal),
+            "rule_apply": _inlined(rules.apply),
+            "rule_returns": _inlined(rules.returns),
+            "rule_look": rules.look,
+            "rule_outcomes": rules.outcomes or rule_outcomes,
+        }
+        if self._constants["NUM_NUMBERS"]:
+            names["rule_number"] = _inlined(rules.infoset_number)
+        else:
+            names["rule_observe"] = _inlined(rules.observe)
+        return names
+
+    @cached_property
+    def access(self) -> Mapping[str, Any]:
+        """The functions of `mccfr_plus.tree.access` for this game, by name."""
+        return {name: compose(getattr(p, name), strict=False, **self.rule_kernels) for name in _ACCESS}
+
+    def bind(
+        self,
+        strategy: np.ndarray,
+        ones: np.ndarray | None = None,
+        *,
+        check_depth: bool = False,
+        single_trajectory: bool = False,
+    ) -> None:
+        """Makes the tree that of a solver; see `LazyTree.bind`."""
+        self._bind(strategy, ones)
+
+    def set_prior(self, bounds: np.ndarray, keys: np.ndarray, first: np.ndarray, probabilities: np.ndarray) -> None:
+        """Makes a policy what new infosets play at first; where it says nothing, play is uniform.
+
+        Args:
+            bounds: ``[num_players + 1]`` int64: infosets of player p are bounds[p] .. bounds[p + 1] - 1.
+            keys: ``[n, 2]`` int64, sorted within each player; see `RulesKeys`.
+            first: ``[n + 1]`` int64, the first row of each infoset.
+            probabilities: ``[num_rows]`` float64, of the legal actions in their order.
+        """
+        self._prior = tuple(np.ascontiguousarray(array) for array in (bounds, keys, first, probabilities))
+        self._expansion[p.NUM_PRIOR] = len(keys)
+        places = (p.PRIOR_RANGE, p.PRIOR_KEYS, p.PRIOR_FIRST, p.PRIOR_PROBABILITIES)
+        for place, array in zip(places, self._prior, strict=True):
+            self._expansion[place] = address_of(array)
+
+    def evict(self) -> slice:
+        """Does nothing: no node is stored."""
+        return slice(0, 0)
+
+    def raise_error(self) -> None:
+        """Does nothing: rules raise no errors."""
+
+    # --- the state ---
+
+    def sizes(self) -> Sizes:
+        """Returns how much of the arrays is in use."""
+        nodes, infosets, slots, payoffs, outcomes = map(self.count, SIZES)
+        return Sizes(nodes, infosets, slots, payoffs, outcomes, 0)
+
+    def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
+        split = self.plan.max_slots * self._codes
+        return {
+            "infosets": self._infosets[: sizes.infosets],
+            "keys": self._info_keys[: sizes.infosets],
+            "slot_actions": self._slot_actions[: sizes.slots],
+            "successors": self._successors[: sizes.slots * self._codes],
+            "first_successors": self._successors[split:],
+            "texts": np.zeros(0, np.uint8),
+        }
+
+    def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Returns what was found, by name, in arrays that do not depend on the memory limit."""
+        state = self.places(sizes)
+        state["infosets"] = state["infosets"].copy()
+        self.swap_orphans(state["infosets"])
+        return state
+
+    def begin_loading(self) -> None:
+        """Clears all that was found."""
+        self._successors[: self.num_slots * self._codes] = 0
+        self._successors[self.plan.max_slots * self._codes :] = 0
+
+    def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
+        """Makes what was read into `places` the tree."""
+        self._expansion[list(SIZES)] = sizes[: len(SIZES)]
+        self.swap_orphans(self._infosets[: sizes.infosets])
+
+    def __getstate__(self) -> dict:
+        return {"game": self.game, "rules_game": self.rules_game, "plan": self.plan, "threads": self.threads}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    # --- infosets ---
+
+    @property
+    def num_nodes(self) -> int:
+        """No node is stored."""
+        return 0
+
+    @property
+    def found_actions(self) -> np.ndarray:
+        """OpenSpiel's action of each slot found, ``[num_slots]`` int64."""
+        return self._slot_actions[: self.num_slots].astype(np.int64)
+
+    def legal_actions(self, infoset: int) -> list[int]:
+        """Returns OpenSpiel's legal actions at an infoset."""
+        return self._slot_actions[self.slots(infoset)].tolist()
+
+    @property
+    def found_keys(self) -> np.ndarray:
+        """The keys of the infosets found, ``[num_infosets, 2]`` int64."""
+        return self._info_keys[: self.num_infosets]
+
+    def require_perfect_recall(self, what: str) -> None:
+        """Does nothing: games with `observe` or `infoset_number` have perfect recall."""
+
+    def infoset(self, info_state: str, player: int | None = None) -> int | None:
+        """Raises ConfigError: there are no texts of information states; see `infoset_of_state`."""
+        raise ConfigError("tree='rules' keeps no texts of information states: ask for the infoset of a state.")
+
+    def infoset_of_state(self, state: pyspiel.State, player: int) -> int | None:
+        """Returns the number of the infoset that a player is in, or None if no traversal has been there."""
+        slot = self.first_slot(state.history(), player)
+        if slot is None:
+            return None
+        return int(np.searchsorted(self.found_infosets["first_slot"], slot))
+
+    def first_slot(self, history: Sequence[int], player: int) -> int | None:
+        """Returns the first slot of the infoset at which a player is to move, or None if no traversal has been there.
+
+        Args:
+            history: The actions of players and chance from the root on.
+            player: The player to move after them.
+        """
+        rules, parameters, table = self.rules_game.rules, self.rules_game.parameters, self.rules_game.table
+        state = self.rules_game.first_state.copy()
+        slot, last = -1 - player, -1
+        for action in history:
+            if state[MOVER] == player:
+                found = self._successor(state, player, slot, last)
+                if found == 0:
+                    return None
+                first, count = found & 0xFFFFFFFF, found >> 32
+                actions = self._slot_actions[first : first + count]
+                slot, last = first + int(np.flatnonzero(actions == action)[0]), action
+            rules.apply(parameters, table, state, action)
+        found = self._successor(state, player, slot, last)
+        return None if found == 0 else found & 0xFFFFFFFF
+
+    def _successor(self, state: np.ndarray, player: int, slot: int, action: int) -> int:
+        game, constants = self.rules_game, self._constants
+        if constants["NUM_NUMBERS"]:
+            assert game.rules.infoset_number is not None
+            number = game.rules.infoset_number(game.parameters, game.table, state, player)
+            place = player * constants["NUM_NUMBERS"] + number
+        else:
+            assert game.rules.observe is not None
+            code = game.rules.observe(game.parameters, game.table, state, player, action)
+            place = slot * self._codes + code
+            if action < 0:
+                place = self.plan.max_slots * self._codes + player * constants["FIRST_CODES"] + code
+        return int(self._successors[place])
+
+
+def can_be_implicit(game: RulesGame) -> bool:
+    """Returns whether a game's rules are enough to traverse it without storing histories."""
+    rules = game.rules
+    return rules.observe is not None or rules.infoset_number is not None
+
+
+def rules_to_traverse(game: pyspiel.Game) -> RulesGame:
+    """Returns the compiled rules that a game is traversed by.
+
+    Raises:
+        ConfigError: If there are none, or not enough of them.
+    """
+    rules = compiled_rules(game)
+    if rules is None:
+        raise ConfigError(f"tree='rules': {why_no_rules(game)} Use tree='compiled' or tree='lazy'.")
+    if not can_be_implicit(rules):
+        raise ConfigError(
+            f"tree='rules': the rules of {game} do not say what a player has learned since its last action (the kernel "
+            "`observe`, see mccfr_plus.games.rules). Use tree='compiled' or tree='lazy'."
+        )
+    return rules

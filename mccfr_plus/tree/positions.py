@@ -1,0 +1,420 @@
+"""Positions of a game with compiled rules, in the place of stored nodes: the functions of `access` for them.
+
+A node is a row of words that belongs to a thread: the state, each player's last slot and last action, and the infoset
+of the player to move. Row 0 is the open node, row 1 the one that is moved on, and the others wait on the stack. So a
+history takes no memory once it has been visited.
+
+Infosets are numbered when they are first met. `observe`, of the game's rules, tells what a player has learned since its
+own last action, as a small number; a table with an entry for each pair of a slot and such a number holds the first slot
+and the number of actions of the infoset that follows. With `infoset_number` the rules give the entry themselves.
+
+The words of `TreeArrays.expansion` that follow those of `expansion` hold the addresses.
+"""
+
+import numba
+import numpy as np
+
+from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
+from mccfr_plus.games.rules import MOVER
+from mccfr_plus.games.rules import TERMINAL as GAME_OVER
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word, unlikely
+from mccfr_plus.kernels.scratch import THREAD
+from mccfr_plus.tree.arrays import CHANCE, INFOSET, TERMINAL
+from mccfr_plus.tree.expansion import (
+    EXPANDING,
+    INFOSET_COST,
+    INFOSETS,
+    INFOSETS_FULL,
+    KEYS,
+    LOCK,
+    MAX_COST,
+    MAX_INFOSETS,
+    MAX_SLOTS,
+    NUM_INFOSETS,
+    NUM_SLOTS,
+    ONES,
+    SELF,
+    SLOT_ACTIONS,
+    SLOT_COST,
+    STATUS,
+    STRATEGY,
+)
+from mccfr_plus.tree.rules_keys import key_of_view
+from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
+
+# Further words of `TreeArrays.expansion`.
+(
+    ROWS,  # address of all threads' rows
+    BYTES_PER_THREAD,
+    PARAMETERS,  # addresses of what the rules' kernels get,
+    TABLE_OF_RULES,
+    FIRST_STATE,
+    SUCCESSORS,  # and of the table that leads from infoset to infoset: `pair` of first slot and actions, or 0
+    NUM_PARAMETERS,
+    NUM_TABLE,
+    PLACES,  # address of which entries of what `look` writes make an information state
+    NUM_PLACES,
+    NUM_PRIOR,  # infosets of the policy that new infosets take their strategy from; 0: it is uniform
+    PRIOR_RANGE,  # addresses of its arrays, as in `KeyedTable`: the first infoset of each player,
+    PRIOR_KEYS,
+    PRIOR_FIRST,
+    PRIOR_PROBABILITIES,
+) = range(36, 51)
+NUM_WORDS = 51
+
+# What a game's sizes are, composed in.
+STATE_SIZE, NUM_PLAYERS, CODES, FIRST_CODES, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 1, 1, 0
+
+OPEN, MOVED, FIRST_WAITING = 0, 1, 2
+_LOW = 0xFFFFFFFF  # the lower half of a word
+
+
+@inline_kernel
+def pair(low, high):
+    """Returns two numbers in one word; the lower one must not be negative."""
+    return np.int64(high) << 32 | np.int64(low)
+
+
+@inline_kernel
+def low_of(word):
+    """Returns the lower number of a pair."""
+    return word & _LOW
+
+
+@inline_kernel
+def high_of(word):
+    """Returns the higher number of a pair."""
+    return word >> 32
+
+
+@inline_kernel
+def rule_observe(parameters, table, state, player, action):
+    """Stands for the game's `observe`."""
+    return 0
+
+
+@inline_kernel
+def rule_number(parameters, table, state, player):
+    """Stands for the game's `infoset_number`."""
+    return 0
+
+
+# --- a thread's words: its rows, the outcomes of the open and of the moved node, payoffs, actions ---
+
+
+@inline_kernel
+def words_per_row():
+    """Returns the length of a row: the state, a pair of last slot and action per player, a pair for the infoset."""
+    return STATE_SIZE + NUM_PLAYERS + 1
+
+
+@inline_kernel
+def words_before_rows():
+    """Returns how many words a thread has before its rows."""
+    return 4 * MAX_OUTCOMES + NUM_PLAYERS + MAX_ACTIONS + VIEW_SIZE
+
+
+@inline_kernel
+def own_words(tree, scratch):
+    return tree.expansion[ROWS] + scratch.counts[THREAD] * tree.expansion[BYTES_PER_THREAD]
+
+
+@inline_kernel
+def _row(tree, scratch, number):
+    address = own_words(tree, scratch) + 8 * (words_before_rows() + number * words_per_row())
+    return numba.carray(pointer(address), words_per_row(), np.int64)
+
+
+@inline_kernel
+def _state_of(row):
+    return row[:STATE_SIZE]
+
+
+@inline_kernel
+def outcomes_of(tree, scratch, number):
+    """Returns the outcomes and probabilities of row 0 or 1."""
+    address = own_words(tree, scratch) + 16 * MAX_OUTCOMES * number
+    actions = numba.carray(pointer(address), MAX_OUTCOMES, np.int64)
+    return actions, numba.carray(pointer(address + 8 * MAX_OUTCOMES), MAX_OUTCOMES, np.float64)
+
+
+@inline_kernel
+def outcome_probabilities(tree, scratch):
+    """Returns the probabilities of the moved node's outcomes."""
+    return outcomes_of(tree, scratch, MOVED)[1]
+
+
+@inline_kernel
+def payoffs_of(tree, scratch):
+    return numba.carray(pointer(own_words(tree, scratch) + 32 * MAX_OUTCOMES), NUM_PLAYERS, np.float64)
+
+
+@inline_kernel
+def actions_of(tree, scratch):
+    address = own_words(tree, scratch) + 32 * MAX_OUTCOMES + 8 * NUM_PLAYERS
+    return numba.carray(pointer(address), MAX_ACTIONS, np.int64)
+
+
+@inline_kernel
+def _view(tree, scratch):
+    address = own_words(tree, scratch) + 32 * MAX_OUTCOMES + 8 * (NUM_PLAYERS + MAX_ACTIONS)
+    return numba.carray(pointer(address), VIEW_SIZE, np.int64)
+
+
+@inline_kernel
+def parameters_of(tree):
+    return numba.carray(pointer(tree.expansion[PARAMETERS]), tree.expansion[NUM_PARAMETERS], np.int64)
+
+
+@inline_kernel
+def table_of(tree):
+    return numba.carray(pointer(tree.expansion[TABLE_OF_RULES]), tree.expansion[NUM_TABLE], np.float64)
+
+
+@inline_kernel
+def _slot_actions(expansion):
+    return numba.carray(pointer(expansion[SLOT_ACTIONS]), expansion[MAX_SLOTS], np.int32)
+
+
+@inline_kernel
+def _successors(expansion):
+    return numba.carray(pointer(expansion[SUCCESSORS]), num_successors(expansion[MAX_SLOTS]), np.int64)
+
+
+@inline_kernel
+def num_successors(max_slots):
+    """Returns the length of the table of successors."""
+    if NUM_NUMBERS > 0:
+        return NUM_PLAYERS * NUM_NUMBERS
+    return max_slots * CODES + NUM_PLAYERS * FIRST_CODES
+
+
+# --- the functions of `access` ---
+
+
+@inline_kernel
+def first_node(tree, scratch):
+    """Returns the root, moved on."""
+    row = _row(tree, scratch, MOVED)
+    first = numba.carray(pointer(tree.expansion[FIRST_STATE]), STATE_SIZE, np.int64)
+    for word in range(STATE_SIZE):
+        row[word] = first[word]
+    for player in range(NUM_PLAYERS):
+        row[STATE_SIZE + player] = pair(tree.expansion[MAX_SLOTS] + player, -1)
+    return MOVED
+
+
+@inline_kernel
+def head(tree, scratch, node):
+    """Returns the kind and the number of children of the moved node; 0 children if its infoset has no room."""
+    row = _row(tree, scratch, node)
+    state = _state_of(row)
+    mover = state[MOVER]
+    if mover == GAME_OVER:
+        return TERMINAL, 0
+    if mover == CHANCE_MOVES:
+        return CHANCE, find_outcomes(tree, scratch, state, node)
+    found = infoset_at(tree, scratch, row, state, mover)
+    if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
+        return mover, 0
+    row[STATE_SIZE + NUM_PLAYERS] = found
+    return mover, high_of(found)
+
+
+@inline_kernel
+def payload_of(tree, scratch, node):
+    """Returns the first slot of the moved node's infoset."""
+    return low_of(_row(tree, scratch, node)[STATE_SIZE + NUM_PLAYERS])
+
+
+@inline_kernel
+def step(tree, scratch, node, payload, index):
+    """Moves the node on to a child."""
+    row = _row(tree, scratch, node)
+    _move(tree, scratch, row, payload, index, MOVED)
+    return node
+
+
+@inline_kernel
+def payoff(tree, scratch, node, player):
+    """Returns a player's payoff at the moved node."""
+    payoffs = payoffs_of(tree, scratch)
+    for each in range(NUM_PLAYERS):
+        payoffs[each] = 0.0
+    rule_returns(parameters_of(tree), table_of(tree), _state_of(_row(tree, scratch, node)), payoffs)
+    return payoffs[player]
+
+
+@inline_kernel
+def keep(tree, scratch, node, position):
+    """Copies the moved node to a row that waits, and returns that row's number."""
+    _copy(tree, scratch, node, FIRST_WAITING + position)
+    return FIRST_WAITING + position
+
+
+@inline_kernel
+def resume(tree, scratch, kept):
+    """Returns a node that has waited, as the moved one."""
+    _copy(tree, scratch, kept, MOVED)
+    return MOVED
+
+
+@inline_kernel
+def reopen(tree, scratch, kept):
+    """Opens a node that has waited; see `access.reopen`."""
+    _copy(tree, scratch, kept, OPEN)
+    row = _row(tree, scratch, OPEN)
+    mover = row[MOVER]
+    if mover == CHANCE_MOVES:
+        return CHANCE, find_outcomes(tree, scratch, _state_of(row), OPEN), np.int64(0), OPEN
+    found = row[STATE_SIZE + NUM_PLAYERS]
+    return mover, high_of(found), low_of(found), OPEN
+
+
+@inline_kernel
+def child_of(tree, scratch, opened, payload, index):
+    """Returns a child of the open node, as the moved one."""
+    _copy(tree, scratch, opened, MOVED)
+    _move(tree, scratch, _row(tree, scratch, MOVED), payload, index, OPEN)
+    return MOVED
+
+
+@inline_kernel
+def outcome_probability(tree, scratch, payload, index):
+    """Returns the probability of an outcome of the open node."""
+    return outcomes_of(tree, scratch, OPEN)[1][index]
+
+
+@inline_kernel
+def cannot_expand(expansion, node, thread):
+    """Takes the place of `expand`: what is unknown here stays so until there is room. Returns False."""
+    return False
+
+
+@inline_kernel
+def _copy(tree, scratch, source, target):
+    old, new = _row(tree, scratch, source), _row(tree, scratch, target)
+    for word in range(words_per_row()):
+        new[word] = old[word]
+
+
+@inline_kernel
+def _move(tree, scratch, row, payload, index, outcomes):
+    """Plays an action, or the outcome of chance that is listed for a row. `row` is modified in place."""
+    state = _state_of(row)
+    mover = state[MOVER]
+    if mover == CHANCE_MOVES:
+        action = outcomes_of(tree, scratch, outcomes)[0][index]
+    else:
+        slot = np.int64(payload + index)
+        action = np.int64(_slot_actions(tree.expansion)[slot])
+        row[STATE_SIZE + mover] = pair(slot, action)
+    rule_apply(parameters_of(tree), table_of(tree), state, action)
+
+
+@inline_kernel
+def find_outcomes(tree, scratch, state, number):
+    """Lists the outcomes of positive probability for row 0 or 1, and returns how many there are."""
+    actions, probabilities = outcomes_of(tree, scratch, number)
+    given, count = rule_outcomes(parameters_of(tree), table_of(tree), state, actions, probabilities), 0
+    for index in range(given):
+        if probabilities[index] > 0.0:
+            actions[count], probabilities[count] = actions[index], probabilities[index]
+            count += 1
+    return count
+
+
+# --- infosets ---
+
+
+@inline_kernel
+def infoset_at(tree, scratch, row, state, player):
+    """Returns the infoset of a row's player to move, a pair of first slot and actions; 0 if there is no room for it."""
+    if NUM_NUMBERS > 0:
+        place = player * NUM_NUMBERS + rule_number(parameters_of(tree), table_of(tree), state, player)
+    else:
+        last = row[STATE_SIZE + player]
+        code = rule_observe(parameters_of(tree), table_of(tree), state, player, high_of(last))
+        place = low_of(last) * CODES + code
+        if last < 0:
+            place = tree.expansion[MAX_SLOTS] * CODES + player * FIRST_CODES + code
+    found = load_word(_successors(tree.expansion), place)
+    if unlikely(found == 0):
+        found = new_infoset(tree, scratch, row, player, place)
+    return found
+
+
+@kernel
+def new_infoset(tree, scratch, row, player, place):
+    """Numbers an infoset that is met for the first time. Returns it, or 0 if there is no room; see `infoset_at`.
+
+    The arrays that ``tree.expansion`` points at are modified in place.
+    """
+    expansion = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
+    actions = actions_of(tree, scratch)
+    count = rule_legal(parameters_of(tree), table_of(tree), _state_of(row), actions)
+    view = _view(tree, scratch)
+    for index in range(VIEW_SIZE):
+        view[index] = 0
+    rule_look(parameters_of(tree), table_of(tree), _state_of(row), player, view)
+    while swap_word(expansion, LOCK, 1) != 0:
+        pass
+    found = _successors(expansion)[place]
+    if found == 0:
+        found = _enter_infoset(expansion, row, player, place, actions, count, view)
+    publish_word(expansion, LOCK, 0)
+    return found
+
+
+@inline_kernel
+def _enter_infoset(expansion, row, player, place, actions, count, view):
+    infoset, first = expansion[NUM_INFOSETS], expansion[NUM_SLOTS]
+    cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST]
+    if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or cost > expansion[MAX_COST]:
+        publish_word(expansion, STATUS, INFOSETS_FULL)
+        return np.int64(0)
+    record = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)[infoset]
+    record["first_slot"] = first
+    record["num_actions"] = count
+    record["parent_slot"] = low_of(row[STATE_SIZE + player])
+    record["player"] = player
+    keys = numba.carray(pointer(expansion[KEYS]), (expansion[MAX_INFOSETS], 2), np.int64)
+    places = numba.carray(pointer(expansion[PLACES]), expansion[NUM_PLACES], np.int64)
+    key_of_view(view, places, keys[infoset])
+    slot_actions = _slot_actions(expansion)
+    strategy = numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64)
+    for index in range(count):
+        slot_actions[first + index] = np.int32(actions[index])
+        strategy[first + index] = 1.0 / count
+    if expansion[NUM_PRIOR] > 0:
+        _take_prior(expansion, player, keys[infoset], strategy, first, count)
+    if expansion[ONES] != 0:
+        numba.carray(pointer(expansion[ONES]), expansion[MAX_SLOTS], np.float64)[first] = 1.0
+    expansion[NUM_INFOSETS] += 1
+    expansion[NUM_SLOTS] += count
+    publish_word(_successors(expansion), place, pair(first, count))
+    return pair(first, count)
+
+
+@kernel
+def _take_prior(expansion, player, key, strategy, first, count):
+    """Gives a new infoset the probabilities of the prior policy, if that has some. `strategy` is modified in place."""
+    bounds = numba.carray(pointer(expansion[PRIOR_RANGE]), NUM_PLAYERS + 1, np.int64)
+    keys = numba.carray(pointer(expansion[PRIOR_KEYS]), (expansion[NUM_PRIOR], 2), np.int64)
+    starts = numba.carray(pointer(expansion[PRIOR_FIRST]), expansion[NUM_PRIOR] + 1, np.int64)
+    low, high = bounds[player], bounds[player + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle, 0] < key[0] or (keys[middle, 0] == key[0] and keys[middle, 1] < key[1]):
+            low = middle + 1
+        else:
+            high = middle
+    if low == bounds[player + 1] or keys[low, 0] != key[0] or keys[low, 1] != key[1]:
+        return
+    row = starts[low]
+    if starts[low + 1] - row != count:
+        return
+    probabilities = numba.carray(pointer(expansion[PRIOR_PROBABILITIES]), starts[expansion[NUM_PRIOR]], np.float64)
+    for index in range(count):
+        strategy[first + index] = probabilities[row + index]

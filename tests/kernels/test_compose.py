@@ -1,0 +1,73 @@
+"""Composing kernels: names are replaced at any depth, once per combination, and what does not change stays."""
+
+import pytest
+from numba import config
+
+from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
+
+FACTOR = 2.0
+
+
+@inline_kernel
+def rule(x):
+    """The place of a rule."""
+    return x
+
+
+@inline_kernel
+def scaled(x):
+    return FACTOR * x
+
+
+@kernel
+def other(x):
+    return x + 1.0
+
+
+@kernel
+def loop(x):
+    return rule(scaled(x)) + other(0.0)
+
+
+@kernel
+def negative(x):
+    return -x
+
+
+def test_names_are_replaced_at_any_depth():
+    assert loop(3.0) == 7.0
+    assert compose(loop, rule=negative)(3.0) == -5.0
+    assert compose(loop, FACTOR=10.0)(3.0) == 31.0
+    assert compose(loop, rule=negative, FACTOR=10.0)(3.0) == -29.0
+    assert compose(compose(loop, rule=negative), FACTOR=10.0)(3.0) == -29.0
+    assert loop(3.0) == 7.0
+
+
+def test_the_same_names_give_the_same_kernel():
+    assert compose(loop, rule=negative) is compose(loop, rule=negative)
+    assert compose(loop, rule=negative) is not compose(loop, rule=other)
+    assert compose(loop, rule=rule, FACTOR=FACTOR) is loop
+
+
+def test_what_does_not_change_is_not_copied():
+    composed = compose(loop, FACTOR=10.0)
+    names = getattr(composed, "py_func", composed).__globals__
+    assert names["other"] is other
+    assert names["rule"] is rule
+    assert names["scaled"] is not scaled
+    if not config.DISABLE_JIT:
+        assert names["scaled"].targetoptions["forceinline"]
+
+
+def test_kernels_of_one_source_have_names_of_their_own():
+    """Also where the last thing that is composed is the same: Numba names symbols after them."""
+    kernels = [compose(compose(loop, FACTOR=factor), rule=negative) for factor in (5.0, 6.0)]
+    names = {getattr(each, "py_func", each).__qualname__ for each in kernels}
+    assert len(names) == 2
+    assert [each(1.0) for each in kernels] == [-4.0, -5.0]
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match="loop does not use nothing, rules"):
+        compose(loop, rules=negative, nothing=1, FACTOR=3.0)
+    assert compose(loop, strict=False, rules=negative) is loop

@@ -1,0 +1,83 @@
+"""What one process has compiled the next one finds on disk: built-in and user-defined components alike."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+RULE = """
+import numba
+from mccfr_plus import Minimizer
+
+@numba.njit
+def helper(x):
+    return max(x, 0.0)
+
+@numba.njit
+def rule(values, strategy, tables, first, last, iteration, parameters):
+    value, total = 0.0, 0.0
+    for slot in range(first, last):
+        value += strategy[slot] * values[slot]
+    for slot in range(first, last):
+        tables[0, slot] += values[slot] - value
+        values[slot] = helper(tables[0, slot])
+        total += values[slot]
+    for slot in range(first, last):
+        strategy[slot] = values[slot] / total if total > 0.0 else 1.0 / (last - first)
+    return value
+
+class MyRule(Minimizer):
+    short_name = "my rule"
+    kernel = staticmethod(rule)
+"""
+
+RUN = """
+import json
+from numba.core import event
+
+class Compiled(event.Listener):
+    names = []
+    def on_start(self, happened):
+        self.names.append(happened.data["dispatcher"].py_func.__name__)
+    def on_end(self, happened):
+        pass
+
+event.register("numba:compile", Compiled())
+import own_rule
+from mccfr_plus import Solver
+solvers = [
+    Solver("kuhn_poker", "external", "rm", seed=1),
+    Solver("kuhn_poker", "outcome", "dcfr", seed=1, threads=2),
+    Solver("kuhn_poker", "external", own_rule.MyRule(), seed=1),
+]
+values = [solver.run(100).exploitability() for solver in solvers]
+misses = sum(sum(solver._engine.run.stats.cache_misses.values()) for solver in solvers)
+print(json.dumps([values, Compiled.names, misses]))
+"""
+
+
+def run(folder):
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUN], capture_output=True, text=True, env=environment, check=False
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    return json.loads(result.stdout)
+
+
+def test_the_second_process_compiles_nothing_until_the_rule_changes(tmp_path):
+    (tmp_path / "own_rule.py").write_text(RULE)
+    values, compiled, _ = run(tmp_path)
+    assert {"single", "thread_team", "rule", "helper"} <= set(compiled)
+    assert values[2] == pytest.approx(values[0], rel=1e-9)  # the rule is regret matching
+    again, _, misses = run(tmp_path)
+    assert (again, misses) == (values, 0)
+    (tmp_path / "own_rule.py").write_text(RULE.replace("max(x, 0.0)", "max(x, 0.0) ** 2"))
+    changed, compiled, misses = run(tmp_path)
+    assert misses == 1  # the loop with the rule, and no other
+    assert "helper" in compiled
+    assert changed[:2] == values[:2]
+    assert changed[2] != values[2]

@@ -1,0 +1,101 @@
+"""The package uses one word per thing: names, help texts and docstrings do without words that were retired."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import mccfr_plus
+from mccfr_plus.cli.main import COMMANDS
+
+ROOT = Path(mccfr_plus.__file__).parent
+
+# A regular expression of words, and what to write instead. The words of a name are what stands between underscores and
+# capitals: `walk` is found in `rules_walk` and `WalkState`, and not in `walkover`.
+RETIRED = {
+    r"guides?": "sampling_weights",
+    r"turn_anew|careful": "rollback, retrying",
+    r"workspaces?": "scratch",
+    r"walk(s|ed|er|ers|ing)?": "traversal (tree), trajectory (one history), play (games)",
+    r"grown|growing trees?": "lazy, lazily expanded tree",
+    r"frontiers?": "unvisited nodes",
+    r"asking": "expansion",
+    r"passing nodes?": "transient nodes",
+    r"forgets?|forgetful|forgot|forgotten|forgetting": "imperfect recall (players), evict (memory)",
+    r"borrow(s|ed|ing)?": "no_refcount",
+    r"pacing": "schedule",
+    r"claims?|claimed": "checkpoint lock",
+    r"keepers?": "CheckpointWriter",
+    r"whole_file": "atomic write",
+    r"crews?": "worker pool",
+    r"desks?": "result collector",
+    r"ledgers?": "run records",
+    r"news": "progress events",
+    r"races?": "run loop",
+    r"shelf|shelves": "device copy, buffer",
+    r"guests?": "run state",
+    r"lockstep": "batched",
+    r"twins?": "reference implementation, copy",
+    r"sightings?": "infoset counts",
+    r"foresight": "pilot estimate",
+    r"(some|every|any)body|nobody|whoever": "the noun: user-defined kernel, no-op, all players",
+    r"of (one's|your) own": "user-defined",
+    r"luck|lucky": "variance",
+    r"dearest": "most expensive",
+    r"takes? (the )?variance (out|away)|take away variance": "reduces variance",
+    r"the same bits|bit for bit": "bitwise identical",
+    r"until=|--until|--every|--points|--chunks|--owners": "the flags of TERMS",
+}
+PATTERNS = {re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])", re.IGNORECASE): to for word, to in RETIRED.items()}
+
+
+def words_of(name):
+    """Returns a name with spaces between its words."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", name).strip()
+
+
+def texts_of(path):
+    """Yields (line, text) of the names that a module defines and of its docstrings."""
+    yield 1, words_of(path.stem)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            if text:
+                begin = node.body[0].lineno
+                yield from ((begin + offset, line) for offset, line in enumerate(text.split("\n")))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, words_of(node.name)
+        elif isinstance(node, ast.arg):
+            yield node.lineno, words_of(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, words_of(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, words_of(node.attr)
+
+
+def complaints(where, texts):
+    """Returns what is wrong with texts that have line numbers."""
+    found = set()
+    for line, text in texts:
+        found |= {
+            (line, f"{where}:{line}: {match[0]!r}: write {instead}: {text.strip()}")
+            for pattern, instead in PATTERNS.items()
+            for match in pattern.finditer(text)
+        }
+    return [message for _, message in sorted(found)]
+
+
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_names_and_docstrings(path):
+    found = complaints(path, texts_of(ROOT / path))
+    assert not found, "\n".join(["", *found])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help(name):
+    found = complaints(f"mccfr-plus {name} --help", enumerate(COMMANDS[name].help().splitlines(), 1))
+    assert not found, "\n".join(["", *found])
