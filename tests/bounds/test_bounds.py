@@ -466,6 +466,7 @@ def test_bad_arguments_are_refused(arguments, options):
 # --- regret and NashConv ---
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("minimizer", MINIMIZERS)
 @pytest.mark.parametrize(("estimator", "exact"), [("full", False), ("external", True), ("outcome", True)])
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:2:0"])
