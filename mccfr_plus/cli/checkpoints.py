@@ -31,18 +31,13 @@ ALGORITHMS = {
 DISTRIBUTED = "Distributed"  # prefix of the classes that sample on a cluster
 
 
-def lock_of(values: Any) -> CheckpointLock | None:
-    """Returns the lock of the command line's checkpoint, None without one. The caller releases it.
+def lock_of(values: Any) -> CheckpointLock:
+    """Returns the lock of the command line's checkpoint. The caller releases it.
 
     Raises:
-        UsageError: If flags do not go together.
+        UsageError: If it is the file of the policy, too.
         CheckpointError: If there is nothing to resume, a file would be overwritten, or another run has the lock.
     """
-    if values.checkpoint is None:
-        for flag in ("resume", "checkpoint_interval"):
-            if values[flag].value:
-                raise UsageError(f"--{flag} is about a checkpoint: give its file by --checkpoint=FILE too.")
-        return None
     path = Path(values.checkpoint)
     if values.policy_out is not None and os.path.realpath(values.policy_out) == os.path.realpath(path):
         raise UsageError(f"--policy_out and --checkpoint are both {path}: give two files.")

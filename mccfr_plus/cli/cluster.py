@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from absl import flags
 
-from mccfr_plus.cli.command import Kind, UsageError, define, whole
+from mccfr_plus.cli.command import LOCAL, UsageError, address, define, whole
 from mccfr_plus.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,48 +22,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("mccfr_plus")
 
-LOCAL = "local"
-_NUM_BATCHES, _TRAVERSALS, _WORKERS = 8, 1000, 2
+NUM_BATCHES, WORKERS = 8, 2  # defaults
+_TRAVERSALS = 1000
 
 # Flags of other ways to run, which have no meaning with a cluster.
 _OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "baseline", "baseline_rate")
 
 
-def _address() -> Kind:
-    def read(argument: str) -> str:
-        from mccfr_plus.cluster.cluster import check_address
-
-        try:
-            return argument if argument == LOCAL else check_address(argument)
-        except ConfigError:
-            raise ValueError("must be local, ray, ray://HOST:PORT or HOST:PORT") from None
-
-    return Kind("local|ray|ray://HOST:PORT", read)
-
-
 # --- mccfr-plus solve: traversals of one run ---
 
 
-def define_for_solve(values: flags.FlagValues) -> None:
-    """Defines the flags of `mccfr-plus solve`."""
-    meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: the same in this process."
-    define(values, "cluster", _address(), meaning)
-    define(values, "workers", whole(), f"How many processes of the cluster sample. Default: {_WORKERS}.")
-    meaning = f"Number of batches of a gradient's traversals; results depend on it. Default: {_NUM_BATCHES}."
-    define(values, "num_batches", whole(), meaning)
-
-
-def check_for_solve(values: Any, tabular: bool) -> None:
-    """Raises UsageError if flags do not go together."""
-    if values.cluster is None:
-        for name in ("workers", "num_batches"):
-            if values[name].present:
-                raise UsageError(f"--{name} is about a cluster: give --cluster=ray, or local, too.")
-        return
+def check_flags(values: Any, tabular: bool) -> None:
+    """Raises UsageError if flags do not go together with ``--cluster``."""
     given = [name for name in _OTHERS if values[name].present and values[name].value] if tabular else []
     if given:
         raise UsageError(f"--{given[0]} with --cluster={values.cluster}: leave it out; workers use a compiled tree.")
-    num_batches = values.num_batches or _NUM_BATCHES
+    num_batches = plan_of(values)["num_batches"]
     if tabular and values["batch"].present and values.batch % num_batches:
         raise UsageError(
             f"--batch={values.batch} with --num_batches={num_batches}: all batches have the same number of traversals, "
@@ -73,7 +47,7 @@ def check_for_solve(values: Any, tabular: bool) -> None:
 
 def plan_of(values: Any) -> dict[str, Any]:
     """Returns how many workers sample how many batches, as arguments of a distributed solver."""
-    return {"workers": values.workers or _WORKERS, "num_batches": values.num_batches or _NUM_BATCHES}
+    return {"workers": values.workers or WORKERS, "num_batches": values.num_batches or NUM_BATCHES}
 
 
 def connected(values: Any) -> AbstractContextManager[Cluster | str]:
@@ -130,7 +104,7 @@ def define_for_runs(values: flags.FlagValues) -> None:
         "new one on this machine; ray://HOST:PORT, any, through Ray's client server; HOST:PORT, one that this machine "
         "is a node of."
     )
-    define(values, "cluster", _address(), meaning, LOCAL)
+    define(values, "cluster", address(), meaning, LOCAL)
 
 
 def imports_of(values: Any) -> tuple[str, ...]:

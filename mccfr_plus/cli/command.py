@@ -17,6 +17,7 @@ from mccfr_plus.errors import ConfigError, MccfrPlusError
 from mccfr_plus.tree.memory import bytes_of
 
 PROGRAM = "mccfr-plus"
+LOCAL = "local"  # in the place of a cluster's address: this machine
 
 GAME_NOTE = """
 GAME is a game of OpenSpiel with its parameters, in quotes because of the parentheses:
@@ -246,6 +247,20 @@ def memory_size() -> Kind:
             raise ValueError("must be a size such as 4GB, 512MiB or 4e9") from None
 
     return Kind("SIZE", read)
+
+
+def address() -> Kind:
+    """A Ray cluster, or `LOCAL`."""
+
+    def read(argument: str) -> str:
+        from mccfr_plus.cluster.cluster import check_address  # needs no Ray, but takes long to import
+
+        try:
+            return argument if argument == LOCAL else check_address(argument)
+        except ConfigError:
+            raise ValueError("must be local, ray, ray://HOST:PORT or HOST:PORT") from None
+
+    return Kind("local|ray|ray://HOST:PORT", read)
 
 
 def one_of(*allowed: str) -> Kind:

@@ -15,6 +15,7 @@ from mccfr_plus.cli.checkpoints import ALGORITHMS, TABULAR
 from mccfr_plus.cli.command import (
     Command,
     UsageError,
+    address,
     define,
     define_settings,
     define_switch,
@@ -90,6 +91,15 @@ _KEYS = (
 )
 
 
+# Flags that mean something beside another one only, and how to give that.
+_ABOUT = {
+    "resume": ("checkpoint", "its file by --checkpoint=FILE"),
+    "checkpoint_interval": ("checkpoint", "its file by --checkpoint=FILE"),
+    "workers": ("cluster", "--cluster=ray, or local"),
+    "num_batches": ("cluster", "--cluster=ray, or local"),
+}
+
+
 class SolveCommand(Command):
     """Solves a game."""
 
@@ -124,7 +134,11 @@ class SolveCommand(Command):
         define(values, "threads", whole(), "Number of threads.", 1)
         meaning = "deterministic: threads make one gradient together; fast: shared tables, not repeatable."
         define(values, "thread_mode", one_of(*THREAD_MODES), meaning, "deterministic")
-        cluster.define_for_solve(values)
+        meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: the same in this process."
+        define(values, "cluster", address(), meaning)
+        define(values, "workers", whole(), f"How many processes of the cluster sample. Default: {cluster.WORKERS}.")
+        meaning = "Number of batches of a gradient's traversals; results depend on it."
+        define(values, "num_batches", whole(), f"{meaning} Default: {cluster.NUM_BATCHES}.")
         define(values, "policy_out", text("FILE"), "Write the average policy there, as .npz.")
         define_switch(values, "bounds", "Print regret bounds beside what was measured.")
         define(values, "confidence", fraction(), "Probability of --bounds.", 0.95)
@@ -143,18 +157,21 @@ class SolveCommand(Command):
         (game,) = arguments
         if values.policy_out is not None:
             require_writable(values.policy_out, PolicyFileError)
+        for name, (other, advice) in _ABOUT.items():
+            if values[name].value and values[other].value is None:
+                raise UsageError(f"--{name} is about a {other}: give {advice}, too.")
         with contextlib.ExitStack() as stack:
-            lock = checkpoints.lock_of(values)
-            if lock is not None:
-                stack.enter_context(lock)
+            lock = None if values.checkpoint is None else stack.enter_context(checkpoints.lock_of(values))
             algorithm = checkpoints.algorithm_in(lock, values) if lock and values.resume else values.algorithm
             is_tabular = algorithm == TABULAR
             if is_tabular and values["set"].present:
                 raise UsageError(f"--set is about neural algorithms: give one of --algorithm={', '.join(ALGORITHMS)}.")
             if not is_tabular:
                 neural.check_flags(values, algorithm)
-            cluster.check_for_solve(values, is_tabular)
-            where = None if values.cluster is None else stack.enter_context(cluster.connected(values))
+            where = None
+            if values.cluster is not None:
+                cluster.check_flags(values, is_tabular)
+                where = stack.enter_context(cluster.connected(values))
             if is_tabular:
                 _solve(game, values, lock, where, stack)
             else:

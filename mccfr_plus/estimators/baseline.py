@@ -12,7 +12,7 @@ from mccfr_plus.errors import ConfigError
 class Baseline:
     """What each history was worth so far, as a control variate around any scheme that samples.
 
-    The gradient stays unbiased whatever the baselines are; see `mccfr_plus.estimators.controlled`.
+    The gradient stays unbiased whatever the baselines are; see `mccfr_plus.estimators.control_variates`.
 
     Args:
         rate: Weight of the newest value in the mean, in (0, 1]. Small rates average noise away, of which expected

@@ -23,7 +23,7 @@ from mccfr_plus.minimizers.dilated import Dilated
 from mccfr_plus.solver.registry import average_of, baseline_of, estimator_of, minimizer_of, spec_of
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.keys import KINDS
 from mccfr_plus.tree.memory import bytes_of
 
 logger = logging.getLogger("mccfr_plus")
@@ -102,7 +102,8 @@ class SolverConfig:
             )
         if self.tree not in TREES:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
-        Keys(self.keys)
+        if self.keys not in KINDS:
+            raise ConfigError(f"keys={self.keys!r}: give one of {', '.join(KINDS)}.")
         if self.memory is not None:
             bytes_of(self.memory)
         self._check_threads()

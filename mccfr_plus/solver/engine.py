@@ -362,7 +362,6 @@ class Engine:
         """Returns all arrays that carry from one iteration to the next, by name: views or copies. Evict first."""
         sizes = self.sizes()
         state = self.places(sizes)
-        state["minimizer_parameters"] = np.stack(self.parameters)
         if isinstance(self.tree, ExpandingTree) and sizes is not None:
             state |= {f"tree/{name}": array for name, array in self.tree.state(sizes).items()}
         return state

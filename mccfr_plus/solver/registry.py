@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -99,7 +100,7 @@ def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:
 
 
 def spec_of(component: Any, what: str) -> str | None:
-    """Returns a text that stands for a component, as in ``"outcome(epsilon=0.3)"``; None if there is none.
+    """Returns the shortest text that stands for a component, as in ``"outcome(epsilon=0.3)"``; None if there is none.
 
     Args:
         component: Built-in or user-defined. There is no text for the latter, nor for a strategy that a component holds.
@@ -108,18 +109,20 @@ def spec_of(component: Any, what: str) -> str | None:
     if not is_dataclass(component) or isinstance(component, type):
         return None
     given = {field.name: getattr(component, field.name) for field in fields(component) if field.init}
+    found: tuple[str, dict[str, Any]] | None = None
     for name, factory in _TABLES[what].items():
-        if isinstance(factory, type) and factory is not type(component):
-            continue
         plain = factory()
-        if type(plain) is type(component) and not _changed(plain, given):
-            return name
-    for name, factory in _TABLES[what].items():
-        if factory is type(component):
-            changed = _changed(factory(), given)
-            if all(value is None or isinstance(value, bool | int | float | str) for value in changed.values()):
-                return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in changed.items())})"
-    return None
+        if type(plain) is not type(component):
+            continue
+        changed = _changed(plain, given)
+        has_text = all(value is None or isinstance(value, bool | int | float | str) for value in changed.values())
+        is_possible = has_text and set(changed) <= set(inspect.signature(factory).parameters)
+        if is_possible and (found is None or len(changed) <= len(found[1])):  # the last one: it is more special
+            found = name, changed
+    if found is None:
+        return None
+    listed = ", ".join(f"{key}={_literal(value)}" for key, value in found[1].items())
+    return f"{found[0]}({listed})" if listed else found[0]
 
 
 def _changed(plain: Any, given: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How long a run goes on and when it looks up from its work: chunks, and evaluations at a bounded share of its time."""
+"""Chunk sizes of a run, the schedule of its evaluations, and its limits."""
 
 from __future__ import annotations
 

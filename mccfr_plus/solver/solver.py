@@ -253,67 +253,52 @@ class Solver:
         if target_exploitability is not None or evaluate_every is not None:
             self._compiled().require_perfect_recall("an exploitability")
         self._engine.begin()
-        with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as checkpoint_writer:
-            self._run_chunks(
-                iterations, seconds, target_exploitability, callback, evaluate_every, progress, checkpoint_writer
-            )
-        return self
-
-    def _run_chunks(
-        self,
-        iterations: int | None,
-        seconds: float | None,
-        target_exploitability: float | None,
-        callback: Callable[[Progress], bool | None] | None,
-        evaluate_every: float | None,
-        progress: bool,
-        checkpoint_writer: CheckpointWriter,
-    ) -> None:
-        with announce_compilation(self._engine.run, f"{self.config}", about=4):
-            self._engine.prepare()
-        target = None if iterations is None else self.iterations + iterations
-        seconds_before, iterations_before = self._seconds, self.iterations
-        begin = time.perf_counter()
-        clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
-        chunk = 1
-        bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
-        with bar, self._ended_after(seconds):
-            while True:
-                if target is not None:
-                    chunk = min(chunk, target - self.iterations)
-                chunk_begin = time.perf_counter()
-                before = self.iterations
-                self._engine.advance(chunk)
-                now = time.perf_counter()
-                spent = now - begin
-                self._seconds = seconds_before + spent
-                done = (target is not None and self.iterations >= target) or (seconds is not None and spent >= seconds)
-                if self.stopped is not None:
-                    if not self.iterations:
-                        raise BudgetError(f"not even the first iteration could be run: {self.stopped}")
-                    logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
-                    done = True
-                evaluation = clock.maybe_evaluate(self, now, done)
-                if evaluation is not None and target_exploitability is not None:
-                    done = done or evaluation.exploitability <= target_exploitability
-                    bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
-                bar.update(self.iterations - before)
-                if callback is not None:
-                    told = Progress(self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation)
-                    done = bool(callback(told)) or done
-                if done:
-                    if self.iterations == iterations_before:
-                        logger.warning("ended within the first iteration: its gradients take longer than the limit.")
-                    return
-                checkpoint_writer.maybe_write()
-                left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
-                wanted = min(CHUNK_SECONDS, max(left, 0.0), clock.due_in(), checkpoint_writer.due_in())
-                chunk = next_chunk(chunk, now - chunk_begin, wanted)
+        with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as writer:
+            with announce_compilation(self._engine.run, f"{self.config}", about=4):
+                self._engine.prepare()
+            seconds_before, iterations_before = self._seconds, self.iterations
+            target = math.inf if iterations is None else iterations_before + iterations
+            limit = math.inf if seconds is None else seconds
+            clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
+            begin, chunk = time.perf_counter(), 1
+            bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
+            with bar, self._ended_after(limit):
+                while True:
+                    chunk_begin, before = time.perf_counter(), self.iterations
+                    self._engine.advance(int(min(chunk, target - before)))
+                    now = time.perf_counter()
+                    self._seconds = seconds_before + now - begin
+                    done = self.iterations >= target or now - begin >= limit
+                    if self.stopped is not None:
+                        if not self.iterations:
+                            raise BudgetError(f"not even the first iteration could be run: {self.stopped}")
+                        logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
+                        done = True
+                    evaluation = clock.maybe_evaluate(self, now, done)
+                    if evaluation is not None and target_exploitability is not None:
+                        done = done or evaluation.exploitability <= target_exploitability
+                        bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
+                    bar.update(self.iterations - before)
+                    if callback is not None:
+                        told = Progress(
+                            self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation
+                        )
+                        done = bool(callback(told)) or done
+                    if done:
+                        if self.iterations == iterations_before:
+                            logger.warning(
+                                "ended within the first iteration: its gradients take longer than the limit."
+                            )
+                        return self
+                    writer.maybe_write()
+                    left = max(limit - (time.perf_counter() - begin), 0.0)
+                    wanted = min(CHUNK_SECONDS, left, clock.due_in(), writer.due_in())
+                    chunk = next_chunk(chunk, now - chunk_begin, wanted)
 
     @contextlib.contextmanager
-    def _ended_after(self, seconds: float | None) -> Iterator[None]:
+    def _ended_after(self, seconds: float) -> Iterator[None]:
         """Ends what runs inside after a time, also in the middle of an iteration."""
-        if seconds is None or seconds > threading.TIMEOUT_MAX:
+        if seconds > threading.TIMEOUT_MAX:
             yield
             return
         timer = threading.Timer(seconds, self._engine.end)

@@ -112,8 +112,7 @@ def compiled_if_it_fits(
             max_bytes = DEFAULT_MAX_BYTES if memory is None else _room(memory)
         return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
     if max_nodes is None:
-        has_rules = isinstance(game, PyspielGame) and game.rules_game
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if has_rules else _MAX_NODES_TO_COMPILE
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
     max_bytes = _room(memory) if max_bytes is None else max_bytes
     try:
         return compile_game(

@@ -14,6 +14,7 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, PyspielState, compiled_rules
+from mccfr_plus.games.game import RulesGame
 from mccfr_plus.tree import leaves, rules_tree
 from mccfr_plus.tree.arrays import INFOSET, Shape, TreeArrays
 from mccfr_plus.tree.game import load_game
@@ -261,7 +262,6 @@ def compile_game(
     if isinstance(game, GameTree):
         return game
     game = load_game(game)
-    rules_game = compiled_rules(game)
     if max_nodes is None:
         max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
     if max_nodes < 1 or max_bytes < 1:
@@ -269,35 +269,43 @@ def compile_game(
     # Node numbers are int32, which is what keeps a node at 16 bytes.
     max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
     budget = Budget(game, max_nodes, max_bytes, estimate_margin)
-    if rules_game and not isinstance(game, PyspielGame):
-        try:
-            return build_tree(game, record(game, _TrialBudget(budget), progress))
-        except _LargerGame:
-            budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
-    if rules_game:
-        return _tree_of(game, *rules_tree.build(rules_game, budget, progress))
-    return build_tree(game, record(game, budget, progress))
+    if isinstance(game, PyspielGame):
+        return _tree_of(game, *rules_tree.build(game.rules_game, budget, progress))
+    try:
+        return build_tree(game, record(game, _TrialBudget(game, budget), progress))
+    except _HasRules as found:
+        budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
+        return _tree_of(game, *rules_tree.build(found.rules, budget, progress))
 
 
-class _LargerGame(BudgetError):
-    """Raised where a game is larger than what is tried through pyspiel."""
+class _HasRules(BudgetError):
+    """Raised where a game is larger than what is tried through pyspiel, and has compiled rules."""
+
+    def __init__(self, rules: RulesGame):
+        super().__init__()
+        self.rules = rules
 
 
 class _TrialBudget(Budget):
-    """A budget that also ends a trial through pyspiel.
+    """A budget that also ends a traversal through pyspiel if the game is large and has compiled rules.
 
     Args:
+        game: The game.
         budget: The budget.
     """
 
-    def __init__(self, budget: Budget):
-        self._budget = budget
+    def __init__(self, game: pyspiel.Game, budget: Budget):
+        self._game, self._budget = game, budget
+        self._is_trial = True
 
     def check(self, num_nodes: int, num_bytes: int) -> None:
-        """Does what `Budget.check` does, and raises _LargerGame after `_TRIAL_NODES`."""
+        """Does what `Budget.check` does, and raises _HasRules after `_TRIAL_NODES`."""
         self._budget.check(num_nodes, num_bytes)
-        if num_nodes > _TRIAL_NODES:
-            raise _LargerGame
+        if self._is_trial and num_nodes > _TRIAL_NODES:
+            self._is_trial = False
+            rules = compiled_rules(self._game)
+            if rules is not None:
+                raise _HasRules(rules)
 
 
 def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:

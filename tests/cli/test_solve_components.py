@@ -108,4 +108,4 @@ def test_components_with_parameters(command):
     ).json
     assert found["estimator"] == "average_strategy(epsilon=0.1, tau=10.0, beta=100.0)"
     assert found["minimizer"] == "omd(eta=2.0, weights='constant', optimistic=True, decay=0.5)"
-    assert found["averaging"] == "power(gamma=1.0, method='stochastic')"
+    assert found["averaging"] == "stochastic(gamma=1.0)"

@@ -325,20 +325,6 @@ def test_a_sampling_strategy_of_ones_own(path):
     Solver(tree, OutcomeSampling(sampling=pyspiel.UniformRandomPolicy(tree.game))).restore(path)
 
 
-@pytest.mark.parametrize("kind", ["estimator", "minimizer", "averaging"])
-def test_every_short_name_has_a_text(kind):
-    table = {"estimator": registry.ESTIMATORS, "minimizer": registry.MINIMIZERS, "averaging": registry.AVERAGES}[kind]
-    of = {"estimator": registry.estimator_of, "minimizer": registry.minimizer_of}.get(
-        kind, lambda spec: registry.average_of(spec, RegretMatching())
-    )
-    for name, factory in table.items():
-        assert of(registry.spec_of(factory(), kind)) == factory(), name
-    assert registry.spec_of(object(), kind) is None
-    assert registry.spec_of(MyRule(), kind) is None
-    assert registry.spec_of(registry.estimator_of("outcome(epsilon=1)"), "estimator") == "outcome(epsilon=1.0)"
-    assert registry.spec_of(OutcomeSampling(epsilon=np.float64(0.25)), "estimator") == "outcome(epsilon=0.25)"
-
-
 def test_pickling_keeps_seed_and_time(solver):
     copy = pickle.loads(pickle.dumps(solver.run(10)))
     assert (copy.seed, copy.seconds) == (1, solver.seconds)

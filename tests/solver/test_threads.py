@@ -334,15 +334,6 @@ def test_more_threads_than_sense(monkeypatch, caplog):
     assert config.os is os
 
 
-def test_parts_that_threads_do_not_go_with():
-    with pytest.raises(ConfigError, match="threads=2 with estimator='full': it samples nothing"):
-        Solver("kuhn_poker", "full", threads=2)
-    with pytest.raises(ConfigError, match=r"threads=2 with a baseline: .*thread_mode='fast'"):
-        Solver("kuhn_poker", "external", baseline=True, threads=2)
-    with pytest.raises(ConfigError, match="thread_mode='quick': give one of deterministic, fast"):
-        Solver("kuhn_poker", thread_mode="quick")
-
-
 @pytest.mark.parametrize("mode", ["deterministic", "fast"])
 def test_a_pickled_solver_goes_on(mode):
     solver = Solver("kuhn_poker", "external", threads=2, thread_mode=mode, seed=1).run(20)

@@ -1,0 +1,90 @@
+"""Short names: what is shown of a component is what a user can type for it."""
+
+import inspect
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators import Baseline, OutcomeSampling
+from mccfr_plus.minimizers import RegretMatching
+from mccfr_plus.solver import registry
+from mccfr_plus.solver.config import SolverConfig
+
+TABLES = {
+    "estimator": (registry.ESTIMATORS, registry.estimator_of),
+    "minimizer": (registry.MINIMIZERS, registry.minimizer_of),
+    "averaging": (registry.AVERAGES, lambda spec: registry.average_of(spec, RegretMatching())),
+    "baseline": (registry.BASELINES, registry.baseline_of),
+}
+NAMES = [pytest.param(kind, name, id=f"{kind}={name}") for kind, (table, _) in TABLES.items() for name in table]
+
+# One of these is another value of each parameter that there is.
+VALUES = (
+    True, False, None, 2, 0.25, 20.0, -3.5, math.inf, -math.inf,
+    "sampled", "learned", "uniform", "balanced", "stochastic", "constant",
+)  # fmt: skip
+
+
+def variants(factory):
+    """Yields a component for each value that each parameter can have, with the text that names it."""
+    for parameter in inspect.signature(factory).parameters.values():
+        accepted = []
+        for value in VALUES:
+            try:
+                component = factory(**{parameter.name: value})
+            except (ConfigError, TypeError, ValueError):
+                continue
+            if component != factory():
+                accepted.append((component, f"{parameter.name}={value!r}"))
+        yield parameter.name, accepted
+
+
+@pytest.mark.parametrize(("kind", "name"), NAMES)
+def test_what_is_shown_can_be_typed(kind, name):
+    table, read = TABLES[kind]
+    factory = table[name]
+    assert registry.spec_of(factory(), kind) == name
+    assert read(name) == factory()
+    for parameter, accepted in variants(factory):
+        assert accepted or (name, parameter) == ("outcome", "sampling"), f"no other value for {parameter}: add one"
+        for component, text in accepted:
+            shown = registry.spec_of(component, kind)
+            assert read(shown) == component, (text, shown)
+            assert len(shown) <= len(f"{name}({text})".replace("inf", "1e999")) + len(".0")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "uniform", "stochastic(gamma=1.0)", "lazy(gamma=2.0)", "exact(gamma=1.0)", "optimistic(gamma=0.5)",
+        "sampled(gamma=1.0)", "power(gamma=1.5)", "last",
+    ],
+)  # fmt: skip
+def test_averages_are_shown_as_they_are_typed(spec):
+    config = SolverConfig.from_specs("external", "rm", spec)
+    assert config.describe()["averaging"] == spec
+    assert SolverConfig.from_specs(**config.describe()) == config
+
+
+def test_what_no_text_stands_for():
+    @dataclass(frozen=True)
+    class Mine(RegretMatching):
+        pass
+
+    assert registry.spec_of(object(), "minimizer") is None
+    assert registry.spec_of(Mine(), "minimizer") is None
+    assert registry.spec_of(RegretMatching, "minimizer") is None
+    assert registry.spec_of(OutcomeSampling(sampling=np.ones(3)), "estimator") is None
+
+
+def test_numbers_of_other_kinds():
+    assert registry.spec_of(registry.estimator_of("outcome(epsilon=1)"), "estimator") == "outcome(epsilon=1.0)"
+    assert registry.spec_of(OutcomeSampling(epsilon=np.float64(0.25)), "estimator") == "outcome(epsilon=0.25)"
+
+
+def test_switches_of_baselines():
+    assert registry.baseline_of(True) == Baseline()
+    assert registry.baseline_of(False) is registry.baseline_of(None) is None
