@@ -14,6 +14,7 @@ from mccfr_plus.games.openspiel.leduc_poker import LeducPokerRules
 from mccfr_plus.games.openspiel.liars_dice import LiarsDiceRules
 from mccfr_plus.games.openspiel.phantom_ttt import PhantomTicTacToeRules
 from mccfr_plus.games.openspiel.tiny_bridge import TinyBridgeRules
+from mccfr_plus.games.openspiel.universal_poker import UniversalPokerRules
 
 _GAMES = (
     KuhnPokerRules,
@@ -24,6 +25,7 @@ _GAMES = (
     GoofspielRules,
     TinyBridgeRules,
     BattleshipRules,
+    UniversalPokerRules,
 )
 GAMES: Mapping[str, type[OpenSpielRules]] = {rules.short_name: rules for rules in _GAMES}
 

@@ -25,7 +25,6 @@ class Agreement:
         assert sizes.num_players == game.num_players()
         assert sizes.num_distinct_actions == game.num_distinct_actions()
         assert sizes.max_chance_outcomes == game.max_chance_outcomes()
-        assert sizes.max_game_length <= game.max_game_length()
         assert sizes.utility_sum == game.utility_sum()
         self._limits = np.repeat([each.size for each in sizes.fields], [each.count for each in sizes.fields])
         self._kept = np.repeat([each.when != NOW for each in sizes.fields], [each.count for each in sizes.fields])

@@ -1,0 +1,388 @@
+"""OpenSpiel's `universal_poker`: limit and no-limit poker with any deck, and bets as `bettingAbstraction` allows.
+
+All hole cards are dealt first, those of player 0 first; then each round's board cards are dealt before its bets. The
+players who are left at the end share each side pot by the best hand of five among hole and board cards.
+
+An information state has the hole cards and the board as sets, and all bets. So board cards of two rounds are no longer
+told apart in the later one: players have imperfect recall then.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from mccfr_plus.games.common import chance_begins, equally_likely
+from mccfr_plus.games.openspiel.base import OpenSpielRules
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, LIMIT_STACK, SHOWDOWN, Betting, Node, betting_tree
+from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+
+# Words of a state: the betting sequence; the number of cards dealt; the board; each player's hole cards. Cards are six
+# bits each, the lowest one in the lowest bits.
+_NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
+# Parameters; then a row of binomial coefficients "card choose count" for each count; then, from `_NODES` on, a row for
+# each betting sequence; then the actions of all sequences.
+_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _NODES, _BINOMIALS = range(6)
+# Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
+# first infoset; a bit per player who has folded; chips of each player.
+_PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _FOLDED, _SPENT = range(8)
+_CARD_BITS, _CARD = 6, 63
+_MOST_BOARD, _MOST_SEQUENCES = 7, 200_000
+_SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
+
+
+@inline_kernel
+def _row(parameters, state):
+    return parameters[_NODES] + state[_NODE] * (_SPENT + parameters[_PLAYERS])
+
+
+@inline_kernel
+def _card(cards, index):
+    return cards >> _CARD_BITS * index & _CARD
+
+
+@inline_kernel
+def _with_card(cards, count, card):
+    """Returns `count` cards and one more."""
+    below = 0
+    while below < count and _card(cards, below) < card:
+        below += 1
+    low = cards & ((1 << _CARD_BITS * below) - 1)
+    return low | card << _CARD_BITS * below | (cards ^ low) << _CARD_BITS
+
+
+@inline_kernel
+def _set_number(parameters, cards, count):
+    """Returns the number of a set among all sets of as many cards."""
+    number = 0
+    for index in range(count):
+        number += parameters[_BINOMIALS + (index + 1) * parameters[_DECK] + _card(cards, index)]
+    return number
+
+
+@inline_kernel
+def _choose(parameters, count):
+    """Returns how many sets of `count` cards there are; the last binomial and the one that follows from it."""
+    last = parameters[_DECK] - 1
+    if count == 0:
+        return 1
+    row = _BINOMIALS + count * parameters[_DECK] + last
+    return parameters[row] + parameters[row - parameters[_DECK]]
+
+
+@inline_kernel
+def _viewed_set(parameters, cards, count):
+    """Returns the number of a set among all sets of at most as many cards, smaller ones first."""
+    number = _set_number(parameters, cards, count)
+    for fewer in range(count):
+        number += _choose(parameters, fewer)
+    return number
+
+
+@inline_kernel
+def _num_hole(parameters, state, player):
+    """Returns how many hole cards a player has so far."""
+    return min(max(state[_DEALT] - player * parameters[_NUM_HOLE], 0), parameters[_NUM_HOLE])
+
+
+@inline_kernel
+def _num_board(parameters, state):
+    return max(state[_DEALT] - parameters[_PLAYERS] * parameters[_NUM_HOLE], 0)
+
+
+@kernel
+def _legal(parameters, table, state, actions):
+    row = _row(parameters, state)
+    for index in range(parameters[row + _COUNT]):
+        actions[index] = parameters[parameters[row + _ACTIONS] + index]
+    return parameters[row + _COUNT]
+
+
+@kernel
+def _outcomes(parameters, table, state, actions, probabilities):
+    dealt, count = 0, 0
+    for index in range(_num_board(parameters, state)):
+        dealt |= 1 << _card(state[_BOARD], index)
+    for player in range(parameters[_PLAYERS]):
+        for index in range(_num_hole(parameters, state, player)):
+            dealt |= 1 << _card(state[_HOLE + player], index)
+    for card in range(parameters[_DECK]):
+        if not dealt >> card & 1:
+            actions[count] = card
+            count += 1
+    return equally_likely(count, probabilities)
+
+
+@kernel
+def _apply(parameters, table, state, action):
+    num_hole = parameters[_NUM_HOLE]
+    if state[MOVER] == CHANCE:
+        count, player = _num_board(parameters, state), state[_DEALT] // num_hole
+        if player < parameters[_PLAYERS]:
+            state[_HOLE + player] = _with_card(state[_HOLE + player], state[_DEALT] % num_hole, action)
+        else:
+            state[_BOARD] = _with_card(state[_BOARD], count, action)
+        state[_DEALT] += 1
+    else:
+        row, index = _row(parameters, state), 0
+        while parameters[parameters[row + _ACTIONS] + index] != action:
+            index += 1
+        state[_NODE] = parameters[row + _CHILD] + index
+    row = _row(parameters, state)
+    player = parameters[row + _PLAYER]
+    if player == ALL_FOLDED:
+        state[MOVER] = TERMINAL
+    elif state[_DEALT] < parameters[_PLAYERS] * num_hole + parameters[row + _NUM_BOARD]:
+        state[MOVER] = CHANCE
+    else:
+        state[MOVER] = TERMINAL if player == SHOWDOWN else player
+
+
+@inline_kernel
+def _by_suit(parameters, cards, count):
+    """Returns cards as a bit each, 13 bits per suit."""
+    found, num_suits = 0, parameters[_SUITS]
+    for index in range(count):
+        card = _card(cards, index)
+        found |= 1 << (RANKS * (card % num_suits) + card // num_suits)
+    return found
+
+
+@inline_kernel
+def _strength(parameters, state, player):
+    hole = _by_suit(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
+    return hand_strength(hole | _by_suit(parameters, state[_BOARD], _num_board(parameters, state)))
+
+
+@kernel
+def _returns(parameters, table, state, payoffs):
+    row, num_players = _row(parameters, state), parameters[_PLAYERS]
+    spent, folded = row + _SPENT, parameters[row + _FOLDED]
+    if parameters[row + _PLAYER] == ALL_FOLDED:
+        winner = 0
+        for player in range(num_players):
+            payoffs[player] = -parameters[spent + player]
+            if not folded >> player & 1:
+                winner = player
+        payoffs[winner] = 0.0
+        for player in range(num_players):
+            if player != winner:
+                payoffs[winner] += parameters[spent + player]
+        return
+    # Side pots, the smallest first: from `paid` to `level` chips of each player who has spent that much.
+    paid, level = 0, -1
+    while level != 0:
+        level, num_paying, best, num_winners = 0, 0, -1, 0
+        for player in range(num_players):
+            chips = parameters[spent + player]
+            if chips > paid:
+                num_paying += 1
+                level = min(level, chips) if level else chips
+                if not folded >> player & 1:
+                    strength = _strength(parameters, state, player)
+                    num_winners = num_winners + 1 if strength == best else (1 if strength > best else num_winners)
+                    best = max(best, strength)
+        for player in range(num_players):
+            if parameters[spent + player] > paid:
+                if not folded >> player & 1 and _strength(parameters, state, player) == best:
+                    payoffs[player] += (level - paid) * (num_paying - num_winners) / num_winners
+                else:
+                    payoffs[player] -= level - paid
+        paid = level
+
+
+@kernel
+def _look(parameters, table, state, player, view):
+    view[0] = _viewed_set(parameters, state[_HOLE + player], _num_hole(parameters, state, player))
+    view[1] = _viewed_set(parameters, state[_BOARD], _num_board(parameters, state))
+    view[2] = state[_NODE]
+
+
+@kernel
+def _infoset_number(parameters, table, state, player):
+    hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
+    count = _num_board(parameters, state)
+    board = _set_number(parameters, state[_BOARD], count)
+    return parameters[_row(parameters, state) + _INFOSET] + hole * _choose(parameters, count) + board
+
+
+class UniversalPokerRules(OpenSpielRules):
+    """The compiled rules of `universal_poker`."""
+
+    short_name = "universal_poker"
+    defaults = {  # noqa: RUF012
+        "betting": "nolimit",
+        "bettingAbstraction": "fcpa",
+        "blind": "100 100",
+        "boardCards": "",
+        "calcOddsNumSims": 0,
+        "firstPlayer": "1 1",
+        "handReaches": "",
+        "maxRaises": "",
+        "numBoardCards": "0 1",
+        "numHoleCards": 1,
+        "numPlayers": 2,
+        "numRanks": 6,
+        "numRounds": 2,
+        "numSuits": 4,
+        "potSize": 0,
+        "raiseSize": "100 100",
+        "stack": "1200 1200",
+    }
+    rules = Rules(
+        start=chance_begins,
+        legal=_legal,
+        outcomes=_outcomes,
+        apply=_apply,
+        returns=_returns,
+        look=_look,
+        infoset_number=_infoset_number,
+    )
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        """Returns the sizes of the game."""
+        betting, (suits, ranks, num_hole, board) = _betting(parameters), _cards(parameters)
+        deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
+        nodes = betting_tree(betting, _MOST_SEQUENCES)
+        rows, actions, num_infosets = [], [], [0] * players
+        binomials = [math.comb(card, count) for count in range(max(num_hole, *boards) + 1) for card in range(deck)]
+        first_row = _BINOMIALS + len(binomials)
+        first_action = first_row + len(nodes) * (_SPENT + players)
+        for node in nodes:
+            folded = sum(1 << player for player in node.folded)
+            infoset = num_infosets[node.player] if node.player >= 0 else 0
+            place = first_action + len(actions)
+            row = [node.player, boards[node.round], node.children.start, len(node.children), place, infoset, folded]
+            rows += [*row, *node.spent]
+            actions += [nodes[child].action for child in node.children]
+            if node.player >= 0:
+                num_infosets[node.player] += math.comb(deck, num_hole) * math.comb(deck, boards[node.round])
+        richest = sorted(betting.stacks)[-2:]
+        most = max(betting.blinds) + sum(map(int.__mul__, betting.max_raises, betting.raise_sizes))
+        return Layout(
+            state_size=_HOLE + players,
+            fields=(
+                Field("hole", _num_sets(deck, num_hole), private=True),
+                Field("board", _num_sets(deck, boards[-1])),
+                Field("bets", len(nodes)),
+            ),
+            num_distinct_actions=_num_actions(parameters),
+            max_chance_outcomes=deck,
+            max_game_length=_most_bets(nodes),
+            max_chance_nodes=players * num_hole + boards[-1],
+            min_utility=-float(most if betting.is_limit else richest[0]),
+            max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest[1]),
+            num_players=players,
+            parameters=np.array([players, suits, deck, num_hole, first_row, *binomials, *rows, *actions]),
+            max_infosets=max(num_infosets),
+            perfect_recall=sum(count > 0 for count in board) < 2,
+        )
+
+    def information_state(self, player: int, view: Sequence[int]) -> str:
+        """Returns what the player sees, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
+        hole, board, number = view
+        nodes = betting_tree(_betting(self.given), _MOST_SEQUENCES)
+        node, texts = nodes[number], []
+        while number:
+            texts.append(nodes[number].text)
+            number = nodes[number].parent
+        pot = max(node.spent) * (len(node.spent) - len(node.folded))
+        money = " ".join(str(stack - spent) for stack, spent in zip(self._stacks, node.spent, strict=True))
+        return (
+            f"[Round {node.round}][Player: {player}][Pot: {pot}][Money: {money}][Private: {self._cards_text(hole)}]"
+            f"[Public: {self._cards_text(board)}][Sequences: {''.join(reversed(texts))}]"
+        )
+
+    @functools.cached_property
+    def _stacks(self) -> tuple[int, ...]:
+        return _betting(self.given).stacks
+
+    def _cards_text(self, number: int) -> str:
+        """Returns the cards of a set, the highest first, such as "4h4c"."""
+        suits, deck = self.given["numSuits"], self.given["numSuits"] * self.given["numRanks"]
+        text, count = "", 0
+        while number >= math.comb(deck, count):
+            number -= math.comb(deck, count)
+            count += 1
+        card = deck
+        for left in range(count, 0, -1):
+            card = next(card for card in range(card - 1, -1, -1) if math.comb(card, left) <= number)
+            number -= math.comb(card, left)
+            text += _RANK_NAMES[card // suits] + _SUIT_NAMES[card % suits]
+        return text
+
+
+def _num_sets(deck: int, most: int) -> int:
+    """Returns how many sets of at most so many cards there are."""
+    return sum(math.comb(deck, count) for count in range(most + 1))
+
+
+def _most_bets(nodes: list[Node]) -> int:
+    depths = [0]
+    for node in nodes[1:]:
+        depths.append(depths[node.parent] + 1)
+    return max(depths)
+
+
+def _num_actions(parameters: Parameters) -> int:
+    """Returns the number of actions that OpenSpiel tells."""
+    if parameters["bettingAbstraction"] == "fullgame":
+        return max(_numbers(parameters, "stack")) + 1
+    return 5 if parameters["bettingAbstraction"] == "fchpa" else 3 if parameters["betting"] == "limit" else 4
+
+
+def _cards(parameters: Parameters) -> tuple[int, int, int, list[int]]:
+    """Returns the numbers of suits, ranks and hole cards, and the board cards of each round."""
+    suits, ranks = parameters.whole_number("numSuits", 1, 4), parameters.whole_number("numRanks", 1, RANKS)
+    num_hole = parameters.whole_number("numHoleCards", 1, 3)
+    board = _numbers(parameters, "numBoardCards")[: parameters["numRounds"]]
+    if len(board) < parameters["numRounds"] or sum(board) > _MOST_BOARD:
+        raise ValueError(f"numBoardCards={parameters['numBoardCards']}: give a number per round, {_MOST_BOARD} in all.")
+    if parameters["numPlayers"] * num_hole + sum(board) > suits * ranks:
+        raise ValueError(f"numSuits={suits}, numRanks={ranks}: there are not enough cards for hands and board.")
+    return suits, ranks, num_hole, board
+
+
+def _betting(parameters: Parameters) -> Betting:
+    """Returns how players may bet."""
+    for name, usual in (("potSize", 0), ("boardCards", ""), ("handReaches", "")):
+        if parameters[name] != usual:
+            raise ValueError(f"{name}={parameters[name]}: subgames have no rules; leave it out.")
+    is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})
+    players = parameters.whole_number("numPlayers", 2, 4 if is_limit else 10)
+    rounds = parameters.whole_number("numRounds", 1, 4)
+    allowed = ("fc", "fcpa") if is_limit else ("fc", "fcpa", "fchpa", "fullgame")
+    abstraction = parameters.one_of("bettingAbstraction", {name: name for name in allowed})
+    stacks = [LIMIT_STACK] * players if is_limit else _numbers(parameters, "stack")[:players]
+    blinds = _numbers(parameters, "blind")[:players]
+    raise_sizes = _numbers(parameters, "raiseSize")[:rounds] if is_limit else [0] * rounds
+    first_players = (_numbers(parameters, "firstPlayer") + [1] * rounds)[:rounds]
+    max_raises = (_numbers(parameters, "maxRaises") + [255] * rounds)[:rounds]
+    lacks = [
+        name
+        for name, given, needed in (("stack", stacks, players), ("blind", blinds, players), ("raiseSize", raise_sizes, rounds))
+        if len(given) < needed
+    ]
+    if lacks:
+        raise ValueError(f"{lacks[0]}={parameters[lacks[0]]}: give a number per player or per round.")
+    if not all(1 <= first <= players for first in first_players):
+        raise ValueError(f"firstPlayer={parameters['firstPlayer']}: give players from 1 to {players}.")
+    if max(blinds) < 1 or any(map(int.__gt__, blinds, stacks)) or blinds == stacks:
+        raise ValueError(f"blind={parameters['blind']}: give a chip at least, and less than the stacks.")
+    first_players = [first - 1 for first in first_players]
+    return Betting(
+        is_limit, abstraction, *map(tuple, (stacks, blinds, raise_sizes, first_players, max_raises))  # type: ignore[arg-type]
+    )
+
+
+def _numbers(parameters: Parameters, name: str) -> list[int]:
+    """Returns the whole numbers that a text consists of."""
+    words = parameters[name].split()
+    if not all(word.isdecimal() for word in words):
+        raise ValueError(f"{name}={parameters[name]!r}: give whole numbers with spaces between them.")
+    return [int(word) for word in words]
