@@ -13,7 +13,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
-from mccfr_plus.games import PyspielGame, PyspielState, compiled_rules
+from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
 from mccfr_plus.tree import leaves, rules_tree
 from mccfr_plus.tree.arrays import INFOSET, Shape, TreeArrays
 from mccfr_plus.tree.game import load_game
@@ -275,7 +275,7 @@ def compile_game(
         except _LargerGame:
             budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
     if rules_game:
-        return _tree_of(game, *rules_tree.build(rules_game, budget, progress))
+        return build_by_rules(game, rules_game, budget, progress)
     return build_tree(game, record(game, budget, progress))
 
 
@@ -316,6 +316,11 @@ def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
         np.array(recording.payoffs, np.float64).reshape(-1, recording.num_players),
     )
     return _tree_of(game, layout, [recording.infoset_key[i] for i in layout.order])
+
+
+def build_by_rules(game: pyspiel.Game, rules_game: RulesGame, budget: Budget, progress: bool | None) -> GameTree:
+    """Returns the tree of a game by its compiled rules; see `compile_game`."""
+    return _tree_of(game, *rules_tree.build(rules_game, budget, progress))
 
 
 def _tree_of(game: pyspiel.Game, layout: Layout, info_states: Sequence[str]) -> GameTree:

@@ -1,5 +1,6 @@
 """All betting sequences of `universal_poker`. They do not depend on cards, so that a game has one tree of them."""
 
+import collections
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -39,10 +40,6 @@ class Betting:
         """Number of players."""
         return len(self.stacks)
 
-    def has_chips(self, player: int, spent: tuple[int, ...]) -> bool:
-        """Returns whether a player is not all-in."""
-        return spent[player] < self.stacks[player]
-
 
 class Node(NamedTuple):
     """A betting sequence."""
@@ -72,15 +69,15 @@ class _Pot:
 
 
 @functools.lru_cache(maxsize=32)
-def betting_tree(betting: Betting, max_nodes: int) -> list[Node]:
-    """Returns all betting sequences, the empty one first; children follow one another.
+def betting_tree(betting: Betting, max_nodes: int) -> list[Node] | None:
+    """Returns all betting sequences, the empty one first; children follow one another. None if there are too many.
 
     Args:
         betting: How players may bet.
         max_nodes: The largest number of them.
 
     Raises:
-        ValueError: If there are more.
+        ValueError: If OpenSpiel lists an action that it does not accept.
     """
     highest = max(betting.blinds)
     pot = _Pot(-1, 0, betting.blinds, frozenset(), 0 if betting.is_limit else 2 * highest)
@@ -95,10 +92,36 @@ def betting_tree(betting: Betting, max_nodes: int) -> list[Node]:
                 text = _text(betting, action, raised_to) + "|" * (pots[-1].round - pot.round)
                 links.append((len(nodes), action, text))
         if len(pots) > max_nodes:
-            raise ValueError(f"there are more than {max_nodes:,} betting sequences.")
+            return None
         children = range(number, len(pots))
         nodes.append(Node(*links[len(nodes)], pot.player, pot.round, pot.spent, pot.folded, children))
     return nodes
+
+
+def following(nodes: list[Node], players: int) -> tuple[list[tuple[int, Node | None]], int, int]:
+    """Returns where each sequence is among those that the player to move can meet next.
+
+    Returns:
+        For each sequence, its number among those that can follow the player's last action, and the sequence before that
+        action; None for the player's first decision. Then, the most sequences that can be a player's first decision,
+        and that can follow an action.
+    """
+    found: list[tuple[int, Node | None]] = []
+    last = [(-1,) * players]  # of each sequence, for each player, the one that its last action led to
+    counts: collections.Counter[tuple[int, int]] = collections.Counter()
+    for number, node in enumerate(nodes):
+        if number:
+            mover, before = nodes[node.parent].player, last[node.parent]
+            last.append((*before[:mover], number, *before[mover + 1 :]))
+        after = last[number][node.player]
+        if node.player < 0:
+            found.append((0, None))
+        else:
+            found.append((counts[node.player, after], nodes[nodes[after].parent] if after >= 0 else None))
+            counts[node.player, after] += 1
+    most_first = max(count for (_, after), count in counts.items() if after < 0)
+    most_next = max((count for (_, after), count in counts.items() if after >= 0), default=1)
+    return found, most_first, most_next
 
 
 def _text(betting: Betting, action: int, raised_to: int) -> str:
@@ -168,7 +191,8 @@ def _after(betting: Betting, pot: _Pot, action: int, raised_to: int) -> _Pot:
 
 def _acting(betting: Betting, spent: tuple[int, ...], folded: frozenset[int]) -> list[int]:
     """Returns the players who may still act."""
-    return [player for player in range(betting.num_players) if player not in folded and betting.has_chips(player, spent)]
+    chips = enumerate(zip(spent, betting.stacks, strict=True))
+    return [player for player, (own, stack) in chips if own < stack and player not in folded]
 
 
 def _next_player(betting: Betting, pot: _Pot, player: int) -> int:

@@ -10,14 +10,16 @@ told apart in the later one: players have imperfect recall then.
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 
 import numpy as np
 
 from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.openspiel.base import OpenSpielRules
-from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, LIMIT_STACK, SHOWDOWN, Betting, Node, betting_tree
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, betting_tree, following
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
+from mccfr_plus.games.openspiel.poker_parameters import betting_of, cards_of, numbers_of
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
@@ -26,12 +28,13 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 _NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
 # Parameters; then a row of binomial coefficients "card choose count" for each count; then, from `_NODES` on, a row for
 # each betting sequence; then the actions of all sequences.
-_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _NODES, _BINOMIALS = range(6)
+_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(8)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
-# first infoset; a bit per player who has folded; chips of each player.
-_PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _FOLDED, _SPENT = range(8)
+# first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
+# are new to the player; a bit per player who has folded; chips of each player.
+_PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(10)
 _CARD_BITS, _CARD = 6, 63
-_MOST_BOARD, _MOST_SEQUENCES = 7, 200_000
+_MOST_SEQUENCES = 200_000
 _SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
 
@@ -203,6 +206,16 @@ def _look(parameters, table, state, player, view):
 
 
 @kernel
+def _observe(parameters, table, state, player, action):
+    row, count = _row(parameters, state), _num_board(parameters, state)
+    board = _set_number(parameters, state[_BOARD], count) if parameters[row + _HAS_NEW_BOARD] else 0
+    if action >= 0:
+        return board * parameters[_MOST_NEXT] + parameters[row + _NEXT]
+    hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
+    return (hole * _choose(parameters, count) + board) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
+
+
+@kernel
 def _infoset_number(parameters, table, state, player):
     hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
     count = _num_board(parameters, state)
@@ -240,30 +253,38 @@ class UniversalPokerRules(OpenSpielRules):
         apply=_apply,
         returns=_returns,
         look=_look,
+        observe=_observe,
         infoset_number=_infoset_number,
     )
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game."""
-        betting, (suits, ranks, num_hole, board) = _betting(parameters), _cards(parameters)
+        betting, (suits, ranks, num_hole, board) = betting_of(parameters), cards_of(parameters)
         deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
-        nodes = betting_tree(betting, _MOST_SEQUENCES)
-        rows, actions, num_infosets = [], [], [0] * players
-        binomials = [math.comb(card, count) for count in range(max(num_hole, *boards) + 1) for card in range(deck)]
+        nodes = _sequences(betting)
+        hands, flops = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
+        places, most_first, most_next = following(nodes, players)
+        binomials = [math.comb(card, count) for count in range(max(num_hole, boards[-1]) + 1) for card in range(deck)]
         first_row = _BINOMIALS + len(binomials)
         first_action = first_row + len(nodes) * (_SPENT + players)
-        for node in nodes:
+        rows: list[int] = []
+        actions: list[int] = []
+        num_infosets, most_flops = [0] * players, 1
+        for node, (number, before) in zip(nodes, places, strict=True):
+            new = before is None or boards[before.round] < boards[node.round]
             folded = sum(1 << player for player in node.folded)
             infoset = num_infosets[node.player] if node.player >= 0 else 0
-            place = first_action + len(actions)
-            row = [node.player, boards[node.round], node.children.start, len(node.children), place, infoset, folded]
+            place, children = first_action + len(actions), node.children
+            row = [node.player, boards[node.round], children.start, len(children), place, infoset, number, new, folded]
             rows += [*row, *node.spent]
-            actions += [nodes[child].action for child in node.children]
+            actions += [nodes[child].action for child in children]
             if node.player >= 0:
-                num_infosets[node.player] += math.comb(deck, num_hole) * math.comb(deck, boards[node.round])
-        richest = sorted(betting.stacks)[-2:]
-        most = max(betting.blinds) + sum(map(int.__mul__, betting.max_raises, betting.raise_sizes))
+                num_infosets[node.player] += hands * flops[node.round]
+                most_flops = max(most_flops, flops[node.round])
+        sizes = [players, suits, deck, num_hole, first_row, most_next, most_first]
+        most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
+        second, richest = sorted(betting.stacks)[-2:]
         return Layout(
             state_size=_HOLE + players,
             fields=(
@@ -273,12 +294,14 @@ class UniversalPokerRules(OpenSpielRules):
             ),
             num_distinct_actions=_num_actions(parameters),
             max_chance_outcomes=deck,
-            max_game_length=_most_bets(nodes),
+            max_game_length=_depth(nodes),
             max_chance_nodes=players * num_hole + boards[-1],
-            min_utility=-float(most if betting.is_limit else richest[0]),
-            max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest[1]),
+            min_utility=-float(most if betting.is_limit else second),
+            max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
             num_players=players,
-            parameters=np.array([players, suits, deck, num_hole, first_row, *binomials, *rows, *actions]),
+            parameters=np.array([*sizes, *binomials, *rows, *actions]),
+            max_observations=most_next * most_flops,
+            max_first_observations=most_first * hands * most_flops,
             max_infosets=max(num_infosets),
             perfect_recall=sum(count > 0 for count in board) < 2,
         )
@@ -286,21 +309,21 @@ class UniversalPokerRules(OpenSpielRules):
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns what the player sees, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
         hole, board, number = view
-        nodes = betting_tree(_betting(self.given), _MOST_SEQUENCES)
+        nodes = _sequences(self._betting)
         node, texts = nodes[number], []
         while number:
             texts.append(nodes[number].text)
             number = nodes[number].parent
         pot = max(node.spent) * (len(node.spent) - len(node.folded))
-        money = " ".join(str(stack - spent) for stack, spent in zip(self._stacks, node.spent, strict=True))
+        money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
         return (
             f"[Round {node.round}][Player: {player}][Pot: {pot}][Money: {money}][Private: {self._cards_text(hole)}]"
             f"[Public: {self._cards_text(board)}][Sequences: {''.join(reversed(texts))}]"
         )
 
     @functools.cached_property
-    def _stacks(self) -> tuple[int, ...]:
-        return _betting(self.given).stacks
+    def _betting(self) -> Betting:
+        return betting_of(self.given)
 
     def _cards_text(self, number: int) -> str:
         """Returns the cards of a set, the highest first, such as "4h4c"."""
@@ -317,12 +340,19 @@ class UniversalPokerRules(OpenSpielRules):
         return text
 
 
+def _sequences(betting: Betting) -> list[Node]:
+    nodes = betting_tree(betting, _MOST_SEQUENCES)
+    if nodes is None:
+        raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences.")
+    return nodes
+
+
 def _num_sets(deck: int, most: int) -> int:
     """Returns how many sets of at most so many cards there are."""
     return sum(math.comb(deck, count) for count in range(most + 1))
 
 
-def _most_bets(nodes: list[Node]) -> int:
+def _depth(nodes: list[Node]) -> int:
     depths = [0]
     for node in nodes[1:]:
         depths.append(depths[node.parent] + 1)
@@ -332,57 +362,5 @@ def _most_bets(nodes: list[Node]) -> int:
 def _num_actions(parameters: Parameters) -> int:
     """Returns the number of actions that OpenSpiel tells."""
     if parameters["bettingAbstraction"] == "fullgame":
-        return max(_numbers(parameters, "stack")) + 1
+        return max(numbers_of(parameters, "stack")) + 1
     return 5 if parameters["bettingAbstraction"] == "fchpa" else 3 if parameters["betting"] == "limit" else 4
-
-
-def _cards(parameters: Parameters) -> tuple[int, int, int, list[int]]:
-    """Returns the numbers of suits, ranks and hole cards, and the board cards of each round."""
-    suits, ranks = parameters.whole_number("numSuits", 1, 4), parameters.whole_number("numRanks", 1, RANKS)
-    num_hole = parameters.whole_number("numHoleCards", 1, 3)
-    board = _numbers(parameters, "numBoardCards")[: parameters["numRounds"]]
-    if len(board) < parameters["numRounds"] or sum(board) > _MOST_BOARD:
-        raise ValueError(f"numBoardCards={parameters['numBoardCards']}: give a number per round, {_MOST_BOARD} in all.")
-    if parameters["numPlayers"] * num_hole + sum(board) > suits * ranks:
-        raise ValueError(f"numSuits={suits}, numRanks={ranks}: there are not enough cards for hands and board.")
-    return suits, ranks, num_hole, board
-
-
-def _betting(parameters: Parameters) -> Betting:
-    """Returns how players may bet."""
-    for name, usual in (("potSize", 0), ("boardCards", ""), ("handReaches", "")):
-        if parameters[name] != usual:
-            raise ValueError(f"{name}={parameters[name]}: subgames have no rules; leave it out.")
-    is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})
-    players = parameters.whole_number("numPlayers", 2, 4 if is_limit else 10)
-    rounds = parameters.whole_number("numRounds", 1, 4)
-    allowed = ("fc", "fcpa") if is_limit else ("fc", "fcpa", "fchpa", "fullgame")
-    abstraction = parameters.one_of("bettingAbstraction", {name: name for name in allowed})
-    stacks = [LIMIT_STACK] * players if is_limit else _numbers(parameters, "stack")[:players]
-    blinds = _numbers(parameters, "blind")[:players]
-    raise_sizes = _numbers(parameters, "raiseSize")[:rounds] if is_limit else [0] * rounds
-    first_players = (_numbers(parameters, "firstPlayer") + [1] * rounds)[:rounds]
-    max_raises = (_numbers(parameters, "maxRaises") + [255] * rounds)[:rounds]
-    lacks = [
-        name
-        for name, given, needed in (("stack", stacks, players), ("blind", blinds, players), ("raiseSize", raise_sizes, rounds))
-        if len(given) < needed
-    ]
-    if lacks:
-        raise ValueError(f"{lacks[0]}={parameters[lacks[0]]}: give a number per player or per round.")
-    if not all(1 <= first <= players for first in first_players):
-        raise ValueError(f"firstPlayer={parameters['firstPlayer']}: give players from 1 to {players}.")
-    if max(blinds) < 1 or any(map(int.__gt__, blinds, stacks)) or blinds == stacks:
-        raise ValueError(f"blind={parameters['blind']}: give a chip at least, and less than the stacks.")
-    first_players = [first - 1 for first in first_players]
-    return Betting(
-        is_limit, abstraction, *map(tuple, (stacks, blinds, raise_sizes, first_players, max_raises))  # type: ignore[arg-type]
-    )
-
-
-def _numbers(parameters: Parameters, name: str) -> list[int]:
-    """Returns the whole numbers that a text consists of."""
-    words = parameters[name].split()
-    if not all(word.isdecimal() for word in words):
-        raise ValueError(f"{name}={parameters[name]!r}: give whole numbers with spaces between them.")
-    return [int(word) for word in words]
