@@ -94,7 +94,8 @@ class Agreement:
             return outcomes
         legal = self._actions[: self._run("legal", words, self._actions)].tolist()
         self._same(state, "legal actions", "`legal`", legal, state.legal_actions())
-        text, view = state.information_state_string(mover), self._rules_game.look(words, mover)
+        text, view = state.information_state_string(mover), np.zeros(len(self._kept), np.int64)
+        self._run("look", words, mover, view)
         for values in (view, np.where(self._kept, view, 0)):  # what is only observed must not be in it
             found = self._rules_game.view_text(mover, values.tolist())
             self._same(state, "the information state", _TELLS["view"], found, text)

@@ -56,6 +56,7 @@ class SolverConfig:
     tree: str = "auto"
     memory: str | int | float | None = None
     keys: str = "hash"
+    rules: bool = True
 
     @classmethod
     def from_specs(
@@ -102,6 +103,8 @@ class SolverConfig:
             )
         if self.tree not in TREES:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
+        if self.tree == "rules" and not self.rules:
+            raise ConfigError("tree='rules' with rules=False: leave out one of them, or use tree='compiled' or 'lazy'.")
         Keys(self.keys)
         if self.memory is not None:
             bytes_of(self.memory)

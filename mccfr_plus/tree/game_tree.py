@@ -235,6 +235,7 @@ def compile_game(
     max_bytes: int = DEFAULT_MAX_BYTES,
     progress: bool | None = None,
     estimate_margin: float = ESTIMATE_MARGIN,
+    rules: bool = True,
 ) -> GameTree:
     """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
 
@@ -248,6 +249,7 @@ def compile_game(
         max_bytes: The largest memory to accept, estimated from what was seen, in bytes.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
         estimate_margin: Give up at once if random play estimates this many times more histories than `max_nodes`.
+        rules: Whether to use compiled rules; if not, the game is traversed through pyspiel. The tree is the same.
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.
@@ -261,9 +263,10 @@ def compile_game(
     if isinstance(game, GameTree):
         return game
     game = load_game(game)
-    rules_game = compiled_rules(game)
+    rules_game = compiled_rules(game) if rules else None
     if max_nodes is None:
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
+        is_own = rules and isinstance(game, PyspielGame)
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if is_own else DEFAULT_MAX_NODES
     if max_nodes < 1 or max_bytes < 1:
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.

@@ -3,7 +3,7 @@
 import collections
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 FOLD, CALL, BET, ALL_IN, HALF_POT = range(5)  # actions; with "fullgame" from 2 on what is raised to
@@ -54,8 +54,7 @@ class Node(NamedTuple):
     children: range  # their numbers
 
 
-@dataclass(frozen=True)
-class _Pot:
+class _Pot(NamedTuple):
     """Where the betting stands."""
 
     player: int
@@ -81,7 +80,7 @@ def betting_tree(betting: Betting, max_nodes: int) -> list[Node] | None:
     """
     highest = max(betting.blinds)
     pot = _Pot(-1, 0, betting.blinds, frozenset(), 0 if betting.is_limit else 2 * highest)
-    pots = [replace(pot, player=_next_player(betting, pot, betting.first_players[0] - 1))]
+    pots = [pot._replace(player=_next_player(betting, pot, betting.first_players[0] - 1))]
     links = [(-1, -1, "")]
     nodes: list[Node] = []
     while len(nodes) < len(pots):
@@ -179,14 +178,14 @@ def _after(betting: Betting, pot: _Pot, action: int, raised_to: int) -> _Pot:
     num_acting = len(_acting(betting, found.spent, folded))
     last_round = len(betting.first_players) - 1
     if len(folded) == betting.num_players - 1:
-        return replace(found, player=ALL_FOLDED)
+        return found._replace(player=ALL_FOLDED)
     if num_called < num_acting:
-        return replace(found, player=_next_player(betting, found, player))
+        return found._replace(player=_next_player(betting, found, player))
     if num_acting < 2 or pot.round == last_round:
-        return replace(found, player=SHOWDOWN, round=last_round)
+        return found._replace(player=SHOWDOWN, round=last_round)
     least = max(spent) + max(betting.blinds)
-    found = replace(found, round=pot.round + 1, min_raise_to=least, num_actions=0, num_raises=0, num_called=0)
-    return replace(found, player=_next_player(betting, found, betting.first_players[found.round] - 1))
+    found = found._replace(round=pot.round + 1, min_raise_to=least, num_actions=0, num_raises=0, num_called=0)
+    return found._replace(player=_next_player(betting, found, betting.first_players[found.round] - 1))
 
 
 def _acting(betting: Betting, spent: tuple[int, ...], folded: frozenset[int]) -> list[int]:

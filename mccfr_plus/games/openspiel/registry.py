@@ -1,5 +1,6 @@
 """Finds the compiled rules of a game of OpenSpiel by its name and parameters."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,6 +72,11 @@ def _rules_of(game: pyspiel.Game) -> OpenSpielRules:
         raise ValueError(f"there are no compiled rules of {name}: OpenSpiel's games with rules are {', '.join(GAMES)}.")
     known: dict[str, Any] = {} if kind.short_name == _TURN_BASED else dict(kind.parameter_specification)
     try:
-        return GAMES[name]({**known, **given})
+        return _made(GAMES[name], tuple(sorted({**known, **given}.items())))
     except ValueError as error:
         raise ValueError(f"there are no compiled rules of {name} with these parameters: {error}") from None
+
+
+@functools.lru_cache(maxsize=16)  # tables of large games take seconds
+def _made(rules: type[OpenSpielRules], given: tuple[tuple[str, Any], ...]) -> OpenSpielRules:
+    return rules(dict(given))

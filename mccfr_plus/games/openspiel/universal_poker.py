@@ -34,7 +34,7 @@ _PLAYERS, _SUITS, _DECK, _NUM_HOLE, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS 
 # are new to the player; a bit per player who has folded; chips of each player.
 _PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(10)
 _CARD_BITS, _CARD = 6, 63
-_MOST_SEQUENCES = 200_000
+_MOST_SEQUENCES = 250_000
 _SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
 
