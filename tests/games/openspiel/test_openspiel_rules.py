@@ -11,6 +11,7 @@ import mccfr_plus
 from mccfr_plus.games import Rules
 from mccfr_plus.games.openspiel import kuhn_poker, registry, rules_of, why_no_rules
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.tree import implicit_tree
 from mccfr_plus.tree.info_states import InfoStates
 
 # Game strings, and how many random plays are compared.
@@ -248,6 +249,20 @@ def test_rules_that_disagree_are_caught(monkeypatch, wrong, message):
     with pytest.raises(mccfr_plus.CheckError, match=message) as caught:
         mccfr_plus.check_game("kuhn_poker")
     assert "look at:" in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_numbers", [True, False])
+def test_universal_poker_is_traversed_by_its_rules(monkeypatch, by_numbers):
+    name = "universal_poker(numSuits=2,numRanks=3,betting=limit,maxRaises=2 2,raiseSize=2 4,blind=1 1)"
+    if not by_numbers:
+        monkeypatch.setattr(implicit_tree, "_MOST_BYTES_OF_NUMBERS", 0)
+    assert implicit_tree.uses_numbers(rules_of(pyspiel.load_game(name))) == by_numbers
+    stored, implicit = (
+        mccfr_plus.Solver(name, "outcome", tree=tree, seed=1).run(500) for tree in ("compiled", "rules")
+    )
+    assert implicit.exploitability() == pytest.approx(stored.exploitability(), abs=1e-9)
+    assert implicit.tree.num_infosets == stored.tree.num_infosets
 
 
 def test_rules_that_claim_perfect_recall_are_caught(monkeypatch):
