@@ -12,6 +12,7 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -223,6 +224,52 @@ def _infoset_number(parameters, table, state, player):
     return parameters[_row(parameters, state) + _INFOSET] + hole * _choose(parameters, count) + board
 
 
+class _Table(NamedTuple):
+    words: list[int]  # a row for each betting sequence, then the actions of all
+    most_first: int  # sequences that can be a player's first decision, and that can follow an action
+    most_next: int
+    max_observations: int
+    max_first_observations: int
+    max_infosets: int
+
+
+def _table_of(nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]) -> _Table:
+    """Returns what the kernels read about betting sequences.
+
+    Args:
+        nodes: The betting sequences.
+        begin: Where the table begins in the kernels' parameters.
+        boards: Of each round, how many board cards there are.
+        hands: How many sets of hole cards there are.
+        num_boards: Of each round, how many boards there are.
+    """
+    players = len(nodes[0].spent)
+    places, most_first, most_next = following(nodes, players)
+    first_action = begin + len(nodes) * (_SPENT + players)
+    rows: list[int] = []
+    actions: list[int] = []
+    num_infosets, most_seen, most_new = [0] * players, 1, 1
+    for node, (number, before) in zip(nodes, places, strict=True):
+        infoset, is_new, children = 0, before is None or boards[before.round] < boards[node.round], node.children
+        if node.player >= 0:
+            infoset, found = num_infosets[node.player], num_boards[node.round]
+            num_infosets[node.player] += hands * found
+            most_seen = max(most_seen, found if before is None else 1)
+            most_new = max(most_new, found if before is not None and is_new else 1)
+        place, folded = first_action + len(actions), sum(1 << player for player in node.folded)
+        row = [node.player, boards[node.round], children.start, len(children), place, infoset, number, is_new, folded]
+        rows += [*row, *node.spent]
+        actions += [nodes[child].action for child in children]
+    return _Table(
+        words=rows + actions,
+        most_first=most_first,
+        most_next=most_next,
+        max_observations=most_next * most_new,
+        max_first_observations=most_first * hands * most_seen,
+        max_infosets=max(num_infosets),
+    )
+
+
 class UniversalPokerRules(OpenSpielRules):
     """The compiled rules of `universal_poker`."""
 
@@ -263,26 +310,11 @@ class UniversalPokerRules(OpenSpielRules):
         betting, (suits, ranks, num_hole, board) = betting_of(parameters), cards_of(parameters)
         deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
         nodes = _sequences(betting)
-        hands, flops = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
-        places, most_first, most_next = following(nodes, players)
         binomials = [math.comb(card, count) for count in range(max(num_hole, boards[-1]) + 1) for card in range(deck)]
         first_row = _BINOMIALS + len(binomials)
-        first_action = first_row + len(nodes) * (_SPENT + players)
-        rows: list[int] = []
-        actions: list[int] = []
-        num_infosets, most_flops = [0] * players, 1
-        for node, (number, before) in zip(nodes, places, strict=True):
-            new = before is None or boards[before.round] < boards[node.round]
-            folded = sum(1 << player for player in node.folded)
-            infoset = num_infosets[node.player] if node.player >= 0 else 0
-            place, children = first_action + len(actions), node.children
-            row = [node.player, boards[node.round], children.start, len(children), place, infoset, number, new, folded]
-            rows += [*row, *node.spent]
-            actions += [nodes[child].action for child in children]
-            if node.player >= 0:
-                num_infosets[node.player] += hands * flops[node.round]
-                most_flops = max(most_flops, flops[node.round])
-        sizes = [players, suits, deck, num_hole, first_row, most_next, most_first]
+        hands, num_boards = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
+        table = _table_of(nodes, first_row, boards, hands, num_boards)
+        sizes = [players, suits, deck, num_hole, first_row, table.most_next, table.most_first]
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
         return Layout(
@@ -299,10 +331,10 @@ class UniversalPokerRules(OpenSpielRules):
             min_utility=-float(most if betting.is_limit else second),
             max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
             num_players=players,
-            parameters=np.array([*sizes, *binomials, *rows, *actions]),
-            max_observations=most_next * most_flops,
-            max_first_observations=most_first * hands * most_flops,
-            max_infosets=max(num_infosets),
+            parameters=np.array([*sizes, *binomials, *table.words]),
+            max_observations=table.max_observations,
+            max_first_observations=table.max_first_observations,
+            max_infosets=table.max_infosets,
             perfect_recall=sum(count > 0 for count in board) < 2,
         )
 
