@@ -10,7 +10,7 @@ _MOST_BOARD = 7
 _MOST_RAISES = 255  # of a round, as OpenSpiel stores them; what stands for any number
 
 
-def cards_of(parameters: Parameters) -> tuple[int, int, int, list[int]]:
+def deck_of(parameters: Parameters) -> tuple[int, int, int, list[int]]:
     """Returns the numbers of suits, ranks and hole cards, and the board cards of each round."""
     suits, ranks = parameters.whole_number("numSuits", 1, 4), parameters.whole_number("numRanks", 1, RANKS)
     num_hole = parameters.whole_number("numHoleCards", 1, 3)

@@ -19,22 +19,29 @@ import numpy as np
 from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.openspiel.base import OpenSpielRules
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, betting_tree, following
+from mccfr_plus.games.openspiel.card_sets import (
+    binomials,
+    card_at,
+    cards_of,
+    num_sets,
+    number_in_all,
+    set_number,
+    with_card,
+)
 from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
-from mccfr_plus.games.openspiel.poker_parameters import betting_of, cards_of, numbers_of
+from mccfr_plus.games.openspiel.poker_parameters import betting_of, deck_of, numbers_of
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
-# Words of a state: the betting sequence; the number of cards dealt; the board; each player's hole cards. Cards are six
-# bits each, the lowest one in the lowest bits.
+# Words of a state: the betting sequence; the number of cards dealt; the board; each player's hole cards.
 _NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
-# Parameters; then a row of binomial coefficients "card choose count" for each count; then, from `_NODES` on, a row for
-# each betting sequence; then the actions of all sequences.
+# Parameters; then what `card_sets` needs; then, from `_NODES` on, a row for each betting sequence; then the actions of
+# all sequences.
 _PLAYERS, _SUITS, _DECK, _NUM_HOLE, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(8)
 # Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
 # first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
 # are new to the player; a bit per player who has folded; chips of each player.
 _PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(10)
-_CARD_BITS, _CARD = 6, 63
 _MOST_SEQUENCES = 250_000
 _SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
 
@@ -45,46 +52,8 @@ def _row(parameters, state):
 
 
 @inline_kernel
-def _card(cards, index):
-    return cards >> _CARD_BITS * index & _CARD
-
-
-@inline_kernel
-def _with_card(cards, count, card):
-    """Returns `count` cards and one more."""
-    below = 0
-    while below < count and _card(cards, below) < card:
-        below += 1
-    low = cards & ((1 << _CARD_BITS * below) - 1)
-    return low | card << _CARD_BITS * below | (cards ^ low) << _CARD_BITS
-
-
-@inline_kernel
 def _set_number(parameters, cards, count):
-    """Returns the number of a set among all sets of as many cards."""
-    number = 0
-    for index in range(count):
-        number += parameters[_BINOMIALS + (index + 1) * parameters[_DECK] + _card(cards, index)]
-    return number
-
-
-@inline_kernel
-def _choose(parameters, count):
-    """Returns how many sets of `count` cards there are; the last binomial and the one that follows from it."""
-    last = parameters[_DECK] - 1
-    if count == 0:
-        return 1
-    row = _BINOMIALS + count * parameters[_DECK] + last
-    return parameters[row] + parameters[row - parameters[_DECK]]
-
-
-@inline_kernel
-def _viewed_set(parameters, cards, count):
-    """Returns the number of a set among all sets of at most as many cards, smaller ones first."""
-    number = _set_number(parameters, cards, count)
-    for fewer in range(count):
-        number += _choose(parameters, fewer)
-    return number
+    return set_number(parameters, _BINOMIALS, parameters[_DECK], cards, count)
 
 
 @inline_kernel
@@ -110,10 +79,10 @@ def _legal(parameters, table, state, actions):
 def _outcomes(parameters, table, state, actions, probabilities):
     dealt, count = 0, 0
     for index in range(_num_board(parameters, state)):
-        dealt |= 1 << _card(state[_BOARD], index)
+        dealt |= 1 << card_at(state[_BOARD], index)
     for player in range(parameters[_PLAYERS]):
         for index in range(_num_hole(parameters, state, player)):
-            dealt |= 1 << _card(state[_HOLE + player], index)
+            dealt |= 1 << card_at(state[_HOLE + player], index)
     for card in range(parameters[_DECK]):
         if not dealt >> card & 1:
             actions[count] = card
@@ -127,9 +96,9 @@ def _apply(parameters, table, state, action):
     if state[MOVER] == CHANCE:
         count, player = _num_board(parameters, state), state[_DEALT] // num_hole
         if player < parameters[_PLAYERS]:
-            state[_HOLE + player] = _with_card(state[_HOLE + player], state[_DEALT] % num_hole, action)
+            state[_HOLE + player] = with_card(state[_HOLE + player], state[_DEALT] % num_hole, action)
         else:
-            state[_BOARD] = _with_card(state[_BOARD], count, action)
+            state[_BOARD] = with_card(state[_BOARD], count, action)
         state[_DEALT] += 1
     else:
         row, index = _row(parameters, state), 0
@@ -151,7 +120,7 @@ def _by_suit(parameters, cards, count):
     """Returns cards as a bit each, 13 bits per suit."""
     found, num_suits = 0, parameters[_SUITS]
     for index in range(count):
-        card = _card(cards, index)
+        card = card_at(cards, index)
         found |= 1 << (RANKS * (card % num_suits) + card // num_suits)
     return found
 
@@ -201,27 +170,34 @@ def _returns(parameters, table, state, payoffs):
 
 @kernel
 def _look(parameters, table, state, player, view):
-    view[0] = _viewed_set(parameters, state[_HOLE + player], _num_hole(parameters, state, player))
-    view[1] = _viewed_set(parameters, state[_BOARD], _num_board(parameters, state))
+    deck, num_hole, num_board = parameters[_DECK], _num_hole(parameters, state, player), _num_board(parameters, state)
+    view[0] = number_in_all(parameters, _BINOMIALS, deck, state[_HOLE + player], num_hole)
+    view[1] = number_in_all(parameters, _BINOMIALS, deck, state[_BOARD], num_board)
     view[2] = state[_NODE]
+
+
+@inline_kernel
+def _hand_and_board(parameters, state, player):
+    """Returns the number of a player's hole cards and of the board, together."""
+    count = _num_board(parameters, state)
+    hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
+    num_boards = num_sets(parameters, _BINOMIALS, parameters[_DECK], count)
+    return hole * num_boards + _set_number(parameters, state[_BOARD], count)
 
 
 @kernel
 def _observe(parameters, table, state, player, action):
-    row, count = _row(parameters, state), _num_board(parameters, state)
-    board = _set_number(parameters, state[_BOARD], count) if parameters[row + _HAS_NEW_BOARD] else 0
-    if action >= 0:
-        return board * parameters[_MOST_NEXT] + parameters[row + _NEXT]
-    hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
-    return (hole * _choose(parameters, count) + board) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
+    row, cards = _row(parameters, state), 0
+    if action < 0:
+        return _hand_and_board(parameters, state, player) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
+    if parameters[row + _HAS_NEW_BOARD]:
+        cards = _set_number(parameters, state[_BOARD], _num_board(parameters, state))
+    return cards * parameters[_MOST_NEXT] + parameters[row + _NEXT]
 
 
 @kernel
 def _infoset_number(parameters, table, state, player):
-    hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
-    count = _num_board(parameters, state)
-    board = _set_number(parameters, state[_BOARD], count)
-    return parameters[_row(parameters, state) + _INFOSET] + hole * _choose(parameters, count) + board
+    return parameters[_row(parameters, state) + _INFOSET] + _hand_and_board(parameters, state, player)
 
 
 class _Table(NamedTuple):
@@ -307,11 +283,11 @@ class UniversalPokerRules(OpenSpielRules):
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game."""
-        betting, (suits, ranks, num_hole, board) = betting_of(parameters), cards_of(parameters)
+        betting, (suits, ranks, num_hole, board) = betting_of(parameters), deck_of(parameters)
         deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
         nodes = _sequences(betting)
-        binomials = [math.comb(card, count) for count in range(max(num_hole, boards[-1]) + 1) for card in range(deck)]
-        first_row = _BINOMIALS + len(binomials)
+        coefficients = binomials(deck, max(num_hole, boards[-1]))
+        first_row = _BINOMIALS + len(coefficients)
         hands, num_boards = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
         table = _table_of(nodes, first_row, boards, hands, num_boards)
         sizes = [players, suits, deck, num_hole, first_row, table.most_next, table.most_first]
@@ -320,8 +296,8 @@ class UniversalPokerRules(OpenSpielRules):
         return Layout(
             state_size=_HOLE + players,
             fields=(
-                Field("hole", _num_sets(deck, num_hole), private=True),
-                Field("board", _num_sets(deck, boards[-1])),
+                Field("hole", _up_to(deck, num_hole), private=True),
+                Field("board", _up_to(deck, boards[-1])),
                 Field("bets", len(nodes)),
             ),
             num_distinct_actions=_num_actions(parameters),
@@ -331,7 +307,7 @@ class UniversalPokerRules(OpenSpielRules):
             min_utility=-float(most if betting.is_limit else second),
             max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
             num_players=players,
-            parameters=np.array([*sizes, *binomials, *table.words]),
+            parameters=np.array([*sizes, *coefficients, *table.words]),
             max_observations=table.max_observations,
             max_first_observations=table.max_first_observations,
             max_infosets=table.max_infosets,
@@ -359,17 +335,9 @@ class UniversalPokerRules(OpenSpielRules):
 
     def _cards_text(self, number: int) -> str:
         """Returns the cards of a set, the highest first, such as "4h4c"."""
-        suits, deck = self.given["numSuits"], self.given["numSuits"] * self.given["numRanks"]
-        text, count = "", 0
-        while number >= math.comb(deck, count):
-            number -= math.comb(deck, count)
-            count += 1
-        card = deck
-        for left in range(count, 0, -1):
-            card = next(card for card in range(card - 1, -1, -1) if math.comb(card, left) <= number)
-            number -= math.comb(card, left)
-            text += _RANK_NAMES[card // suits] + _SUIT_NAMES[card % suits]
-        return text
+        suits, ranks = self.given["numSuits"], self.given["numRanks"]
+        cards = cards_of(number, suits * ranks)
+        return "".join(_RANK_NAMES[card // suits] + _SUIT_NAMES[card % suits] for card in cards)
 
 
 def _sequences(betting: Betting) -> list[Node]:
@@ -379,7 +347,7 @@ def _sequences(betting: Betting) -> list[Node]:
     return nodes
 
 
-def _num_sets(deck: int, most: int) -> int:
+def _up_to(deck: int, most: int) -> int:
     """Returns how many sets of at most so many cards there are."""
     return sum(math.comb(deck, count) for count in range(most + 1))
 
