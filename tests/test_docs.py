@@ -58,7 +58,7 @@ def test_add_a_game(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "my_program", program)
     run(page, begin=1, names=vars(program))
     out = capsys.readouterr().out
-    assert "5 checks passed" in out
+    assert "6 checks passed" in out
     assert "players have imperfect recall" in out
     assert "look at: `look`" in out
 

@@ -1,8 +1,8 @@
 """Whether the compiled rules of a game keep their contract and agree with what OpenSpiel sees.
 
 Random plays go through the kernels. Their arrays have guards before and behind, so that a write past an end is seen.
-Then OpenSpiel's own simulation test plays. A small tree is built twice, from the rules and through pyspiel, and both
-must be bitwise identical.
+More plays compare each state with pyspiel's, and OpenSpiel's own simulation test plays. A small tree is built twice,
+from the rules and through pyspiel, and both must be bitwise identical.
 """
 
 from __future__ import annotations
@@ -13,30 +13,35 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_plus.checks.agreement import Agreement
 from mccfr_plus.checks.report import Line, Report, Subject
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
-from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame
+from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
+from mccfr_plus.games.openspiel import why_no_rules
 from mccfr_plus.tree.game import load_game, quiet_openspiel
-from mccfr_plus.tree.game_tree import GameTree, build_tree, compile_game
+from mccfr_plus.tree.game_tree import GameTree, build_by_rules, build_tree
 from mccfr_plus.tree.order import representative_states
 from mccfr_plus.tree.recorder import Budget, record
 
 _MARGIN = 64
 _GUARD = -7_777_777
 _SIMULATIONS = 20
+_MAX_BYTES = 1 << 34
 
 
 def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 100_000, seed: int = 0) -> Report:
     """Returns what was checked of a game with compiled rules, if all of it is right.
 
+    The game is of this package, of a user, or of OpenSpiel with rules of this package.
+
     Args:
         game: The game or its game string; choose small parameters.
         plays: Number of random plays.
-        max_nodes: Whole trees are compared up to this number of histories.
+        max_nodes: Whole trees, and all states, are compared up to this number of histories.
         seed: Seed of the plays.
 
     Raises:
-        CheckError: At the first thing that is wrong.
+        CheckError: At the first thing that is wrong, with the history if rules and pyspiel differ.
         ConfigError: If the game has no compiled rules.
 
     Example:
@@ -45,20 +50,24 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         one_card_poker(deck_size=4): ...
     """
     game = load_game(game)
-    if not isinstance(game, PyspielGame):
-        raise ConfigError(f"{game} has no compiled rules: check_game is for subclasses of mccfr_plus.games.RulesGame.")
-    subject, player = Subject(game), _Player(game.rules_game, np.random.default_rng(seed))
+    rules_game = compiled_rules(game)
+    if rules_game is None:
+        raise ConfigError(f"check_game: {why_no_rules(game)}")
+    rng, is_own = np.random.default_rng(seed), isinstance(game, PyspielGame)
+    subject, player = Subject(game), _Player(rules_game, rng)
     moves = sum(player.play() for _ in range(plays))
     kept = "in range, nothing written outside, nothing else changed"
     lines = [Line("contract", f"{plays:,} plays, {moves:,} moves", kept)]
+    if is_own:
+        lines.append(_simulated(game))
+    agreement = Agreement(game, rules_game)
+    for _ in range(plays):
+        agreement.play(rng)
+    lines.append(Line("states", f"{plays:,} plays, {agreement.num_states:,} states", "as through pyspiel"))
     try:
-        with quiet_openspiel():
-            pyspiel.random_sim_test(game, num_sims=_SIMULATIONS, serialize=True, verbose=False)
-    except Exception as error:  # pyspiel raises several kinds
-        subject.fail(f"OpenSpiel's random_sim_test says: {error}", "the sizes in `layout`")
-    lines.append(Line("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed"))
-    try:
-        tree = compile_game(game, max_nodes=max_nodes, progress=False)
+        budget = Budget(game, max_nodes, _MAX_BYTES)
+        budget.check_estimate(0)
+        tree = build_by_rules(game, rules_game, budget, progress=False)
     except BudgetError:
         lines.append(Line("tree", f"more than {max_nodes:,} histories", "not compared: choose smaller parameters"))
         return Report(str(game), tuple(lines))
@@ -66,15 +75,32 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         subject.fail(f"its tree cannot be built: {error}", "the kernel that the message names")
     _compare_trees(game, tree)
     lines.append(Line("tree", f"{tree.num_nodes:,} histories, from the rules and through pyspiel", "bitwise identical"))
+    says_perfect = rules_game.sizes.perfect_recall
     subject.require(
-        tree.perfect_recall,
+        tree.perfect_recall or not says_perfect,
         "players have imperfect recall: one information state is reached by different own actions",
         "`look`: it must tell all that the player saw and did before",
     )
-    lines.append(Line("recall", f"{tree.num_infosets:,} information states", "perfect"))
-    _check_tensors(game, tree)
-    lines.append(Line("tensors", "information states of different players or texts", "all different"))
+    recall = "perfect" if says_perfect else "imperfect, as `layout` says"
+    lines.append(Line("recall", f"{tree.num_infosets:,} information states", recall))
+    if rules_game.rules.observe is not None or rules_game.rules.infoset_number is not None:
+        agreement.traverse()
+        codes = "agree with information states"
+        lines.append(Line("codes", f"`observe` and `infoset_number` in {tree.num_nodes:,} histories", codes))
+    if is_own:
+        _check_tensors(game, tree)
+        lines.append(Line("tensors", "information states of different players or texts", "all different"))
     return Report(str(game), tuple(lines))
+
+
+def _simulated(game: pyspiel.Game) -> Line:
+    """Returns what OpenSpiel's own test of a game says."""
+    try:
+        with quiet_openspiel():
+            pyspiel.random_sim_test(game, num_sims=_SIMULATIONS, serialize=True, verbose=False)
+    except Exception as error:  # pyspiel raises several kinds
+        Subject(game).fail(f"OpenSpiel's random_sim_test says: {error}", "the sizes in `layout`")
+    return Line("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed")
 
 
 class _Player:
@@ -128,7 +154,8 @@ class _Player:
         for array_name, whole in self._whole.items():
             is_kept = (whole[:_MARGIN] == _GUARD).all() and (whole[-_MARGIN:] == _GUARD).all()
             self._require(is_kept, f"`{name}` wrote outside of `{array_name}`", "its sizes in `layout`")
-        same = [array.tobytes() for array in constants] == [self._game.parameters.tobytes(), self._game.table.tobytes()]
+        kept = zip(constants, (self._game.parameters, self._game.table), strict=True)
+        same = all(np.array_equal(array.view(np.int64), own.view(np.int64)) for array, own in kept)
         self._require(same, f"`{name}` changed `parameters` or `table`", "assignments to them")
         return result
 
@@ -188,12 +215,12 @@ class _Player:
             Subject(self._game).fail(f"{what}, in the state {self._arrays.state.tolist()}", look_at, **values)
 
 
-def _compare_trees(game: PyspielGame, tree: GameTree) -> None:
+def _compare_trees(game: pyspiel.Game, tree: GameTree) -> None:
     """Raises CheckError if the tree differs from the one that is built through pyspiel."""
     look_at = "texts of fields, which must differ where values do, and overridden methods of the game and its states"
     subject = Subject(game)
     try:
-        other = build_tree(game, record(game, Budget(game, 2 * tree.num_nodes + 1, 1 << 40), progress=False))
+        other = build_tree(game, record(game, Budget(game, 2 * tree.num_nodes + 1, _MAX_BYTES), progress=False))
     except GameError as error:
         subject.fail(f"the tree from the rules has {tree.num_nodes:,} histories, but pyspiel's: {error}", look_at)
     pairs = {f"`{name}`": (array, getattr(other.arrays, name)) for name, array in tree.arrays._asdict().items()}
@@ -206,7 +233,7 @@ def _compare_trees(game: PyspielGame, tree: GameTree) -> None:
         subject.require(same, f"the tree from the rules and the one through pyspiel differ in {name}", look_at)
 
 
-def _check_tensors(game: PyspielGame, tree: GameTree) -> None:
+def _check_tensors(game: pyspiel.Game, tree: GameTree) -> None:
     """Raises CheckError if two information states have the same tensor."""
     seen: dict[bytes, int] = {}
     for infoset, state in enumerate(representative_states(tree)):

@@ -90,13 +90,13 @@ def config_to_resume(lock: CheckpointLock, game: str, values: Any) -> tuple[Solv
         del given["tree"]
     config, wanted = SolverConfig.from_specs(**kept), SolverConfig.from_specs(**{**kept, **given})
     pairs: dict[str, tuple[Any, Any]] = {}
-    for name in set(given) - {"memory"}:
+    for name in set(given) - {"memory", "rules"}:
         both = getattr(config, name), getattr(wanted, name)
         if name in ("estimator", "minimizer", "averaging", "baseline"):
             both = saved_state.describe(both[0], name), saved_state.describe(both[1], name)
         pairs[name] = both
     require_same_run(lock, header, game, values, pairs)
-    return dataclasses.replace(config, memory=values.memory), seed
+    return dataclasses.replace(config, memory=values.memory, rules=wanted.rules), seed
 
 
 def require_same_run(

@@ -23,7 +23,7 @@ from mccfr_plus.cli.command import (
     whole,
     wrapped,
 )
-from mccfr_plus.cli.components import define_limits
+from mccfr_plus.cli.components import define_limits, define_rules, uses_rules
 from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
 from mccfr_plus.evaluation import (
     Estimate,
@@ -87,6 +87,7 @@ games, with control variates for chance and for both policies' own actions.
         meaning = "compiled: exact numbers or an error; auto: exact if the tree fits."
         define(values, "tree", one_of("auto", "compiled"), meaning, "auto")
         define(values, "memory", memory_size(), "Memory of the process, such as 4GB. Default: half of what is free.")
+        define_rules(values)
         define_limits(values)
         define_switch(values, "use_openspiel", "Also compute the numbers by OpenSpiel; this can take minutes.")
         keys = (
@@ -113,12 +114,13 @@ games, with control variates for chance and for both policies' own actions.
         tree: GameTree | None = None
         if needs_a_tree or not values.estimate:
             kind = "compiled" if needs_a_tree or values.use_openspiel else values.tree
-            tree = compiled_if_it_fits(game, kind, values.memory, TreeLimits(values.max_nodes, values.max_bytes))
+            limits = TreeLimits(values.max_nodes, values.max_bytes)
+            tree = compiled_if_it_fits(game, kind, values.memory, limits, rules=uses_rules(values))
         chosen = [policies[file] if file in policies else read_policy(file, tree or game) for file in sources]
         output.show_notes()
         against = None
         by_rules = None
-        if tree is None and not values.estimate:
+        if tree is None and not values.estimate and uses_rules(values):
             by_rules = _evaluated_by_rules(game, source, chosen[0], values)
         if by_rules is not None:
             result = _print_exact(game, source, by_rules._asdict() | _distances(by_rules), None)

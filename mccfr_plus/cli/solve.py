@@ -28,7 +28,7 @@ from mccfr_plus.cli.command import (
     text,
     whole,
 )
-from mccfr_plus.cli.components import arguments_of, define_limits, limits_of, seed_of
+from mccfr_plus.cli.components import arguments_of, define_limits, define_rules, limits_of, seed_of
 from mccfr_plus.cli.run import Watch, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.solver.config import THREAD_MODES, TREES
@@ -130,6 +130,7 @@ class SolveCommand(Command):
         define(values, "tree", one_of(*TREES), meaning, "auto")
         define(values, "memory", memory_size(), "Memory of the process, such as 4GB. Default: half of what is free.")
         define(values, "keys", one_of(*KINDS), "Keys of a lazy tree: 128-bit hashes, checked ones, or texts.", "hash")
+        define_rules(values)
         define_limits(values)
         define(values, "threads", whole(), "Number of threads.", 1)
         meaning = "deterministic: threads make one gradient together; fast: shared tables, not repeatable."

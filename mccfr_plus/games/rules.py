@@ -136,6 +136,7 @@ class Layout:
         max_observations: Codes of `observe` are below this; 0: there is no such kernel.
         max_first_observations: Codes of `observe` before a player's first action are below this.
         max_infosets: Numbers of `infoset_number` are below this; 0: there is no such kernel, or too many infosets.
+        perfect_recall: Whether an infoset tells the player's earlier infosets and actions.
     """
 
     state_size: int
@@ -153,6 +154,7 @@ class Layout:
     max_observations: int = 0
     max_first_observations: int = 0
     max_infosets: int = 0
+    perfect_recall: bool = True
 
     def __post_init__(self) -> None:
         if self.state_size < 1:

@@ -56,6 +56,7 @@ class SolverConfig:
     tree: str = "auto"
     memory: str | int | float | None = None
     keys: str = "hash"
+    rules: bool = True
 
     @classmethod
     def from_specs(
@@ -104,6 +105,8 @@ class SolverConfig:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
         if self.keys not in KINDS:
             raise ConfigError(f"keys={self.keys!r}: give one of {', '.join(KINDS)}.")
+        if self.tree == "rules" and not self.rules:
+            raise ConfigError("tree='rules' with rules=False: leave out one of them, or use tree='compiled' or 'lazy'.")
         if self.memory is not None:
             bytes_of(self.memory)
         self._check_threads()

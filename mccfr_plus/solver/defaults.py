@@ -74,7 +74,9 @@ def solver_for(
         return solver, ""
     draft = SolverConfig.from_specs(**given)
     kind = "compiled" if draft.needs_whole_tree() else draft.tree
-    tree = compiled_if_it_fits(game, kind, draft.memory, limits) if kind in ("auto", "compiled") else None
+    tree = None
+    if kind in ("auto", "compiled"):
+        tree = compiled_if_it_fits(game, kind, draft.memory, limits, rules=draft.rules)
     if tree and needs_exploitability:
         tree.require_perfect_recall("an exploitability")
     if tree:

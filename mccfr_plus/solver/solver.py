@@ -89,6 +89,8 @@ class Solver:
             when nodes have taken their share, further ones are evicted after use; when infosets have, `run` stops.
         keys: How a lazy tree tells infosets apart: ``"hash"``, 128 bits of their texts; ``"checked"``, the same and
             compared with 64 more; ``"text"``, the texts themselves.
+        rules: Whether to use the compiled rules of games that have some. If not, games are traversed through pyspiel:
+            results are the same, and nothing is traversed by rules.
 
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
@@ -117,6 +119,7 @@ class Solver:
         tree: str = "auto",
         memory: str | int | float | None = None,
         keys: str = "hash",
+        rules: bool = True,
     ):
         config = SolverConfig.from_specs(
             estimator,
@@ -130,6 +133,7 @@ class Solver:
             tree=tree,
             memory=memory,
             keys=keys,
+            rules=rules,
         )
         self._begin(game, config, seed)
 
@@ -450,7 +454,7 @@ class Solver:
             return self.tree
         if self._tree_to_evaluate is None:
             try:
-                self._tree_to_evaluate = compile_game(self.tree.game, estimate_margin=1.0)
+                self._tree_to_evaluate = compile_game(self.tree.game, estimate_margin=1.0, rules=self.config.rules)
             except BudgetError as error:
                 raise BudgetError(
                     f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "

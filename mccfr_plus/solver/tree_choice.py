@@ -70,7 +70,8 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
         raise ConfigError(f"tree={config.tree!r} with {reason}, which needs the whole tree: use tree='compiled'.")
     if config.tree == "rules":
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
-    tree = compiled_if_it_fits(loaded, "compiled" if reason else config.tree, config.memory, limits)
+    kind = "compiled" if reason else config.tree
+    tree = compiled_if_it_fits(loaded, kind, config.memory, limits, rules=config.rules)
     if tree is None and suits_rules(loaded, config):
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
     return tree or _lazy_tree(loaded, config)
@@ -83,14 +84,19 @@ def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
         game: The game.
         config: Components and options; keys other than hashes ask for a lazy tree.
     """
-    if config.tree != "auto" or config.keys != "hash" or config.needs_stored_nodes():
+    if config.tree != "auto" or config.keys != "hash" or config.needs_stored_nodes() or not config.rules:
         return False
     rules = compiled_rules(game)
     return rules is not None and can_be_implicit(rules)
 
 
 def compiled_if_it_fits(
-    game: pyspiel.Game | str, kind: str, memory: str | int | float | None, limits: TreeLimits
+    game: pyspiel.Game | str,
+    kind: str,
+    memory: str | int | float | None,
+    limits: TreeLimits,
+    *,
+    rules: bool = True,
 ) -> GameTree | None:
     """Returns the compiled tree of a game, or None if it is to be expanded lazily.
 
@@ -99,6 +105,7 @@ def compiled_if_it_fits(
         kind: ``"auto"``, ``"compiled"`` or ``"lazy"``.
         memory: Of the whole process; see `Solver`.
         limits: Of the tree.
+        rules: Whether to use compiled rules.
 
     Raises:
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
@@ -110,13 +117,19 @@ def compiled_if_it_fits(
     if kind == "compiled":
         if max_bytes is None:
             max_bytes = DEFAULT_MAX_BYTES if memory is None else _room(memory)
-        return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
+        return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress, rules=rules)
     if max_nodes is None:
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else _MAX_NODES_TO_COMPILE
+        has_rules = rules and isinstance(game, PyspielGame)
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if has_rules else _MAX_NODES_TO_COMPILE
     max_bytes = _room(memory) if max_bytes is None else max_bytes
     try:
         return compile_game(
-            game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress, estimate_margin=_ESTIMATE_MARGIN
+            game,
+            max_nodes=max_nodes,
+            max_bytes=max_bytes,
+            progress=progress,
+            estimate_margin=_ESTIMATE_MARGIN,
+            rules=rules,
         )
     except BudgetError as error:
         logger.info("the tree is not compiled: %s", str(error).split(" Choose smaller", 1)[0])

@@ -13,8 +13,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
-from mccfr_plus.games import PyspielGame, PyspielState, compiled_rules
-from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
 from mccfr_plus.tree import leaves, rules_tree
 from mccfr_plus.tree.arrays import INFOSET, Shape, TreeArrays
 from mccfr_plus.tree.game import load_game
@@ -236,6 +235,7 @@ def compile_game(
     max_bytes: int = DEFAULT_MAX_BYTES,
     progress: bool | None = None,
     estimate_margin: float = ESTIMATE_MARGIN,
+    rules: bool = True,
 ) -> GameTree:
     """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
 
@@ -249,6 +249,7 @@ def compile_game(
         max_bytes: The largest memory to accept, estimated from what was seen, in bytes.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
         estimate_margin: Give up at once if random play estimates this many times more histories than `max_nodes`.
+        rules: Whether to use compiled rules; if not, the game is traversed through pyspiel. The tree is the same.
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.
@@ -263,19 +264,22 @@ def compile_game(
         return game
     game = load_game(game)
     if max_nodes is None:
-        max_nodes = DEFAULT_MAX_NODES_OF_RULES if isinstance(game, PyspielGame) else DEFAULT_MAX_NODES
+        is_own = rules and isinstance(game, PyspielGame)
+        max_nodes = DEFAULT_MAX_NODES_OF_RULES if is_own else DEFAULT_MAX_NODES
     if max_nodes < 1 or max_bytes < 1:
         raise GameError(f"max_nodes={max_nodes}, max_bytes={max_bytes}: both must be at least 1.")
     # Node numbers are int32, which is what keeps a node at 16 bytes.
     max_nodes = min(max_nodes, np.iinfo(np.int32).max - 1)
     budget = Budget(game, max_nodes, max_bytes, estimate_margin)
-    if isinstance(game, PyspielGame):
-        return _tree_of(game, *rules_tree.build(game.rules_game, budget, progress))
+    if rules and isinstance(game, PyspielGame):
+        return build_by_rules(game, game.rules_game, budget, progress)
+    if not rules:
+        return build_tree(game, record(game, budget, progress))
     try:
         return build_tree(game, record(game, _TrialBudget(game, budget), progress))
     except _HasRules as found:
         budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
-        return _tree_of(game, *rules_tree.build(found.rules, budget, progress))
+        return build_by_rules(game, found.rules, budget, progress)
 
 
 class _HasRules(BudgetError):
@@ -324,6 +328,11 @@ def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:
         np.array(recording.payoffs, np.float64).reshape(-1, recording.num_players),
     )
     return _tree_of(game, layout, [recording.infoset_key[i] for i in layout.order])
+
+
+def build_by_rules(game: pyspiel.Game, rules_game: RulesGame, budget: Budget, progress: bool | None) -> GameTree:
+    """Returns the tree of a game by its compiled rules; see `compile_game`."""
+    return _tree_of(game, *rules_tree.build(rules_game, budget, progress))
 
 
 def _tree_of(game: pyspiel.Game, layout: Layout, info_states: Sequence[str]) -> GameTree:

@@ -336,6 +336,8 @@ class ImplicitTree(ExpandingTree):
 
 def can_be_implicit(game: RulesGame) -> bool:
     """Returns whether a game's rules are enough to traverse it without storing histories."""
+    if not game.sizes.perfect_recall:  # infosets that a player has come to by different ways would be kept apart
+        return False
     rules = game.rules
     return rules.observe is not None or rules.infoset_number is not None
 
@@ -349,6 +351,8 @@ def rules_to_traverse(game: pyspiel.Game) -> RulesGame:
     rules = compiled_rules(game)
     if rules is None:
         raise ConfigError(f"tree='rules': {why_no_rules(game)} Use tree='compiled' or tree='lazy'.")
+    if not rules.sizes.perfect_recall:
+        raise ConfigError(f"tree='rules': players of {game} have imperfect recall. Use tree='compiled' or tree='lazy'.")
     if not can_be_implicit(rules):
         raise ConfigError(
             f"tree='rules': the rules of {game} do not say what a player has learned since its last action (the kernel "

@@ -41,7 +41,14 @@ from mccfr_plus.tree.expansion import (
     STRATEGY,
 )
 from mccfr_plus.tree.rules_keys import key_of_view
-from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
+from mccfr_plus.tree.rules_traversal import (
+    keep_possible,
+    rule_apply,
+    rule_legal,
+    rule_look,
+    rule_outcomes,
+    rule_returns,
+)
 
 # Further words of `TreeArrays.expansion`.
 (
@@ -317,12 +324,8 @@ def _move(tree, scratch, row, payload, index, outcomes):
 def find_outcomes(tree, scratch, state, number):
     """Lists the outcomes of positive probability for row 0 or 1, and returns how many there are."""
     actions, probabilities = outcomes_of(tree, scratch, number)
-    given, count = rule_outcomes(parameters_of(tree), table_of(tree), state, actions, probabilities), 0
-    for index in range(given):
-        if probabilities[index] > 0.0:
-            actions[count], probabilities[count] = actions[index], probabilities[index]
-            count += 1
-    return count
+    given = rule_outcomes(parameters_of(tree), table_of(tree), state, actions, probabilities)
+    return keep_possible(actions, probabilities, given)
 
 
 # --- infosets ---

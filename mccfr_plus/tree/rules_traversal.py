@@ -15,7 +15,7 @@ import numpy as np
 from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as NO_MOVER
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.info_states import pack
@@ -114,21 +114,29 @@ def rule_look(parameters, table, state, player, view):
     """Stands for the game's `look`."""
 
 
+@inline_kernel
+def keep_possible(actions, probabilities, given):
+    """Drops outcomes of probability 0, which would be histories that no play reaches. Returns how many are left."""
+    count = 0
+    for index in range(given):
+        if probabilities[index] > 0.0:
+            actions[count], probabilities[count] = actions[index], probabilities[index]
+            count += 1
+    return count
+
+
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
     """Writes the possible outcomes of chance; returns how many, 0 if there are too many or they do not sum to 1."""
     given = rule_outcomes(parameters, table, state, actions, probabilities)
     if given > len(probabilities):
         return 0
-    count, total = 0, 0.0
+    total = 0.0
     for index in range(given):
         if probabilities[index] < 0.0:
             return 0
         total += probabilities[index]
-        if probabilities[index] > 0.0:  # outcomes of probability 0 would be histories that no play reaches
-            actions[count], probabilities[count] = actions[index], probabilities[index]
-            count += 1
-    return count if abs(total - 1.0) <= 1e-6 else 0
+    return keep_possible(actions, probabilities, given) if abs(total - 1.0) <= 1e-6 else 0
 
 
 @kernel

@@ -296,17 +296,18 @@ class TableChangesGame(SignsGame):
 def test_the_report_of_a_right_game():
     report = check_game("toy_signs_right", plays=40)
     assert report.component == "toy_signs_right(fault=0)"
-    assert [line.check for line in report.lines] == ["contract", "simulation", "tree", "recall", "tensors"]
+    assert [line.check for line in report.lines] == ["contract", "simulation", "states", "tree", "recall", "tensors"]
     assert report.lines[0].compared == "40 plays, 160 moves"
-    assert report.lines[2].compared.startswith(f"{1 + 3 * 15:,} histories")
-    assert report.lines[2].result == "bitwise identical"
-    assert report.lines[3].compared == f"{3 * 1 + 2 + 3 * 4} information states"
-    assert str(report).startswith(f"{report.component}: 5 checks passed\n  contract ")
+    assert report.lines[2].compared == "40 plays, 200 states"
+    assert report.lines[3].compared.startswith(f"{1 + 3 * 15:,} histories")
+    assert report.lines[3].result == "bitwise identical"
+    assert report.lines[4].compared == f"{3 * 1 + 2 + 3 * 4} information states"
+    assert str(report).startswith(f"{report.component}: 6 checks passed\n  contract ")
 
 
 def test_the_report_of_a_large_game():
     report = check_game("toy_signs_right", plays=3, max_nodes=45)
-    assert [line.check for line in report.lines] == ["contract", "simulation", "tree"]
+    assert [line.check for line in report.lines] == ["contract", "simulation", "states", "tree"]
     assert report.lines[-1].result == "not compared: choose smaller parameters"
 
 
@@ -322,11 +323,11 @@ def test_faults_of_kernels_are_caught(fault):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("same_symbols", "the tree from the rules and the one through pyspiel differ in `nodes`"),
-        ("glued_symbols", "the tree from the rules and the one through pyspiel differ in `nodes`"),
-        ("writes_alike", "the tree from the rules and the one through pyspiel differ in `nodes`"),
-        ("silent", "the tree from the rules and the one through pyspiel differ in `nodes`"),
-        ("looks_elsewhere", "the one through pyspiel differ in information states"),
+        ("same_symbols", "differ from pyspiel in the view of an information state met before, after the history"),
+        ("glued_symbols", "differ from pyspiel in the view of an information state met before, after the history"),
+        ("writes_alike", "differ from pyspiel in the view of an information state met before, after the history"),
+        ("silent", "differ from pyspiel in the view of an information state met before, after the history"),
+        ("looks_elsewhere", "differ from pyspiel in the information state, after the history"),
         ("table_changes", "changed `parameters` or `table`"),
     ],
 )
@@ -348,5 +349,5 @@ def test_a_check_leaves_the_game_as_it_was(fault):
 
 
 def test_a_game_without_compiled_rules_is_refused():
-    with pytest.raises(ConfigError, match="has no compiled rules"):
-        check_game("kuhn_poker")
+    with pytest.raises(ConfigError, match="there are no compiled rules of tic_tac_toe"):
+        check_game("tic_tac_toe")

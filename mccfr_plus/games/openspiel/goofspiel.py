@@ -227,6 +227,7 @@ class GoofspielRules(OpenSpielRules):
             parameters=[players, cards, turns, order, hidden, kind],
             max_observations=prizes * (players + 1 if hidden else cards ** (players - 1)),
             max_first_observations=prizes,
+            perfect_recall=hidden,
         )
 
     def information_state(self, player: int, view: Sequence[int]) -> str:

@@ -251,6 +251,7 @@ class LeducPokerRules(OpenSpielRules):
             # Others act at most once more in this round, and once in the next one.
             max_observations=2 * 3 ** (2 * players - 2) * (num_cards + 1),
             max_first_observations=2 * 3 ** (players - 1) * num_cards,
+            perfect_recall=not mapped,
         )
 
     def information_state(self, player: int, view: Sequence[int]) -> str:

@@ -43,6 +43,7 @@ class PhantomRules(OpenSpielRules):
             parameters=parameters,
             max_observations=game.max_observations,
             max_first_observations=game.max_first_observations,
+            perfect_recall=game.shown != NUMBER,
         )
 
     def phantom_text(self, player: int, view: Sequence[int], columns: int, shown: int) -> str:

@@ -1,5 +1,6 @@
 """Finds the compiled rules of a game of OpenSpiel by its name and parameters."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from mccfr_plus.games.openspiel.leduc_poker import LeducPokerRules
 from mccfr_plus.games.openspiel.liars_dice import LiarsDiceRules
 from mccfr_plus.games.openspiel.phantom_ttt import PhantomTicTacToeRules
 from mccfr_plus.games.openspiel.tiny_bridge import TinyBridgeRules
+from mccfr_plus.games.openspiel.universal_poker import UniversalPokerRules
 
 _GAMES = (
     KuhnPokerRules,
@@ -24,6 +26,7 @@ _GAMES = (
     GoofspielRules,
     TinyBridgeRules,
     BattleshipRules,
+    UniversalPokerRules,
 )
 GAMES: Mapping[str, type[OpenSpielRules]] = {rules.short_name: rules for rules in _GAMES}
 
@@ -69,6 +72,11 @@ def _rules_of(game: pyspiel.Game) -> OpenSpielRules:
         raise ValueError(f"there are no compiled rules of {name}: OpenSpiel's games with rules are {', '.join(GAMES)}.")
     known: dict[str, Any] = {} if kind.short_name == _TURN_BASED else dict(kind.parameter_specification)
     try:
-        return GAMES[name]({**known, **given})
+        return _made(GAMES[name], tuple(sorted({**known, **given}.items())))
     except ValueError as error:
         raise ValueError(f"there are no compiled rules of {name} with these parameters: {error}") from None
+
+
+@functools.lru_cache(maxsize=16)  # tables of large games take seconds
+def _made(rules: type[OpenSpielRules], given: tuple[tuple[str, Any], ...]) -> OpenSpielRules:
+    return rules(dict(given))

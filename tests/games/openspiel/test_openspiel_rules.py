@@ -1,15 +1,17 @@
 """Compiled rules of OpenSpiel's own games agree with OpenSpiel."""
 
+import dataclasses
 import pickle
 import time
 
-import numpy as np
 import pyspiel
 import pytest
-from agreement import Agreement, assert_same_trees, no_rules
 
 import mccfr_plus
-from mccfr_plus.games.openspiel import rules_of, why_no_rules
+from mccfr_plus.games import Rules
+from mccfr_plus.games.openspiel import kuhn_poker, registry, rules_of, why_no_rules
+from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.tree import implicit_tree
 from mccfr_plus.tree.info_states import InfoStates
 
 # Game strings, and how many random plays are compared.
@@ -64,8 +66,45 @@ BATTLESHIP = {
     "battleship(board_width=3,board_height=2,ship_sizes=[1;2;3],ship_values=[1.0;2.0;3.0],num_shots=5)": 200,
     "battleship(board_width=8,board_height=7,ship_sizes=[2;3;3;4;5],ship_values=[1;1;1;1;1],num_shots=40)": 30,
 }
-PLAYED = BATTLESHIP | BRIDGE | GOOFSPIEL | POKER | PHANTOM | DICE
-IMPERFECT = {  # players have imperfect recall
+
+# Texts that consist of one number are numbers to OpenSpiel's parser: a second one, which is not used, keeps them texts.
+_ONE_ROUND = "numRounds=1,firstPlayer=1 1,numBoardCards=0 0"
+_KUHN = f"numSuits=1,numRanks=3,{_ONE_ROUND}"
+_HOLDEM = "numSuits=4,numRanks=13,numHoleCards=2,numRounds=4,numBoardCards=0 3 1 1"
+_SMALL_UNIVERSAL = [
+    f"universal_poker({parameters})"
+    for parameters in (
+        f"{_KUHN},betting=limit,maxRaises=1 1,raiseSize=1 1,blind=1 1",
+        f"{_KUHN},stack=3 4,blind=1 1,bettingAbstraction=fullgame",
+        "numSuits=2,numRanks=3,betting=limit,maxRaises=2 2,raiseSize=2 4,blind=1 1",
+        "numSuits=1,numRanks=5,numPlayers=3,blind=1 2 0,firstPlayer=3 1,stack=5 9 7",
+        f"numSuits=1,numRanks=4,numPlayers=3,blind=1 2 0,stack=5 4 2,bettingAbstraction=fullgame,{_ONE_ROUND}",
+        f"numSuits=2,numRanks=2,bettingAbstraction=fchpa,{_ONE_ROUND}",
+        "numSuits=2,numRanks=2,blind=2 1,firstPlayer=2 1,stack=6 5,bettingAbstraction=fullgame",
+        "numSuits=2,numRanks=2,numBoardCards=1 1,bettingAbstraction=fc",
+    )
+]
+_SMALL_DECK = "numHoleCards=2,numSuits=4,numRanks=3,numBoardCards=0 3,blind=2 1,firstPlayer=2 1,stack=12 12"
+_ONE_TABLE = "blind=50 100 0 0 0 0,firstPlayer=3 1 1 1,stack=500 900 400 100 600 300"
+UNIVERSAL_POKER = {
+    f"universal_poker({parameters})": plays
+    for parameters, plays in {
+        "": 500,
+        f"{_SMALL_DECK},bettingAbstraction=fullgame": 500,
+        "numSuits=4,numRanks=6,numHoleCards=2,numBoardCards=0 3": 1000,
+        "numPlayers=3,betting=limit,numSuits=3,numRanks=3,raiseSize=3 5,maxRaises=1 2,blind=1 0 2,firstPlayer=2 3": 500,
+        f"{_HOLDEM},blind=100 50,firstPlayer=2 1 1 1,stack=20000 20000": 500,
+        f"{_HOLDEM},bettingAbstraction=fc": 2000,
+        f"{_HOLDEM},numPlayers=6,{_ONE_TABLE},bettingAbstraction=fc": 500,
+        "numPlayers=4,betting=limit,numRanks=13,numHoleCards=3,numBoardCards=3 2,raiseSize=3 5,maxRaises=2 1,"
+        "blind=1 0 0 2,firstPlayer=2 3": 300,
+        "numPlayers=3,numRanks=5,numHoleCards=2,numRounds=3,numBoardCards=0 3 1,blind=1 2 2,firstPlayer=1 2 3,"
+        "stack=15 20 30,bettingAbstraction=fchpa": 300,
+        "numPlayers=5,numRanks=2,stack=10 10 10 10 10,blind=1 1 1 1 10": 300,
+        "numPlayers=3,numRanks=2,stack=10 3 4,blind=1 3 4": 100,
+    }.items()
+}
+IMPERFECT_RECALL = {
     "leduc_poker(action_mapping=True)": 300,
     "leduc_poker(players=3,action_mapping=True,suit_isomorphism=True,starting_player=2)": 200,
     "goofspiel": 200,
@@ -79,20 +118,8 @@ IMPERFECT = {  # players have imperfect recall
     "dark_hex(num_rows=3,num_cols=6)": 200,
     "dark_hex(num_rows=7,num_cols=4)": 100,
 }
-TRAVERSED = [
-    f"battleship({_SMALL_BOARD},allow_repeated_shots=False)",
-    "kuhn_poker",
-    "kuhn_poker(players=3)",
-    "leduc_poker(suit_isomorphism=True)",
-    "leduc_poker(starting_player=1)",
-    "goofspiel(imp_info=True,num_cards=3)",
-    "goofspiel(imp_info=True,num_cards=3,players=3,points_order=descending)",
-    "liars_dice(dice_sides=3)",
-    "liars_dice(numdice=2,dice_sides=2,bidding_rule=reset-quantity)",
-    "dark_hex(board_size=2)",
-    "dark_hex(board_size=2,gameversion=adh,obstype=reveal-numturns)",
-]
-TREES = [
+# Compared completely.
+SMALL = [
     f"battleship({_SMALL_BOARD},allow_repeated_shots=False)",
     f"battleship({_SMALL_BOARD},loss_multiplier=-0.5)",
     "kuhn_poker",
@@ -111,14 +138,17 @@ TREES = [
     "liars_dice(numdice=2,dice_sides=2,bidding_rule=reset-quantity)",
     "dark_hex(board_size=2)",
     "dark_hex(board_size=2,gameversion=adh)",
-    "dark_hex(num_rows=2,num_cols=3,obstype=reveal-numturns)",
+    "dark_hex(board_size=2,gameversion=adh,obstype=reveal-numturns)",
+    *_SMALL_UNIVERSAL,
 ]
-LARGE_TREES = [
+LARGE = [
     "tiny_bridge_2p",
     "tiny_bridge_2p(abstracted=True)",
     "liars_dice",
+    "dark_hex(num_rows=2,num_cols=3,obstype=reveal-numturns)",
     "dark_hex(num_rows=3,num_cols=2,gameversion=adh)",
     "leduc_poker(players=3,suit_isomorphism=True)",
+    "universal_poker(numSuits=2,numRanks=3,bettingAbstraction=fchpa)",
 ]
 NO_RULES = {
     "battleship": "board_width=10, board_height=10: give at most 62 cells",
@@ -130,77 +160,127 @@ NO_RULES = {
     "dark_hex(num_rows=1)": "of dark_hex with these parameters: num_rows=1: give a whole number from 2 to 14",
     "dark_hex(board_size=6)": "num_rows=6, num_cols=6: give a board of at most 28 cells",
     "tic_tac_toe": "there are no compiled rules of tic_tac_toe: OpenSpiel's games with rules are kuhn_poker, ",
+    "universal_poker(potSize=200)": "potSize=200: subgames have no rules",
+    "universal_poker(betting=limit,bettingAbstraction=fchpa)": "bettingAbstraction='fchpa': give one of fc, fcpa",
+    "universal_poker(bettingAbstraction=fchpa,blind=100 50)": "lists a half-pot raise that it does not accept",
+    "universal_poker(bettingAbstraction=fullgame)": "there are more than 250,000 betting sequences",
+    "universal_poker(numBoardCards=4 4)": "numBoardCards=4 4: give at most 7 in all",
 }
 
-every_played = pytest.mark.parametrize("name", [*PLAYED, *IMPERFECT])
+PLAYED = BATTLESHIP | BRIDGE | GOOFSPIEL | POKER | PHANTOM | DICE | UNIVERSAL_POKER | IMPERFECT_RECALL
 
 
-def agreement_with(name):
-    return Agreement(name, perfect_recall=name not in IMPERFECT)
-
-
-def play(name, factor=1):
-    agreement, rng = agreement_with(name), np.random.default_rng(7)
-    for _ in range(factor * (PLAYED | IMPERFECT)[name]):
-        agreement.play(rng)
-
-
-@every_played
-def test_random_plays_agree(name):
-    play(name)
-
-
-@pytest.mark.slow
-@every_played
-def test_many_random_plays_agree(name):
-    play(name, 5)
-
-
-@every_played
-def test_kernels_keep_the_contract(name):
-    agreement_with(name).check_contract(plays=20, seed=3)
-
-
-@pytest.mark.parametrize("name", TRAVERSED)
-def test_all_states_agree(name):
-    agreement = agreement_with(name)
-    agreement.traverse()
-    assert agreement.num_states == mccfr_plus.compile_game(name, progress=False).num_nodes
-
-
-@pytest.mark.parametrize("name", [*TREES, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE_TREES)])
-def test_trees_are_those_through_pyspiel(name):
-    own, other = agreement_with(name).trees()
-    assert_same_trees(own, other)
-    assert own.fingerprint == other.fingerprint
-    again = pickle.loads(pickle.dumps(own.info_states))
-    assert list(again) == list(other.info_states)
-    if own.perfect_recall and own.num_players == 2:
-        rng = np.random.default_rng(1)
-        policy = {}
-        for infoset, text in enumerate(other.info_states):
-            actions = other.legal_actions(infoset)
-            policy[text] = dict(zip(actions, rng.dirichlet(np.ones(len(actions))).tolist(), strict=True))
-        assert mccfr_plus.exploitability(own, policy) == mccfr_plus.exploitability(other, policy)
+@pytest.mark.parametrize("share", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", PLAYED, ids=lambda name: name[:60])
+def test_random_plays_agree(name, share):
+    report = mccfr_plus.check_game(name, plays=PLAYED[name] // share, max_nodes=1)
+    assert [line.check for line in report.lines] == ["contract", "states", "tree"]
 
 
 @pytest.mark.parametrize(
-    "name",
+    "name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)], ids=lambda name: name[:60]
+)
+def test_all_states_agree(name):
+    report = mccfr_plus.check_game(name, plays=20, max_nodes=1_000_000)
+    assert [line.check for line in report.lines] == ["contract", "states", "tree", "recall", "codes"]
+
+
+# Kernels that do not agree with OpenSpiel.
+
+
+@kernel
+def _wrong_legal(parameters, table, state, actions):
+    actions[0], actions[1] = 0, 1
+    return 2 - (state[kuhn_poker._COUNT] == 4)
+
+
+@kernel
+def _wrong_outcomes(parameters, table, state, actions, probabilities):
+    count = kuhn_poker._outcomes(parameters, table, state, actions, probabilities)
+    if count == 2:
+        probabilities[0], probabilities[1] = 0.25, 0.75
+    return count
+
+
+@kernel
+def _wrong_returns(parameters, table, state, payoffs):
+    kuhn_poker._returns(parameters, table, state, payoffs)
+    if state[kuhn_poker._COUNT] == 5:
+        payoffs[0], payoffs[1] = payoffs[1], payoffs[0]
+
+
+@kernel
+def _wrong_look(parameters, table, state, player, view):
+    kuhn_poker._look(parameters, table, state, player, view)
+    view[0] = max(view[0], 2)
+
+
+@kernel
+def _wrong_observe(parameters, table, state, player, action):
+    return min(kuhn_poker._observe(parameters, table, state, player, action), 3)
+
+
+@kernel
+def _large_observe(parameters, table, state, player, action):
+    return kuhn_poker._observe(parameters, table, state, player, action) + 3
+
+
+@kernel
+def _wrong_number(parameters, table, state, player):
+    return kuhn_poker._infoset_number(parameters, table, state, player) | 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
     [
-        "dark_hex(num_rows=2,num_cols=3)",
-        "goofspiel(num_cards=4,points_order=descending)",
-        "leduc_poker(action_mapping=True)",
+        ({"legal": _wrong_legal}, r"in legal actions, after the history \[.*\]"),
+        ({"outcomes": _wrong_outcomes}, r"in outcomes of chance, after the history \[.\]"),
+        ({"returns": _wrong_returns}, r"in payoffs, after the history \[., ., 0, 1, .\]"),
+        ({"look": _wrong_look}, r"in the information state, after the history \[.*\]"),
+        ({"observe": _wrong_observe}, "in the information state by its code"),
+        ({"observe": _large_observe}, "`observe` is out of range"),
+        ({"infoset_number": _wrong_number}, "in the information state by its number"),
     ],
 )
-def test_games_of_openspiel_with_imperfect_recall(name):
-    assert not mccfr_plus.compile_game(name).perfect_recall
+def test_rules_that_disagree_are_caught(monkeypatch, wrong, message):
+    right = kuhn_poker.KuhnPokerRules
+    rules = Rules(**{**vars(right.rules), **wrong})
+    monkeypatch.setitem(registry.GAMES, "kuhn_poker", type("WrongRules", (right,), {"rules": rules}))
+    with pytest.raises(mccfr_plus.CheckError, match=message) as caught:
+        mccfr_plus.check_game("kuhn_poker")
+    assert "look at:" in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_numbers", [True, False])
+def test_universal_poker_is_traversed_by_its_rules(monkeypatch, by_numbers):
+    name = "universal_poker(numSuits=2,numRanks=3,betting=limit,maxRaises=2 2,raiseSize=2 4,blind=1 1)"
+    if not by_numbers:
+        monkeypatch.setattr(implicit_tree, "_MOST_BYTES_OF_NUMBERS", 0)
+    assert implicit_tree.uses_numbers(rules_of(pyspiel.load_game(name))) == by_numbers
+    stored, implicit = (
+        mccfr_plus.Solver(name, "outcome", tree=tree, seed=1).run(500) for tree in ("compiled", "rules")
+    )
+    assert implicit.exploitability() == pytest.approx(stored.exploitability(), abs=1e-9)
+    assert implicit.tree.num_infosets == stored.tree.num_infosets
+
+
+def test_rules_that_claim_perfect_recall_are_caught(monkeypatch):
+    right = registry.GAMES["leduc_poker"]
+    claim = classmethod(lambda cls, parameters: dataclasses.replace(right.layout(parameters), perfect_recall=True))
+    monkeypatch.setitem(registry.GAMES, "leduc_poker", type("WrongRules", (right,), {"layout": claim}))
+    with pytest.raises(mccfr_plus.CheckError, match="the code of an information state met before"):
+        mccfr_plus.check_game("leduc_poker(action_mapping=True)")
 
 
 def test_larger_trees_are_compiled_by_the_rules():
     name = "goofspiel(imp_info=True,num_cards=5,points_order=descending)"
     tree = mccfr_plus.compile_game(name)
     assert isinstance(tree.info_states, InfoStates)
-    assert_same_trees(tree, agreement_with(name).trees()[1])
+    other = mccfr_plus.compile_game(name, rules=False)
+    assert isinstance(other.info_states, list)
+    assert tree.fingerprint == other.fingerprint
+    assert pickle.loads(pickle.dumps(tree.info_states)) == other.info_states
     state = tree.game.new_initial_state()
     for action in (3, 1, 0, 2):
         state.apply_action(action)
@@ -226,13 +306,32 @@ def test_small_trees_are_compiled_through_pyspiel():
 
 @pytest.mark.parametrize("name", ["liars_dice(dice_sides=3)", "liars_dice(numdice=2,dice_sides=2)"])
 def test_numbers_of_infosets_leave_no_gap(name):
-    agreement = agreement_with(name)
-    assert mccfr_plus.compile_game(name).num_infosets == 2 * agreement.rules.sizes.max_infosets
+    tree = mccfr_plus.compile_game(name)
+    assert tree.num_infosets == 2 * rules_of(tree.game).sizes.max_infosets
 
 
 @pytest.mark.parametrize("name", NO_RULES)
 def test_games_without_rules_say_why(name):
-    assert NO_RULES[name] in no_rules(name)
+    game = pyspiel.load_game(name)
+    assert rules_of(game) is None
+    assert NO_RULES[name] in why_no_rules(game)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dark_hex(num_rows=2,num_cols=3)",
+        "goofspiel(num_cards=4,points_order=descending)",
+        "leduc_poker(action_mapping=True)",
+        "universal_poker(numBoardCards=1 1,numSuits=2,numRanks=2,bettingAbstraction=fc)",
+    ],
+)
+def test_games_of_openspiel_with_imperfect_recall(name):
+    tree = mccfr_plus.compile_game(name)
+    assert not tree.perfect_recall
+    assert not rules_of(tree.game).sizes.perfect_recall
+    with pytest.raises(mccfr_plus.ConfigError, match=r"tree='rules': .* imperfect recall"):
+        mccfr_plus.Solver(name, tree="rules")
 
 
 def test_games_with_rules_have_no_reason_against_them():

@@ -1,0 +1,70 @@
+"""Sets of cards: sorted in a word, six bits each, the lowest card in the lowest bits; and their numbers.
+
+A set's number is the sum of "card choose place" over its cards in ascending order, with places from 1 on: the sets of
+as many cards are numbered without gaps (the combinatorial number system).
+"""
+
+import math
+
+from mccfr_plus.kernels.compile import inline_kernel
+
+_BITS, _CARD = 6, 63
+
+
+def binomials(deck: int, most: int) -> list[int]:
+    """Returns what the kernels read of a deck: for each count up to `most`, "card choose count" for 0 .. `deck`."""
+    return [math.comb(card, count) for count in range(most + 1) for card in range(deck + 1)]
+
+
+@inline_kernel
+def card_at(cards, index):
+    """Returns a card of a set."""
+    return cards >> _BITS * index & _CARD
+
+
+@inline_kernel
+def with_card(cards, count, card):
+    """Returns a set of `count` cards and one more."""
+    below = 0
+    while below < count and card_at(cards, below) < card:
+        below += 1
+    low = cards & ((1 << _BITS * below) - 1)
+    return low | card << _BITS * below | (cards ^ low) << _BITS
+
+
+@inline_kernel
+def num_sets(parameters, begin, deck, count):
+    """Returns how many sets of `count` cards there are; the binomials are at `begin` of the parameters."""
+    return parameters[begin + count * (deck + 1) + deck]
+
+
+@inline_kernel
+def set_number(parameters, begin, deck, cards, count):
+    """Returns the number of a set among all sets of `count` cards."""
+    number = 0
+    for index in range(count):
+        number += parameters[begin + (index + 1) * (deck + 1) + card_at(cards, index)]
+    return number
+
+
+@inline_kernel
+def number_in_all(parameters, begin, deck, cards, count):
+    """Returns the number of a set of `count` cards among all sets, smaller ones first."""
+    number = set_number(parameters, begin, deck, cards, count)
+    for fewer in range(count):
+        number += num_sets(parameters, begin, deck, fewer)
+    return number
+
+
+def cards_of(number: int, deck: int) -> list[int]:
+    """Returns the cards of a set that has a number among all sets, the highest first."""
+    count = 0
+    while number >= math.comb(deck, count):
+        number -= math.comb(deck, count)
+        count += 1
+    cards, card = [], deck
+    for place in range(count, 0, -1):
+        card = next(card for card in range(card - 1, -1, -1) if math.comb(card, place) <= number)
+        number -= math.comb(card, place)
+        cards.append(card)
+    return cards

@@ -1,0 +1,366 @@
+"""OpenSpiel's `universal_poker`: limit and no-limit poker with any deck, and bets as `bettingAbstraction` allows.
+
+All hole cards are dealt first, those of player 0 first; then each round's board cards are dealt before its bets. The
+players who are left at the end share each side pot by the best hand of five among hole and board cards.
+
+An information state has the hole cards and the board as sets, and all bets. So board cards of two rounds are no longer
+told apart in the later one: players have imperfect recall then.
+"""
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus.games.common import chance_begins, equally_likely
+from mccfr_plus.games.openspiel.base import OpenSpielRules
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, betting_tree, following
+from mccfr_plus.games.openspiel.card_sets import (
+    binomials,
+    card_at,
+    cards_of,
+    num_sets,
+    number_in_all,
+    set_number,
+    with_card,
+)
+from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
+from mccfr_plus.games.openspiel.poker_parameters import betting_of, deck_of, numbers_of
+from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+
+# Words of a state: the betting sequence; the number of cards dealt; the board; each player's hole cards.
+_NODE, _DEALT, _BOARD, _HOLE = 1, 2, 3, 4
+# Parameters; then what `card_sets` needs; then, from `_NODES` on, a row for each betting sequence; then the actions of
+# all sequences.
+_PLAYERS, _SUITS, _DECK, _NUM_HOLE, _NODES, _MOST_NEXT, _MOST_FIRST, _BINOMIALS = range(8)
+# Of each row: who is to move; board cards to be dealt before; first child; actions; their place; the number of the
+# first infoset; which one it is of the sequences that the player can meet next, and whether there are board cards that
+# are new to the player; a bit per player who has folded; chips of each player.
+_PLAYER, _NUM_BOARD, _CHILD, _COUNT, _ACTIONS, _INFOSET, _NEXT, _HAS_NEW_BOARD, _FOLDED, _SPENT = range(10)
+_MOST_SEQUENCES = 250_000
+_SUIT_NAMES, _RANK_NAMES = "cdhs", "23456789TJQKA"
+
+
+@inline_kernel
+def _row(parameters, state):
+    return parameters[_NODES] + state[_NODE] * (_SPENT + parameters[_PLAYERS])
+
+
+@inline_kernel
+def _set_number(parameters, cards, count):
+    return set_number(parameters, _BINOMIALS, parameters[_DECK], cards, count)
+
+
+@inline_kernel
+def _num_hole(parameters, state, player):
+    """Returns how many hole cards a player has so far."""
+    return min(max(state[_DEALT] - player * parameters[_NUM_HOLE], 0), parameters[_NUM_HOLE])
+
+
+@inline_kernel
+def _num_board(parameters, state):
+    return max(state[_DEALT] - parameters[_PLAYERS] * parameters[_NUM_HOLE], 0)
+
+
+@kernel
+def _legal(parameters, table, state, actions):
+    row = _row(parameters, state)
+    for index in range(parameters[row + _COUNT]):
+        actions[index] = parameters[parameters[row + _ACTIONS] + index]
+    return parameters[row + _COUNT]
+
+
+@kernel
+def _outcomes(parameters, table, state, actions, probabilities):
+    dealt, count = 0, 0
+    for index in range(_num_board(parameters, state)):
+        dealt |= 1 << card_at(state[_BOARD], index)
+    for player in range(parameters[_PLAYERS]):
+        for index in range(_num_hole(parameters, state, player)):
+            dealt |= 1 << card_at(state[_HOLE + player], index)
+    for card in range(parameters[_DECK]):
+        if not dealt >> card & 1:
+            actions[count] = card
+            count += 1
+    return equally_likely(count, probabilities)
+
+
+@kernel
+def _apply(parameters, table, state, action):
+    num_hole = parameters[_NUM_HOLE]
+    if state[MOVER] == CHANCE:
+        count, player = _num_board(parameters, state), state[_DEALT] // num_hole
+        if player < parameters[_PLAYERS]:
+            state[_HOLE + player] = with_card(state[_HOLE + player], state[_DEALT] % num_hole, action)
+        else:
+            state[_BOARD] = with_card(state[_BOARD], count, action)
+        state[_DEALT] += 1
+    else:
+        row, index = _row(parameters, state), 0
+        while parameters[parameters[row + _ACTIONS] + index] != action:
+            index += 1
+        state[_NODE] = parameters[row + _CHILD] + index
+    row = _row(parameters, state)
+    player = parameters[row + _PLAYER]
+    if player == ALL_FOLDED:
+        state[MOVER] = TERMINAL
+    elif state[_DEALT] < parameters[_PLAYERS] * num_hole + parameters[row + _NUM_BOARD]:
+        state[MOVER] = CHANCE
+    else:
+        state[MOVER] = TERMINAL if player == SHOWDOWN else player
+
+
+@inline_kernel
+def _by_suit(parameters, cards, count):
+    """Returns cards as a bit each, 13 bits per suit."""
+    found, num_suits = 0, parameters[_SUITS]
+    for index in range(count):
+        card = card_at(cards, index)
+        found |= 1 << (RANKS * (card % num_suits) + card // num_suits)
+    return found
+
+
+@inline_kernel
+def _strength(parameters, state, player):
+    hole = _by_suit(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
+    return hand_strength(hole | _by_suit(parameters, state[_BOARD], _num_board(parameters, state)))
+
+
+@kernel
+def _returns(parameters, table, state, payoffs):
+    row, num_players = _row(parameters, state), parameters[_PLAYERS]
+    spent, folded = row + _SPENT, parameters[row + _FOLDED]
+    if parameters[row + _PLAYER] == ALL_FOLDED:
+        winner = 0
+        for player in range(num_players):
+            payoffs[player] = -parameters[spent + player]
+            if not folded >> player & 1:
+                winner = player
+        payoffs[winner] = 0.0
+        for player in range(num_players):
+            if player != winner:
+                payoffs[winner] += parameters[spent + player]
+        return
+    # Side pots, the smallest first: from `paid` to `level` chips of each player who has spent that much.
+    paid, level = 0, -1
+    while level != 0:
+        level, num_paying, best, num_winners = 0, 0, -1, 0
+        for player in range(num_players):
+            chips = parameters[spent + player]
+            if chips > paid:
+                num_paying += 1
+                level = min(level, chips) if level else chips
+                if not folded >> player & 1:
+                    strength = _strength(parameters, state, player)
+                    num_winners = num_winners + 1 if strength == best else (1 if strength > best else num_winners)
+                    best = max(best, strength)
+        for player in range(num_players):
+            if parameters[spent + player] > paid:
+                if not folded >> player & 1 and _strength(parameters, state, player) == best:
+                    payoffs[player] += (level - paid) * (num_paying - num_winners) / num_winners
+                else:
+                    payoffs[player] -= level - paid
+        paid = level
+
+
+@kernel
+def _look(parameters, table, state, player, view):
+    deck, num_hole, num_board = parameters[_DECK], _num_hole(parameters, state, player), _num_board(parameters, state)
+    view[0] = number_in_all(parameters, _BINOMIALS, deck, state[_HOLE + player], num_hole)
+    view[1] = number_in_all(parameters, _BINOMIALS, deck, state[_BOARD], num_board)
+    view[2] = state[_NODE]
+
+
+@inline_kernel
+def _hand_and_board(parameters, state, player):
+    """Returns the number of a player's hole cards and of the board, together."""
+    count = _num_board(parameters, state)
+    hole = _set_number(parameters, state[_HOLE + player], parameters[_NUM_HOLE])
+    num_boards = num_sets(parameters, _BINOMIALS, parameters[_DECK], count)
+    return hole * num_boards + _set_number(parameters, state[_BOARD], count)
+
+
+@kernel
+def _observe(parameters, table, state, player, action):
+    row, cards = _row(parameters, state), 0
+    if action < 0:
+        return _hand_and_board(parameters, state, player) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
+    if parameters[row + _HAS_NEW_BOARD]:
+        cards = _set_number(parameters, state[_BOARD], _num_board(parameters, state))
+    return cards * parameters[_MOST_NEXT] + parameters[row + _NEXT]
+
+
+@kernel
+def _infoset_number(parameters, table, state, player):
+    return parameters[_row(parameters, state) + _INFOSET] + _hand_and_board(parameters, state, player)
+
+
+class _Table(NamedTuple):
+    words: list[int]  # a row for each betting sequence, then the actions of all
+    most_first: int  # sequences that can be a player's first decision, and that can follow an action
+    most_next: int
+    max_observations: int
+    max_first_observations: int
+    max_infosets: int
+
+
+def _table_of(nodes: list[Node], begin: int, boards: list[int], hands: int, num_boards: list[int]) -> _Table:
+    """Returns what the kernels read about betting sequences.
+
+    Args:
+        nodes: The betting sequences.
+        begin: Where the table begins in the kernels' parameters.
+        boards: Of each round, how many board cards there are.
+        hands: How many sets of hole cards there are.
+        num_boards: Of each round, how many boards there are.
+    """
+    players = len(nodes[0].spent)
+    places, most_first, most_next = following(nodes, players)
+    first_action = begin + len(nodes) * (_SPENT + players)
+    rows: list[int] = []
+    actions: list[int] = []
+    num_infosets, most_seen, most_new = [0] * players, 1, 1
+    for node, (number, before) in zip(nodes, places, strict=True):
+        infoset, is_new, children = 0, before is None or boards[before.round] < boards[node.round], node.children
+        if node.player >= 0:
+            infoset, found = num_infosets[node.player], num_boards[node.round]
+            num_infosets[node.player] += hands * found
+            most_seen = max(most_seen, found if before is None else 1)
+            most_new = max(most_new, found if before is not None and is_new else 1)
+        place, folded = first_action + len(actions), sum(1 << player for player in node.folded)
+        row = [node.player, boards[node.round], children.start, len(children), place, infoset, number, is_new, folded]
+        rows += [*row, *node.spent]
+        actions += [nodes[child].action for child in children]
+    return _Table(
+        words=rows + actions,
+        most_first=most_first,
+        most_next=most_next,
+        max_observations=most_next * most_new,
+        max_first_observations=most_first * hands * most_seen,
+        max_infosets=max(num_infosets),
+    )
+
+
+class UniversalPokerRules(OpenSpielRules):
+    """The compiled rules of `universal_poker`."""
+
+    short_name = "universal_poker"
+    defaults = {  # noqa: RUF012
+        "betting": "nolimit",
+        "bettingAbstraction": "fcpa",
+        "blind": "100 100",
+        "boardCards": "",
+        "calcOddsNumSims": 0,
+        "firstPlayer": "1 1",
+        "handReaches": "",
+        "maxRaises": "",
+        "numBoardCards": "0 1",
+        "numHoleCards": 1,
+        "numPlayers": 2,
+        "numRanks": 6,
+        "numRounds": 2,
+        "numSuits": 4,
+        "potSize": 0,
+        "raiseSize": "100 100",
+        "stack": "1200 1200",
+    }
+    rules = Rules(
+        start=chance_begins,
+        legal=_legal,
+        outcomes=_outcomes,
+        apply=_apply,
+        returns=_returns,
+        look=_look,
+        observe=_observe,
+        infoset_number=_infoset_number,
+    )
+
+    @classmethod
+    def layout(cls, parameters: Parameters) -> Layout:
+        """Returns the sizes of the game."""
+        betting, (suits, ranks, num_hole, board) = betting_of(parameters), deck_of(parameters)
+        deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
+        nodes = _sequences(betting)
+        coefficients = binomials(deck, max(num_hole, boards[-1]))
+        first_row = _BINOMIALS + len(coefficients)
+        hands, num_boards = math.comb(deck, num_hole), [math.comb(deck, count) for count in boards]
+        table = _table_of(nodes, first_row, boards, hands, num_boards)
+        sizes = [players, suits, deck, num_hole, first_row, table.most_next, table.most_first]
+        most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
+        second, richest = sorted(betting.stacks)[-2:]
+        return Layout(
+            state_size=_HOLE + players,
+            fields=(
+                Field("hole", _up_to(deck, num_hole), private=True),
+                Field("board", _up_to(deck, boards[-1])),
+                Field("bets", len(nodes)),
+            ),
+            num_distinct_actions=_num_actions(parameters),
+            max_chance_outcomes=deck,
+            max_game_length=_depth(nodes),
+            max_chance_nodes=players * num_hole + boards[-1],
+            min_utility=-float(most if betting.is_limit else second),
+            max_utility=float(most * (players - 1) if betting.is_limit else sum(betting.stacks) - richest),
+            num_players=players,
+            parameters=np.array([*sizes, *coefficients, *table.words]),
+            max_observations=table.max_observations,
+            max_first_observations=table.max_first_observations,
+            max_infosets=table.max_infosets,
+            perfect_recall=sum(count > 0 for count in board) < 2,
+        )
+
+    def information_state(self, player: int, view: Sequence[int]) -> str:
+        """Returns what the player sees, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
+        hole, board, number = view
+        nodes = _sequences(self._betting)
+        node, texts = nodes[number], []
+        while number:
+            texts.append(nodes[number].text)
+            number = nodes[number].parent
+        pot = max(node.spent) * (len(node.spent) - len(node.folded))
+        money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
+        return (
+            f"[Round {node.round}][Player: {player}][Pot: {pot}][Money: {money}][Private: {self._cards_text(hole)}]"
+            f"[Public: {self._cards_text(board)}][Sequences: {''.join(reversed(texts))}]"
+        )
+
+    @functools.cached_property
+    def _betting(self) -> Betting:
+        return betting_of(self.given)
+
+    def _cards_text(self, number: int) -> str:
+        """Returns the cards of a set, the highest first, such as "4h4c"."""
+        suits, ranks = self.given["numSuits"], self.given["numRanks"]
+        cards = cards_of(number, suits * ranks)
+        return "".join(_RANK_NAMES[card // suits] + _SUIT_NAMES[card % suits] for card in cards)
+
+
+def _sequences(betting: Betting) -> list[Node]:
+    nodes = betting_tree(betting, _MOST_SEQUENCES)
+    if nodes is None:
+        raise ValueError(f"there are more than {_MOST_SEQUENCES:,} betting sequences.")
+    return nodes
+
+
+def _up_to(deck: int, most: int) -> int:
+    """Returns how many sets of at most so many cards there are."""
+    return sum(math.comb(deck, count) for count in range(most + 1))
+
+
+def _depth(nodes: list[Node]) -> int:
+    depths = [0]
+    for node in nodes[1:]:
+        depths.append(depths[node.parent] + 1)
+    return max(depths)
+
+
+def _num_actions(parameters: Parameters) -> int:
+    """Returns the number of actions that OpenSpiel tells."""
+    if parameters["bettingAbstraction"] == "fullgame":
+        return max(numbers_of(parameters, "stack")) + 1
+    return 5 if parameters["bettingAbstraction"] == "fchpa" else 3 if parameters["betting"] == "limit" else 4
