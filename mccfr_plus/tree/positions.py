@@ -5,10 +5,10 @@ of the player to move. Row 0 is the open node, row 1 the one that is moved on, a
 history takes no memory once it has been visited.
 
 Infosets are numbered when they are first met. `observe`, of the game's rules, tells what a player has learned since its
-own last action, as a small number; a table with an entry for each pair of a slot and such a number holds the first slot
-and the number of actions of the infoset that follows. With `infoset_number` the rules give the entry themselves.
+own last action, as a small number, and `successors` leads from a slot and such a number to the infoset that follows.
+With `infoset_number` the rules give the place in that table themselves.
 
-The words of `TreeArrays.expansion` that follow those of `expansion` hold the addresses.
+The words of `TreeArrays.expansion` that follow those of `successors` hold the addresses.
 """
 
 import numba
@@ -42,6 +42,7 @@ from mccfr_plus.tree.expansion import (
 )
 from mccfr_plus.tree.rules_keys import key_of_view
 from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
+from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, find, num_words
 
 # Further words of `TreeArrays.expansion`.
 (
@@ -50,7 +51,6 @@ from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, r
     PARAMETERS,  # addresses of what the rules' kernels get,
     TABLE_OF_RULES,
     FIRST_STATE,
-    SUCCESSORS,  # and of the table that leads from infoset to infoset: `pair` of first slot and actions, or 0
     NUM_PARAMETERS,
     NUM_TABLE,
     PLACES,  # address of which entries of what `look` writes make an information state
@@ -60,11 +60,11 @@ from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, r
     PRIOR_KEYS,
     PRIOR_FIRST,
     PRIOR_PROBABILITIES,
-) = range(36, 51)
-NUM_WORDS = 51
+) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 15)
+NUM_WORDS = NUM_BLOCK_WORDS + 15
 
 # What a game's sizes are, composed in.
-STATE_SIZE, NUM_PLAYERS, CODES, FIRST_CODES, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 1, 1, 0
+STATE_SIZE, NUM_PLAYERS, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 0
 
 OPEN, MOVED, FIRST_WAITING = 0, 1, 2
 _LOW = 0xFFFFFFFF  # the lower half of a word
@@ -178,16 +178,9 @@ def _slot_actions(expansion):
 
 
 @inline_kernel
-def _successors(expansion):
-    return numba.carray(pointer(expansion[SUCCESSORS]), num_successors(expansion[MAX_SLOTS]), np.int64)
-
-
-@inline_kernel
-def num_successors(max_slots):
-    """Returns the length of the table of successors."""
-    if NUM_NUMBERS > 0:
-        return NUM_PLAYERS * NUM_NUMBERS
-    return max_slots * CODES + NUM_PLAYERS * FIRST_CODES
+def num_successor_words(max_slots):
+    """Returns the length of the table of successors, without blocks. Players' empty sequences are the last slots."""
+    return num_words(NUM_PLAYERS * NUM_NUMBERS if NUM_NUMBERS > 0 else max_slots + NUM_PLAYERS)
 
 
 # --- the functions of `access` ---
@@ -332,21 +325,20 @@ def find_outcomes(tree, scratch, state, number):
 def infoset_at(tree, scratch, row, state, player):
     """Returns the infoset of a row's player to move, a pair of first slot and actions; 0 if there is no room for it."""
     if NUM_NUMBERS > 0:
-        place = player * NUM_NUMBERS + rule_number(parameters_of(tree), table_of(tree), state, player)
+        slot = player * NUM_NUMBERS + rule_number(parameters_of(tree), table_of(tree), state, player)
+        code = np.int64(0)
     else:
         last = row[STATE_SIZE + player]
-        code = rule_observe(parameters_of(tree), table_of(tree), state, player, high_of(last))
-        place = low_of(last) * CODES + code
-        if last < 0:
-            place = tree.expansion[MAX_SLOTS] * CODES + player * FIRST_CODES + code
-    found = load_word(_successors(tree.expansion), place)
+        slot = low_of(last)
+        code = np.int64(rule_observe(parameters_of(tree), table_of(tree), state, player, high_of(last)))
+    found = find(tree.expansion, slot, code)
     if unlikely(found == 0):
-        found = new_infoset(tree, scratch, row, player, place)
+        found = new_infoset(tree, scratch, row, player, slot, code)
     return found
 
 
 @kernel
-def new_infoset(tree, scratch, row, player, place):
+def new_infoset(tree, scratch, row, player, slot, code):
     """Numbers an infoset that is met for the first time. Returns it, or 0 if there is no room; see `infoset_at`.
 
     The arrays that ``tree.expansion`` points at are modified in place.
@@ -360,17 +352,20 @@ def new_infoset(tree, scratch, row, player, place):
     rule_look(parameters_of(tree), table_of(tree), _state_of(row), player, view)
     while swap_word(expansion, LOCK, 1) != 0:
         pass
-    found = _successors(expansion)[place]
+    found = find(expansion, slot, code)
     if found == 0:
-        found = _enter_infoset(expansion, row, player, place, actions, count, view)
+        found = _new_record(expansion, row, player, actions, count, view)
+        if found != 0:
+            enter(expansion, slot, code, found)
     publish_word(expansion, LOCK, 0)
     return found
 
 
 @inline_kernel
-def _enter_infoset(expansion, row, player, place, actions, count, view):
+def _new_record(expansion, row, player, actions, count, view):
     infoset, first = expansion[NUM_INFOSETS], expansion[NUM_SLOTS]
     cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST]
+    cost += 8 * expansion[NUM_BLOCK_WORDS]
     if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or cost > expansion[MAX_COST]:
         publish_word(expansion, STATUS, INFOSETS_FULL)
         return np.int64(0)
@@ -393,7 +388,6 @@ def _enter_infoset(expansion, row, player, place, actions, count, view):
         numba.carray(pointer(expansion[ONES]), expansion[MAX_SLOTS], np.float64)[first] = 1.0
     expansion[NUM_INFOSETS] += 1
     expansion[NUM_SLOTS] += count
-    publish_word(_successors(expansion), place, pair(first, count))
     return pair(first, count)
 
 
