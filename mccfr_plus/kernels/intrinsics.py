@@ -128,6 +128,31 @@ def _expect_false(typing_context, condition):
     return types.boolean(types.boolean), build
 
 
+# --- the cache ---
+
+
+def prefetch(array, index):
+    """Begins to fetch an entry of an array, any entry at all, which is soon to be read or written."""
+
+
+@overload(prefetch, inline="always")
+def _prefetch_in_kernel(array, index):
+    return lambda array, index: _fetch_ahead(array, np.int64(index))  # type: ignore[call-arg]
+
+
+@intrinsic
+def _fetch_ahead(typing_context, array, index):
+    def build(context, builder, signature, arguments):
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        address = builder.bitcast(_place(context, builder, signature, arguments), byte)
+        builder.call(function, [address, number(0), number(3), number(1)])  # to read, into all caches, of data
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64), build
+
+
 # --- words that threads share ---
 
 

@@ -136,7 +136,7 @@ class ImplicitTree(ExpandingTree):
         self._places = places_of(rules_game)
         self.keys = RulesKeys(game)
         words = self._size_of(p.words_before_rows)
-        words += self._size_of(p.words_per_row) * (p.FIRST_WAITING + shape.max_stack)
+        words += self._size_of(p.words_per_row) * (self._size_of(p.first_waiting) + shape.max_stack)
         words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver
         self._rows = np.zeros((self.max_threads, words), np.int64)

@@ -22,7 +22,7 @@ import numba
 import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word
+from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch, publish_word
 from mccfr_plus.tree.arrays import NUM_EXPANSION
 
 # Words of `TreeArrays.expansion` that follow those of `expansion`: addresses of the slots' words and of the blocks, and
@@ -103,6 +103,12 @@ def find(expansion, slot, code):
         if _code_of(entry) == code:
             return _infoset_of(entry)
     return np.int64(0)
+
+
+@inline_kernel
+def fetch(expansion, slot):
+    """Begins to fetch what `find` reads first."""
+    prefetch(_words(expansion[WORDS]), slot << LOG_WORDS_PER_SLOT)
 
 
 @inline_kernel
