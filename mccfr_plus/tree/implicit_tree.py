@@ -43,6 +43,7 @@ _ACCESS = (
     "resume",
     "reopen",
     "child_of",
+    "fetch_ahead",
     "outcome_probability",
     "outcome_probabilities",
 )
@@ -114,7 +115,8 @@ class ImplicitTree(ExpandingTree):
         sizes = rules_game.sizes
         if not can_be_implicit(rules_game):
             raise ConfigError(
-                f"the rules of {game} have neither `observe` nor `infoset_number`, or with too large numbers: see mccfr_plus.games."
+                f"the rules of {game} have neither `observe` nor `infoset_number`, or with too large numbers: see "
+                "mccfr_plus.games."
             )
         self.rules_game, self.threads = rules_game, threads
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
@@ -233,7 +235,8 @@ class ImplicitTree(ExpandingTree):
 
     def sizes(self) -> Sizes:
         """Returns how much of the arrays is in use."""
-        return Sizes(*map(self.count, SIZES), block_words=self.count(n.NUM_BLOCK_WORDS))
+        nodes, infosets, slots, payoffs, outcomes = map(self.count, SIZES)
+        return Sizes(nodes, infosets, slots, payoffs, outcomes, block_words=self.count(n.NUM_BLOCK_WORDS))
 
     def _cost(self, sizes: Sizes) -> int:
         return super()._cost(sizes) + _WORD * sizes.block_words

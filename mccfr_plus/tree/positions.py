@@ -46,7 +46,7 @@ from mccfr_plus.tree.expansion import (
 )
 from mccfr_plus.tree.rules_keys import key_of_view
 from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
-from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch, find, num_words
+from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
 
 # Further words of `TreeArrays.expansion`.
 (
@@ -256,6 +256,9 @@ def payoff(tree, scratch, node, player):
 def keep(tree, scratch, node, position):
     """Copies the moved node to a row that waits, and returns that row's number."""
     _copy(tree, scratch, node, first_waiting() + position)
+    row = _row(tree, scratch, node)
+    for player in range(NUM_PLAYERS):
+        fetch_word(tree.expansion, low_of(row[STATE_SIZE + player]))
     return first_waiting() + position
 
 
@@ -306,6 +309,12 @@ def child_of(tree, scratch, opened, payload, index):
 def outcome_probability(tree, scratch, payload, index):
     """Returns the probability of an outcome of the open node."""
     return outcomes_of(tree, scratch, OPEN)[1][index]
+
+
+@inline_kernel
+def fetch_ahead(array, index):
+    """Begins to fetch an entry of a large array."""
+    prefetch(array, index)
 
 
 @inline_kernel
@@ -380,7 +389,7 @@ def _fetch_infoset(tree, scratch, infoset):
     prefetch(_slot_actions(tree.expansion), first)
     prefetch(scratch.mark, first)
     prefetch(scratch.gradient, first)
-    fetch(tree.expansion, first)
+    fetch_word(tree.expansion, first)
 
 
 @kernel

@@ -106,7 +106,7 @@ def find(expansion, slot, code):
 
 
 @inline_kernel
-def fetch(expansion, slot):
+def fetch_word(expansion, slot):
     """Begins to fetch what `find` reads first."""
     prefetch(_words(expansion[WORDS]), slot << LOG_WORDS_PER_SLOT)
 
