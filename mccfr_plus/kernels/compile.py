@@ -26,10 +26,14 @@ from mccfr_plus.kernels.disk_cache import DiskCache
 logger = logging.getLogger("mccfr_plus")
 
 # Kernels never raise, so Python's error model (a check at each division) would only cost time.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+# _nrt: whether references to arrays are counted; where that is left open, it is as in the kernel that calls.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True, "_nrt": True}
 
 # What only kernels call needs no wrapper for Python, which takes longer to compile than most kernels themselves.
-_INLINE_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
+_INLINE_ARRAY_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
+# Nor does it need reference counts, as long as it makes and returns no arrays: code for them takes a tenth of the time
+# of compiling.
+_INLINE_OPTIONS = {**_INLINE_ARRAY_OPTIONS, "_nrt": False}
 
 _NOTICE_AFTER = 1.0  # seconds; loading from the disk takes less
 
@@ -43,9 +47,18 @@ def inline_kernel(function: Callable) -> Any:
     """Returns the function as a kernel that is inlined where it is called, by other kernels only.
 
     It is for what runs per node or infoset. A call passes bundles of arrays and counts their references with atomic
-    operations, which was measured to cost ten times as much as the work itself.
+    operations, which was measured to cost ten times as much as the work itself. It makes and returns no arrays.
     """
-    dispatcher = _cached(numba.njit(**_INLINE_OPTIONS)(function))
+    return _inline(function, _INLINE_OPTIONS)
+
+
+def inline_array_kernel(function: Callable) -> Any:
+    """Returns the function as an `inline_kernel` that may make arrays of addresses, and return arrays."""
+    return _inline(function, _INLINE_ARRAY_OPTIONS)
+
+
+def _inline(function: Callable, options: dict[str, Any]) -> Any:
+    dispatcher = _cached(numba.njit(**options)(function))
     if isinstance(dispatcher, CPUDispatcher):
         dispatcher.__class__ = _InlineKernel
     return dispatcher
@@ -94,6 +107,9 @@ def compose(function: Any, *, strict: bool = True, **names: Any) -> Any:
         6.0
     """
     used: set[str] = set()
+    for given in (function, *names.values()):
+        if isinstance(given, CPUDispatcher):  # a user-defined kernel may make arrays, whatever calls it
+            given.targetoptions.setdefault("_nrt", True)
     composed = _compose(function, names, used)
     if strict and used != set(names):
         raise ValueError(f"{_source(function).__name__} does not use {', '.join(sorted(set(names) - used))}")
@@ -128,8 +144,10 @@ def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
         label = ";".join([source.__qualname__, *(f"{name}={_label(value)}" for name, value in replacements.items())])
         copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:16]}"
         options = getattr(function, "targetoptions", {})
-        is_inline = bool(options.get("forceinline"))
-        _composed[key] = (inline_kernel(copy) if is_inline else kernel(copy)), replacements
+        make = kernel
+        if options.get("forceinline"):
+            make = inline_array_kernel if options["_nrt"] else inline_kernel
+        _composed[key] = make(copy), replacements
     return _composed[key][0]
 
 

@@ -18,7 +18,7 @@ Reference: open addressing with linear probing (Knuth 1998, TAOCP 3, section 6.4
 import numba
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_array_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import call_back, head_of, load_word, pointer, publish_head, publish_word, swap_word
 from mccfr_plus.tree.arrays import CHANCE, INFOSET, NODE, NUM_EXPANSION, TERMINAL
 
@@ -78,13 +78,13 @@ _MIX_A = np.uint64(0x9E3779B97F4A7C15)
 _MIX_B = np.uint64(0xD6E8FEB86659FD93)
 
 
-@inline_kernel
+@inline_array_kernel
 def _int64_at(address, count):
     """Returns the int64 array at an address."""
     return numba.carray(pointer(address), count, np.int64)
 
 
-@inline_kernel
+@inline_array_kernel
 def _int32_at(address, count):
     """Returns the int32 array at an address."""
     return numba.carray(pointer(address), count, np.int32)

@@ -17,7 +17,8 @@ import numpy as np
 from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_array_kernel as inline_kernel
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word, unlikely
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.tree.arrays import CHANCE, INFOSET, TERMINAL

@@ -50,6 +50,30 @@ def test_a_users_minimizer_is_bitwise_identical_to_the_built_in_one():
 
 
 @numba.njit
+def copy_of(values, first, last):
+    copy = np.zeros(last - first)
+    copy[:] = values[first:last]
+    return copy
+
+
+@numba.njit
+def regret_matching_on_a_copy(values, strategy, tables, first, last, iteration, parameters):
+    return users_regret_matching(values, strategy, tables, first, last, iteration, copy_of(values, first, last))
+
+
+def test_a_users_kernel_may_make_and_return_arrays():
+    """Though the kernels that call it count no references to arrays."""
+
+    @dataclass(frozen=True)
+    class Copying(UsersRegretMatching):
+        kernel = staticmethod(regret_matching_on_a_copy)
+
+    mine = Solver("kuhn_poker", "external", Copying(), seed=3).run(100)
+    built_in = Solver(mine.tree, "external", "rm", seed=3).run(100)
+    np.testing.assert_array_equal(mine.average_strategy(), built_in.average_strategy())
+
+
+@numba.njit
 def users_outcome(parameters, sampling_weights, tree, strategy, scratch, player):
     outcome_traversal(parameters[1:], sampling_weights, tree, strategy, scratch, player)
 

@@ -23,7 +23,7 @@ import numba
 import numpy as np
 
 from mccfr_plus.averages.visits import add_listed
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_array_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import (
     add_word,
     address_of,
@@ -133,7 +133,7 @@ def wait(team):
             call_yield(words[YIELD])
 
 
-@inline_kernel
+@inline_array_kernel
 def listed(team, scratch, owner):
     """Returns a thread's scratch with the list of what an owner owns in the place of what the thread has touched.
 
@@ -168,13 +168,13 @@ def _cell(tree, word):
     return tree.slot_range[-1] + len(tree.slot_range) - 1 + (word >> CELL)
 
 
-@inline_kernel
+@inline_array_kernel
 def _gradient(team, scratch, thread):
     """Returns a thread's gradient."""
     return numba.carray(pointer(team[thread + 1, _GRADIENT]), len(scratch.gradient), np.float64)
 
 
-@inline_kernel
+@inline_array_kernel
 def _has_touched(team, scratch, thread, first):
     """Returns whether a thread has touched an infoset for the current gradient."""
     row = team[thread + 1]
