@@ -12,7 +12,9 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.checkpoints.lock import CheckpointLock
+from mccfr_plus.cli.checkpoints import config_to_resume
 from mccfr_plus.cli.command import duration
+from mccfr_plus.cli.main import COMMANDS
 from mccfr_plus.cli.run import DEFAULT_CHECKPOINT_INTERVAL
 from mccfr_plus.solver.saved_state import read_header
 
@@ -105,7 +107,11 @@ def test_limits_are_totals(command, path):
     assert path.read_bytes() == before
 
 
-def test_seconds_count_what_was_spent_before(command, path):
+def test_seconds_count_what_was_spent_before(command, path, monkeypatch):
+    run, limits = mccfr_plus.Solver.run, []
+    monkeypatch.setattr(
+        mccfr_plus.Solver, "run", lambda *a, seconds, **k: limits.append(seconds) or run(*a, seconds=seconds, **k)
+    )
     flags = ("--json", f"--checkpoint={path}")
     first = command(*RUN, *flags, "--seconds=0.3").json
     assert command(*RUN, *flags, "--seconds=0.2", "--resume").json["iterations"] == first["iterations"]
@@ -113,7 +119,9 @@ def test_seconds_count_what_was_spent_before(command, path):
     assert spent >= 0.3
     more = command(*RUN, *flags, f"--seconds={spent + 0.2}", "--resume").json
     assert more["iterations"] > first["iterations"]
+    assert more["seconds"] >= spent + 0.2
     assert spent + 0.2 <= read_header(path)["seconds"] < spent + 5
+    assert limits == [0.3, pytest.approx(0.2)]  # the second run had nothing to do
 
 
 def test_parts_and_seed_come_from_the_checkpoint(command, path):
@@ -140,6 +148,14 @@ def test_parts_and_seed_come_from_the_checkpoint(command, path):
         command("solve", "kuhn_poker", flag, *flags, "--resume").assert_one_line_error("is of a run with", text)
     command("solve", "leduc_poker", *flags, "--resume").assert_one_line_error("game='kuhn_poker()'", "leduc_poker")
     assert path.read_bytes() == before
+
+
+def test_memory_is_not_kept(command, path):
+    command(*RUN, "--iterations=10", "--memory=3GB", f"--checkpoint={path}")
+    for flags, memory in (([], None), (["--memory=2GB"], 2_000_000_000)):
+        _, values = COMMANDS["solve"].parse([*RUN[1:], *flags])
+        config, seed = config_to_resume(path, "leduc_poker", values)
+        assert (config.memory, seed) == (memory, 7)
 
 
 def test_nothing_is_overwritten(command, path, tmp_path):

@@ -37,6 +37,11 @@ def test_a_comparison(command, serial_runs, tmp_path):
         assert row["nodes"] >= 3e4
         assert row["low"] <= row["exploitability"] <= row["high"]
         assert row["seeds"] == (1 if row["algorithm"] == "cfr+" else 2)
+    lines = [line.split() for line in found.out.splitlines() if line.startswith("  ")]
+    for row, (algorithm, seeds, *_, exploitability, low, high) in zip(rows, lines, strict=True):
+        assert (algorithm, int(seeds)) == (row["algorithm"], row["seeds"])
+        shown = [row[name] for name in ("exploitability", "low", "high")]
+        assert [float(cell) for cell in (exploitability, low, high)] == pytest.approx(shown, rel=1e-3)
     assert found.json["failed"] == []
     header, points, ended = records(path)[next(name for name in records(path) if "batch" in name)]
     assert header["command"].startswith("mccfr-plus compare kuhn_poker 'kuhn_poker(players=3)' '--algorithms=external[")

@@ -15,13 +15,17 @@ def kuhn_policy(tmp_path):
 
 
 def test_uniform_policy(command):
-    result = command("evaluate", "leduc_poker", "uniform", "--json").json
+    outcome = command("evaluate", "leduc_poker", "uniform", "--json")
+    result = outcome.json
     game = pyspiel.load_game("leduc_poker")
     uniform = pyspiel.UniformRandomPolicy(game)
     assert result["nash_conv"] == pytest.approx(pyspiel.nash_conv(game, uniform), abs=1e-10)
     assert result["exploitability"] == pytest.approx(pyspiel.exploitability(game, uniform), abs=1e-10)
     gains = np.subtract(result["best_response_values"], result["values"])
     assert gains.sum() == pytest.approx(result["nash_conv"])
+    for player, expected in enumerate(zip(result["values"], result["best_response_values"], gains, strict=True)):
+        (line,) = (line for line in outcome.out.splitlines() if line.startswith(f"player {player} "))
+        assert [float(cell) for cell in line.split()[2:]] == pytest.approx(expected, rel=1e-3)
 
 
 def test_saved_policy(command, kuhn_policy):

@@ -109,6 +109,19 @@ def test_warnings_are_shown_at_once(monkeypatch, command):
     assert command("stats", "kuhn_poker").err == "careful\n"
 
 
+def test_quiet_leaves_warnings_alone(monkeypatch, command):
+    def run(*_):
+        logger = logging.getLogger("mccfr_plus")
+        logger.info("a note")
+        logger.warning("compiling a kernel, once: about 3 s")  # to be shown at once
+        logger.warning("careful")
+        output.show_notes()
+
+    monkeypatch.setattr(COMMANDS["solve"], "run", run)
+    assert command("solve", "kuhn_poker").err == "a note\ncompiling a kernel, once: about 3 s\ncareful\n"
+    assert command("solve", "kuhn_poker", "--quiet").err == "careful\n"
+
+
 def test_runs_as_a_module():
     arguments = [sys.executable, "-m", "mccfr_plus", "stats", "kuhn_poker", "--json"]
     found = subprocess.run(arguments, capture_output=True, text=True, check=True)
@@ -136,6 +149,18 @@ def test_commas_between_parentheses_belong_to_the_name():
 def test_short_numbers_have_three_digits():
     numbers = (7, 999, 1000, 23_456, 999_999, 1.23e9, 4.5e13)
     assert [output.short(n) for n in numbers] == ["7", "999", "1k", "23.5k", "1M", "1.23G", "45T"]
+
+
+def test_numbers_of_tables():
+    assert [output.number(value) for value in (1 / 3, -1 / 18, 0.0, 1234567.0)] == [
+        "0.333333",
+        "-0.0555556",
+        "0",
+        "1.23457e+06",
+    ]
+    assert [output.number(1 / 3, 4), output.number(None)] == ["0.3333", "n/a"]
+    assert [output.count(value) for value in (7, 999.6, 1234567)] == ["7", "1,000", "1,234,567"]
+    assert [output.rate(value) for value in (0.12345, 99.44, 100.4, 1234567.8)] == ["0.123", "99.4", "100", "1,234,568"]
 
 
 def test_sizes_have_units():

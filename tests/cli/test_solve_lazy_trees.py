@@ -42,6 +42,7 @@ def test_a_grown_tree(command, tmp_path):
     assert loaded.num_infosets == result["information_sets"] < 936
     assert mccfr_plus.nash_conv("leduc_poker", loaded) == pytest.approx(whole.nash_conv(), abs=1e-12)
     assert "at least" in outcome.out
+    assert ", 95 % interval" in outcome.out
     assert "lazy tree" in outcome.out
 
 
