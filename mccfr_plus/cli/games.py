@@ -8,9 +8,10 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.command import Command
+from mccfr_plus.cli.command import Command, wrapped
 from mccfr_plus.games import GAMES
 from mccfr_plus.games.catalogue import CATALOGUE
+from mccfr_plus.games.openspiel import GAMES as OPENSPIEL_GAMES
 
 
 class GamesCommand(Command):
@@ -39,6 +40,8 @@ pyspiel.load_game(NAME) after `import mccfr_plus`; docs/games.md has the rules.
             lines = textwrap.wrap(f"{game.long_name}: {parameters}", 100 - width, break_on_hyphens=False)
             for number, line in enumerate(lines):
                 print(f"  {game.short_name if not number else '':<{width}}  {line}")
+        print()
+        print(wrapped(f"Games of OpenSpiel with compiled rules (docs/games.md): {', '.join(OPENSPIEL_GAMES)}"))
         print()
         print("Sizes in the papers and by enumeration:")
         print()

@@ -5,6 +5,7 @@ import json
 from mccfr_plus.cli.games import number_text
 from mccfr_plus.games import GAMES
 from mccfr_plus.games.catalogue import CATALOGUE, Published
+from mccfr_plus.games.openspiel import GAMES as OPENSPIEL_GAMES
 
 
 def test_lists_every_game_with_its_parameters(command):
@@ -21,6 +22,8 @@ def test_lists_every_game_with_its_parameters(command):
         assert all(f"{name}={default}" in text for name, default in game.defaults.items())
     assert max(map(len, lines[begin : lines.index("", begin)])) <= 104
     assert outcome.err == ""
+    assert "Games of OpenSpiel with compiled rules (docs/games.md): kuhn_poker, " in outcome.out
+    assert all(name in outcome.out for name in OPENSPIEL_GAMES)
 
 
 def test_lists_the_papers_figures_beside_ours(command):

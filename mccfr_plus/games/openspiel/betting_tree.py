@@ -76,7 +76,7 @@ def betting_tree(betting: Betting, max_nodes: int) -> list[Node] | None:
         max_nodes: The largest number of them.
 
     Raises:
-        ValueError: If OpenSpiel lists an action that it does not accept.
+        ValueError: If OpenSpiel lists an action that it does not accept, or two that are the same.
     """
     highest = max(betting.blinds)
     pot = _Pot(-1, 0, betting.blinds, frozenset(), 0 if betting.is_limit else 2 * highest)
@@ -156,6 +156,8 @@ def _choices(betting: Betting, pot: _Pot) -> Iterator[tuple[int, int]]:
         half = highest + (after_call + 1) // 2
         if half < least:
             raise ValueError("bettingAbstraction=fchpa: OpenSpiel lists a half-pot raise that it does not accept.")
+        if half == by_pot:
+            raise ValueError("bettingAbstraction=fchpa: OpenSpiel lists two raises to the same number of chips.")
         yield HALF_POT, half
 
 

@@ -163,6 +163,7 @@ NO_RULES = {
     "universal_poker(potSize=200)": "potSize=200: subgames have no rules",
     "universal_poker(betting=limit,bettingAbstraction=fchpa)": "bettingAbstraction='fchpa': give one of fc, fcpa",
     "universal_poker(bettingAbstraction=fchpa,blind=100 50)": "lists a half-pot raise that it does not accept",
+    "universal_poker(bettingAbstraction=fchpa,blind=1 0 0,stack=9 9 9,numPlayers=3)": "lists two raises to the same",
     "universal_poker(bettingAbstraction=fullgame)": "there are more than 250,000 betting sequences",
     "universal_poker(numBoardCards=4 4)": "numBoardCards=4 4: give at most 7 in all",
 }
