@@ -40,7 +40,6 @@ from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.evaluation.strategies import AnyPolicy
 from mccfr_plus.games import compiled_rules
 from mccfr_plus.policies.files import needs_tree
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
@@ -68,11 +67,10 @@ What is printed, in the game's payoffs:
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
   exploitability   NashConv / number of players
 
-These are exact if the game's tree fits. They are exact, too, if the game has compiled rules and POLICY is `uniform` or
-was solved by them: then all histories are traversed, and the time that this takes is announced. If not, or with
---estimate, each number is estimated by play within --seconds, and is marked as an estimate, a lower bound (rely on the
-start of its interval) or an upper bound (rely on the end of it). A small lower bound does not show that a policy is
-good.
+These are exact if the game's tree fits. They are exact, too, if the game has compiled rules: then all histories are
+traversed, and the time that this takes is announced. If not, or with --estimate, each number is estimated by play
+within --seconds, and is marked as an estimate, a lower bound (rely on the start of its interval) or an upper bound
+(rely on the end of it). A small lower bound does not show that a policy is good.
 
 --against=OTHER plays POLICY in each seat in turn against OTHER in all other seats: exactly if the tree fits, else by
 games, with control variates for chance and for both policies' own actions.
@@ -164,8 +162,7 @@ def _distances(evaluation: Evaluation | None) -> dict[str, float | None]:
 def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: Any) -> Evaluation | None:
     """Returns the exact evaluation of a policy in a game that is not stored; None if it can only be estimated."""
     rules = compiled_rules(game)
-    is_by_rules = isinstance(policy, KeyedPolicy) and policy.keys.kind == "rules"
-    if rules is None or not can_be_implicit(rules) or not (is_by_rules or source == UNIFORM):
+    if rules is None or not can_be_implicit(rules):
         return None
     size = estimate_size(game, sample_size=10_000, seed=0).histories
     seconds = estimated_seconds(number_of(size.log10))
@@ -173,7 +170,7 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
         print(f"an exact evaluation would take about {seconds / 3600:.1f} hours: estimating instead", file=sys.stderr)
         return None
     print(f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s", file=sys.stderr)
-    return evaluate_by_rules(game, policy if is_by_rules else None, memory=values.memory)
+    return evaluate_by_rules(game, None if source == UNIFORM else policy, memory=values.memory)
 
 
 def _print_exact(

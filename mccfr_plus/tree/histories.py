@@ -1,4 +1,4 @@
-"""One traversal of all histories of a game by its rules: every player's gradient, for exact values."""
+"""One traversal of all histories of a game by its rules: every player's gradient, or a history of each infoset."""
 
 import numba
 import numpy as np
@@ -6,14 +6,15 @@ import numpy as np
 from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.intrinsics import load_word, pointer
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import at
-from mccfr_plus.tree.expansion import EXPANDING, STATUS
+from mccfr_plus.tree.expansion import EXPANDING, LOCK, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS
 from mccfr_plus.tree.positions import (
     FIRST_WAITING,
     NUM_PLAYERS,
+    NUM_WORDS,
     OPEN,
     STATE_SIZE,
     find_outcomes,
@@ -36,10 +37,15 @@ from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_returns
 _NEXT, _COUNT, _FIRST, _MOVER = range(4)  # columns of the frames
 FRAME_COLUMNS = 4
 
+# Composed in: whether the traversal records a history of each infoset instead of adding gradients.
+RECORD_HISTORIES = False
+
 
 @kernel
-def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
+def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
     """Adds all players' gradients of a piece of the game. Returns False if it had to stop.
+
+    With `RECORD_HISTORIES` it records a history of each infoset instead, and no probability is used.
 
     Histories at `depth_of_pieces` are counted; those whose number leaves the remainder `piece` belong to it, with all
     that is below. Histories above belong to piece 0. Nothing belongs to piece `num_pieces`.
@@ -54,6 +60,7 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
     """
     tree, thread, strategy = no_refcount(tree), no_refcount(thread), no_refcount(strategy)
     gradient, reach, frames, actions = thread.gradient, thread.reach, thread.frames, thread.actions
+    path = thread.path
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
     payoffs = payoffs_of(tree, thread)
     keep(tree, thread, first_node(tree, thread), 0)
@@ -69,8 +76,8 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
             is_own = depth >= depth_of_pieces or piece == 0
             histories += is_own
             if mover == GAME_OVER:
-                if is_own:
-                    leaves += 1
+                leaves += is_own
+                if is_own and not RECORD_HISTORIES:
                     for player in range(NUM_PLAYERS):
                         payoffs[at(player)] = 0.0
                     rule_returns(parameters, table, state, payoffs)
@@ -86,9 +93,12 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
             if mover == CHANCE_MOVES:
                 frame[_COUNT] = find_outcomes(tree, thread, state, OPEN)
             else:
+                known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
                 found = infoset_at(tree, thread, row, state, mover)
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
                     return False
+                if RECORD_HISTORIES and low_of(found) >= known_slots:
+                    _record_history(tree, thread, low_of(found), depth)
                 frame[_FIRST], frame[_COUNT] = low_of(found), high_of(found)
                 rule_legal(parameters, table, state, actions[at(depth)])  # in the cache, as the slots' actions are not
         index, mover = frame[_NEXT], frame[_MOVER]
@@ -96,7 +106,7 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
             depth -= 1
             continue
         frame[_NEXT] = index + 1
-        for player in range(NUM_PLAYERS + 1):
+        for player in range(0 if RECORD_HISTORIES else NUM_PLAYERS + 1):
             reach[at(depth + 1), at(player)] = reach[at(depth), at(player)]
         slot = np.int64(-1)
         if mover == CHANCE_MOVES:
@@ -106,9 +116,13 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
             reach[at(depth + 1), NUM_PLAYERS] *= probability
         else:
             slot, action = frame[_FIRST] + index, actions[at(depth), at(index)]
-            probability = strategy[at(slot)] if slot < known else 1.0 / frame[_COUNT]
-            reach[at(depth + 1), at(mover)] *= probability
-        if probability == 0.0:
+            probability = 1.0
+            if not RECORD_HISTORIES:
+                probability = strategy[at(slot)] if slot < known else 1.0 / frame[_COUNT]
+                reach[at(depth + 1), at(mover)] *= probability
+        if RECORD_HISTORIES:
+            path[at(depth)] = action
+        elif probability == 0.0:
             zeros = 0
             for player in range(NUM_PLAYERS):
                 zeros += reach[at(depth + 1), at(player)] == 0.0
@@ -128,3 +142,23 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
     thread.visited[0] += histories
     thread.visited[1] += leaves
     return True
+
+
+@inline_kernel
+def _record_history(tree, thread, first_slot, depth):
+    """Records the path of a thread as the history of an infoset that is new, unless another thread has done so."""
+    low, high = np.int64(0), tree.expansion[NUM_INFOSETS]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tree.infosets[middle]["first_slot"] <= first_slot:
+            low = middle
+        else:
+            high = middle
+    words = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
+    while swap_word(words, LOCK, 1) != 0:
+        pass
+    if thread.lengths[low] < 0:
+        for index in range(depth):
+            thread.histories[low, index] = thread.path[index]
+        thread.lengths[low] = depth
+    publish_word(words, LOCK, 0)

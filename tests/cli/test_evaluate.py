@@ -68,3 +68,12 @@ def test_foreign_file(command, tmp_path):
 
 def test_policy_of_another_game(command, kuhn_policy):
     command("evaluate", "leduc_poker", str(kuhn_policy)).assert_one_line_error("kuhn_poker", "leduc_poker")
+
+
+def test_by_rules_where_the_tree_does_not_fit(command, tmp_path):
+    policy = mccfr_plus.Solver("leduc_poker", "outcome", tree="lazy", seed=1).run(50).average_policy()
+    mccfr_plus.save_policy(policy, tmp_path / "lazy.npz")
+    outcome = command("evaluate", "leduc_poker", str(tmp_path / "lazy.npz"), "--max_nodes=100", "--json")
+    assert outcome.json["kind"] == "exact"
+    assert outcome.json["nash_conv"] == pytest.approx(mccfr_plus.nash_conv("leduc_poker", policy), abs=1e-12)
+    assert "exact evaluation of 9," in outcome.err
