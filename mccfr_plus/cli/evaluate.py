@@ -35,7 +35,13 @@ from mccfr_plus.evaluation import (
     head_to_head,
     nash_conv,
 )
-from mccfr_plus.evaluation.by_rules import estimated_seconds, evaluate_by_rules
+from mccfr_plus.evaluation.by_rules import (
+    bytes_needed,
+    estimated_seconds,
+    evaluate_by_rules,
+    is_tabulated,
+    memory_plan,
+)
 from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.evaluation.strategies import AnyPolicy
 from mccfr_plus.games import compiled_rules
@@ -44,6 +50,7 @@ from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.implicit_tree import can_be_implicit
+from mccfr_plus.tree.infoset_estimate import estimate_infosets
 from mccfr_plus.tree.size import as_text, number_of
 from mccfr_plus.tree.size_estimate import estimate_size
 
@@ -165,12 +172,17 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
     if rules is None or not can_be_implicit(rules):
         return None
     size = estimate_size(game, sample_size=10_000, seed=0).histories
-    seconds = estimated_seconds(number_of(size.log10))
+    chosen = None if source == UNIFORM else policy
+    seconds = estimated_seconds(number_of(size.log10), is_tabulated(chosen))
     if seconds > _MOST_SECONDS:
         print(f"an exact evaluation would take about {seconds / 3600:.1f} hours: estimating instead", file=sys.stderr)
         return None
-    print(f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s", file=sys.stderr)
-    return evaluate_by_rules(game, None if source == UNIFORM else policy, memory=values.memory)
+    text = f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s"
+    if infosets := estimate_infosets(rules):
+        needed = bytes_needed(memory_plan(rules, values.memory, is_tabulated(chosen)), infosets)
+        text += f", {output.count(infosets.infosets)} information sets, {needed / 1e6:,.0f} MB"
+    print(text, file=sys.stderr)
+    return evaluate_by_rules(game, chosen, memory=values.memory)
 
 
 def _print_exact(

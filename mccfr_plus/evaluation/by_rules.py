@@ -27,6 +27,7 @@ from mccfr_plus.errors import BudgetError, PolicyError
 from mccfr_plus.evaluation.behavior import JointPolicy
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.evaluation.tabulation import InfosetHistories, tabulate
+from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import THREAD
@@ -34,12 +35,15 @@ from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.histories import FRAME_COLUMNS, traverse_histories
 from mccfr_plus.tree.implicit_tree import ImplicitTree, fixed_cost, infoset_cost, rules_to_traverse, slot_cost
-from mccfr_plus.tree.memory import plan_memory
+from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
+from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
 
 _DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out
 _NUM_PIECES = 256  # the progress bar moves between them
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
+_SECONDS_TO_NUMBER = 7e-9  # the same, of the traversal that finds a history of each infoset
 _NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
+_MARGIN = 1.1  # of memory that is advised
 _SMALL = 100_000  # histories: a game with fewer is one piece
 
 
@@ -156,9 +160,7 @@ class RulesEvaluator:
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         number = running.pop(future)
                         if not future.result():
-                            reason = tree.why_full()
-                            tree.go_on()
-                            raise BudgetError(f"an exact evaluation must number all information sets: {reason}")
+                            raise BudgetError(_why_full(tree))
                         done += 1
                         bar.update()
                         if pieces[number]:
@@ -216,37 +218,84 @@ def evaluate_by_rules(
     rules = rules_to_traverse(loaded)
     if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded):
         raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
-    by_keys = policy if isinstance(policy, KeyedPolicy) and policy.keys.kind == "rules" else None
-    is_tabulated = policy is not None and by_keys is None
     count = threads or os.cpu_count() or 1
-    plan = plan_memory(
-        memory,
-        node_cost=0,
-        infoset_cost=infoset_cost() + (InfosetHistories.bytes_each(rules) if is_tabulated else 0),
-        slot_cost=slot_cost(rules) + _NUMBER * (count + _NUMBERS),
-        reserved=fixed_cost(rules),
-    )
-    tree = ImplicitTree(loaded, rules, plan, count)
+    tree = ImplicitTree(loaded, rules, memory_plan(rules, memory, is_tabulated(policy), count), count)
     strategy = np.zeros(tree.slot_capacity)
     tree.bind(strategy)
     evaluator = RulesEvaluator(tree, count, progress)
-    if by_keys is None and policy is not None:
-        tabulate(tree, policy, evaluator.number_infosets(), strategy, uniform_elsewhere, progress)
-    elif by_keys is not None:
-        players, keys, first, _, probabilities = by_keys.table
+    if isinstance(policy, KeyedPolicy) and not is_tabulated(policy):
+        players, keys, first, _, probabilities = policy.table
         bounds = np.searchsorted(players, np.arange(tree.num_players + 1))
         tree.set_prior(bounds, keys, first, probabilities)
+    elif policy is not None:
+        tabulate(tree, policy, evaluator.number_infosets(), strategy, uniform_elsewhere, progress)
     return evaluator.evaluate(strategy)
 
 
-def estimated_seconds(histories: float, threads: int | None = None) -> float:
-    """Returns about how long an exact evaluation takes.
+def memory_plan(
+    rules: RulesGame, memory: str | int | float | None, with_histories: bool, threads: int | None = None
+) -> MemoryPlan:
+    """Returns how an exact evaluation divides the memory.
+
+    Args:
+        rules: The game.
+        memory: Of the whole process; see `Solver`.
+        with_histories: Whether a history of each infoset is kept, for a policy that `is_tabulated`.
+        threads: How many threads; None: one per core.
+
+    Raises:
+        ConfigError: If it is too little to begin.
+    """
+    return plan_memory(
+        memory,
+        node_cost=0,
+        infoset_cost=infoset_cost() + (InfosetHistories.bytes_each(rules) if with_histories else 0),
+        slot_cost=slot_cost(rules) + _NUMBER * ((threads or os.cpu_count() or 1) + _NUMBERS),
+        reserved=KERNELS + fixed_cost(rules),
+    )
+
+
+def bytes_needed(plan: MemoryPlan, estimate: InfosetEstimate) -> float:
+    """Returns how much memory the process needs in all for an exact evaluation.
+
+    Args:
+        plan: What infosets and slots take, and what there is besides.
+        estimate: How many infosets and slots there are.
+    """
+    besides = plan.limit - plan.infosets_bytes
+    return besides + estimate.infosets * plan.infoset_cost + estimate.slots * plan.slot_cost
+
+
+def _why_full(tree: ImplicitTree) -> str:
+    text = (
+        f"an exact evaluation must number all information sets, and {tree.num_infosets:,} have filled "
+        f"memory={tree.plan.limit / 1e6:,.0f}MB"
+    )
+    estimate = estimate_infosets(tree.rules_game)
+    if estimate is None:
+        return f"{text}: give more."
+    needed = bytes_needed(tree.plan, estimate)
+    return (
+        f"{text}; about {estimate.infosets:,.0f} of them need {needed / 1e6:,.0f}MB: give "
+        f"memory={_MARGIN * needed / 1e6:.0f}MB."
+    )
+
+
+def is_tabulated(policy: JointPolicy | None) -> bool:
+    """Returns whether an exact evaluation tabulates a policy first; see `evaluate_by_rules`."""
+    return policy is not None and not (isinstance(policy, KeyedPolicy) and policy.keys.kind == "rules")
+
+
+def estimated_seconds(histories: float, with_histories: bool = False, threads: int | None = None) -> float:
+    """Returns about how long an exact evaluation takes, without the time of the policy's own code.
 
     Args:
         histories: Number of histories of the game.
+        with_histories: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
         threads: How many threads; None: one per core.
     """
-    return histories * _SECONDS_PER_HISTORY / (threads or os.cpu_count() or 1)
+    seconds = _SECONDS_PER_HISTORY + (_SECONDS_TO_NUMBER if with_histories else 0.0)
+    return histories * seconds / (threads or os.cpu_count() or 1)
 
 
 @kernel

@@ -32,7 +32,7 @@ class InfosetHistories(NamedTuple):
     """A history of each infoset: the actions of players and chance from the root on."""
 
     actions: np.ndarray  # [num_infosets, max_depth] uint8 or uint16
-    lengths: np.ndarray  # [num_infosets] int16; -1: not known
+    lengths: np.ndarray  # [num_infosets] int16: one more than the number of actions; 0: there is none yet
 
     @classmethod
     def none(cls) -> InfosetHistories:
@@ -43,7 +43,7 @@ class InfosetHistories(NamedTuple):
     def room_for(cls, tree: ImplicitTree) -> InfosetHistories:
         """Returns room for the histories of all infosets that a tree has room for."""
         shape = tree.plan.max_infosets, tree.shape.max_depth
-        return cls(np.zeros(shape, _dtype(tree.rules_game)), np.full(tree.plan.max_infosets, -1, np.int16))
+        return cls(np.zeros(shape, _dtype(tree.rules_game)), np.zeros(tree.plan.max_infosets, np.int16))
 
     @staticmethod
     def bytes_each(game: RulesGame) -> int:
@@ -63,7 +63,7 @@ class InfosetHistories(NamedTuple):
         path: list[int] = []
         states = [game.new_initial_state()]
         for infoset in order.tolist():
-            history = self.actions[infoset, : self.lengths[infoset]].tolist()
+            history = self.actions[infoset, : self.lengths[infoset] - 1].tolist()
             same = 0
             while same < len(path) and same < len(history) and path[same] == history[same]:
                 same += 1

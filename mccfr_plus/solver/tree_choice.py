@@ -22,7 +22,7 @@ from mccfr_plus.tree.implicit_tree import infoset_cost as implicit_infoset_cost
 from mccfr_plus.tree.implicit_tree import slot_cost as implicit_slot_cost
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
-from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
+from mccfr_plus.tree.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.tree.size_estimate import estimate_size
 
 logger = logging.getLogger("mccfr_plus")
@@ -37,7 +37,6 @@ _PROBE_SIZE = 10_000  # histories of a sample for imperfect recall, which decide
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
 _POLICY_COST = 56  # bytes per infoset then
-_KERNELS = 75_000_000  # bytes that the kernels take once they are loaded from the disk cache
 
 
 class TreeLimits(NamedTuple):
@@ -183,7 +182,7 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
         node_cost=costs.node,
         infoset_cost=costs.infoset,
         slot_cost=costs.slot,
-        reserved=_KERNELS,
+        reserved=KERNELS,
     )
     return LazyTree(game, plan, keys, config.threads, perfect_recall)
 
@@ -195,6 +194,6 @@ def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -
         node_cost=0,
         infoset_cost=implicit_infoset_cost() + costs.infoset,
         slot_cost=implicit_slot_cost(rules) + costs.slot,
-        reserved=_KERNELS + fixed_cost(rules),
+        reserved=KERNELS + fixed_cost(rules),
     )
     return ImplicitTree(game, rules, plan, config.threads)

@@ -157,8 +157,8 @@ def _record_history(tree, thread, first_slot, depth):
     words = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
     while swap_word(words, LOCK, 1) != 0:
         pass
-    if thread.lengths[low] < 0:
+    if thread.lengths[low] == 0:
         for index in range(depth):
             thread.histories[low, index] = thread.path[index]
-        thread.lengths[low] = depth
+        thread.lengths[low] = depth + 1
     publish_word(words, LOCK, 0)
