@@ -2,7 +2,8 @@
 
 from mccfr_plus.averages.base import AverageMethod, add_weight
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.scratch import at
+from mccfr_plus.kernels.scratch import LOOK_AHEAD, at
+from mccfr_plus.tree.access import fetch_ahead
 
 
 @inline_kernel
@@ -17,7 +18,12 @@ def accumulate(tree, strategy, average, scratch, player, weight):
 def settle_touched(tree, strategy, average, scratch, player):
     """Applies the pending average updates at touched infosets. `average` and `scratch` are modified in place."""
     begin = tree.infoset_range[player]
-    for position in range(begin, begin + scratch.num_touched[player]):
+    end = begin + scratch.num_touched[player]
+    for position in range(begin, end):
+        ahead = scratch.touched[at(min(position + LOOK_AHEAD, end - 1))]
+        fetch_ahead(average, ahead["parent_slot"])
+        fetch_ahead(average, ahead["first_slot"])
+        fetch_ahead(scratch.seen, ahead["first_slot"])
         infoset = scratch.touched[at(position)]
         first, count = infoset["first_slot"], infoset["num_actions"]
         settle_infoset(first, count, infoset["parent_slot"], strategy, average, scratch.seen)

@@ -128,6 +128,42 @@ def _expect_false(typing_context, condition):
     return types.boolean(types.boolean), build
 
 
+# --- the cache ---
+
+
+def prefetch(array, index):
+    """Begins to fetch an entry of an array that is soon to be read or written. There need be no such entry.
+
+    Args:
+        array: Of one dimension, or of two.
+        index: A number, or two of them.
+    """
+
+
+@overload(prefetch, inline="always")
+def _prefetch_in_kernel(array, index):
+    if isinstance(index, types.BaseTuple):
+        return lambda array, index: _fetch_ahead(array, index)  # type: ignore[call-arg]
+    return lambda array, index: _fetch_ahead(array, (np.int64(index),))  # type: ignore[call-arg]
+
+
+@intrinsic
+def _fetch_ahead(typing_context, array, index):
+    def build(context, builder, signature, arguments):
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        array_type = signature.args[0]
+        entry = context.make_array(array_type)(context, builder, arguments[0])
+        indices = cgutils.unpack_tuple(builder, arguments[1])
+        address = cgutils.get_item_pointer(context, builder, array_type, entry, indices)
+        to_read, into_all_caches, data = number(0), number(3), number(1)
+        builder.call(function, [builder.bitcast(address, byte), to_read, into_all_caches, data])
+        return context.get_dummy_value()
+
+    return types.none(array, types.UniTuple(types.int64, len(index))), build
+
+
 # --- words that threads share ---
 
 

@@ -68,6 +68,8 @@ FRAME = np.dtype(
 
 DRAWN_ACTION = -1
 
+LOOK_AHEAD = 8  # entries of the list of touched infosets: what these have in large arrays is fetched so early
+
 _LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import compose, inline_kernel
-from mccfr_plus.kernels.scratch import at
+from mccfr_plus.kernels.scratch import LOOK_AHEAD, at
 from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.tree.access import fetch_ahead
 
 
 @inline_kernel
@@ -33,6 +36,12 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     prepare(tree, tables, scratch, player, iteration, parameters)
     begin = tree.infoset_range[player]
     for position in range(begin + scratch.num_touched[player] - 1, begin - 1, -1):
+        ahead = touched[at(max(position - LOOK_AHEAD, begin))]
+        fetch_ahead(gradient, ahead["parent_slot"])
+        fetch_ahead(gradient, ahead["first_slot"])
+        fetch_ahead(strategy, ahead["first_slot"])
+        for row in range(len(tables)):
+            fetch_ahead(tables, (row, np.int64(ahead["first_slot"])))
         infoset = touched[at(position)]
         first = infoset["first_slot"]
         count = infoset["num_actions"]

@@ -72,3 +72,8 @@ def child_of(tree, scratch, opened, payload, index):
 def outcome_probability(tree, scratch, payload, index):
     """Returns the probability of an outcome of the open node, at which chance moves."""
     return tree.chance[at(payload + index)]["probability"]
+
+
+@inline_kernel
+def fetch_ahead(array, index):
+    """Begins to fetch an entry, or does nothing, as here: stored trees are small enough for the caches' own guesses."""

@@ -25,7 +25,8 @@ class Sizes(NamedTuple):
     slots: int
     payoffs: int
     outcomes: int
-    text_bytes: int
+    text_bytes: int = 0
+    block_words: int = 0  # of the table of successors
 
 
 # Entries of `expansion` that `Sizes` lists, in its order.

@@ -12,13 +12,13 @@ from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.expansion import EXPANDING, LOCK, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS
 from mccfr_plus.tree.positions import (
-    FIRST_WAITING,
     NUM_PLAYERS,
     NUM_WORDS,
     OPEN,
     STATE_SIZE,
     find_outcomes,
     first_node,
+    first_waiting,
     high_of,
     infoset_at,
     keep,
@@ -64,7 +64,7 @@ def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_piece
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
     payoffs = payoffs_of(tree, thread)
     keep(tree, thread, first_node(tree, thread), 0)
-    address = own_words(tree, thread) + 8 * (words_before_rows() + FIRST_WAITING * words_per_row())
+    address = own_words(tree, thread) + 8 * (words_before_rows() + first_waiting() * words_per_row())
     rows = numba.carray(pointer(address), (len(frames), words_per_row()), np.int64)
     depth, is_new, number, histories, leaves = 0, True, 0, 0, 0
     while depth >= 0:

@@ -20,6 +20,7 @@ from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.tree import expansion as g
 from mccfr_plus.tree import positions as p
+from mccfr_plus.tree import successors as n
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
 from mccfr_plus.tree.memory import MemoryPlan
@@ -27,7 +28,8 @@ from mccfr_plus.tree.rules_keys import RulesKeys, places_of
 from mccfr_plus.tree.rules_traversal import rule_outcomes
 
 _TOUCHED_COST, _KEY_COST = 12, 16
-_ACTION, _ENTRY = 4, 8  # bytes of a slot's action, and of an entry of the table of successors
+_ACTION, _WORD = 4, 8  # bytes of a slot's action, and of a word of the table of successors
+_MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
 _MOST_BYTES_OF_NUMBERS = 1 << 28
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
 
@@ -41,6 +43,7 @@ _ACCESS = (
     "resume",
     "reopen",
     "child_of",
+    "fetch_ahead",
     "outcome_probability",
     "outcome_probabilities",
 )
@@ -53,12 +56,17 @@ def infoset_cost() -> int:
 
 def slot_cost(game: RulesGame) -> int:
     """Returns the bytes of a slot in the tree."""
-    return _ACTION + (0 if uses_numbers(game) else _ENTRY * game.sizes.max_observations)
+    return _ACTION + (0 if uses_numbers(game) else _WORD << _log_words_per_slot(game))
+
+
+def _log_words_per_slot(game: RulesGame) -> int:
+    codes = game.sizes.max_observations
+    return 0 if uses_numbers(game) or codes > _MOST_CODES_BY_WORD else (codes - 1).bit_length()
 
 
 def fixed_cost(game: RulesGame) -> int:
     """Returns the bytes of the table of successors, if its length does not depend on what is found."""
-    return _ENTRY * game.sizes.num_players * game.sizes.max_infosets if uses_numbers(game) else 0
+    return _WORD * game.sizes.num_players * game.sizes.max_infosets if uses_numbers(game) else 0
 
 
 def uses_numbers(game: RulesGame) -> bool:
@@ -67,7 +75,7 @@ def uses_numbers(game: RulesGame) -> bool:
     A table of all numbers is touched here and there, so that a large one takes a page of memory per infoset.
     """
     rules, sizes = game.rules, game.sizes
-    is_small = _ENTRY * sizes.num_players * sizes.max_infosets <= _MOST_BYTES_OF_NUMBERS
+    is_small = _WORD * sizes.num_players * sizes.max_infosets <= _MOST_BYTES_OF_NUMBERS
     return rules.infoset_number is not None and (is_small or rules.observe is None)
 
 
@@ -106,7 +114,10 @@ class ImplicitTree(ExpandingTree):
     def __init__(self, game: pyspiel.Game, rules_game: RulesGame, plan: MemoryPlan, threads: int = 1):
         sizes = rules_game.sizes
         if not can_be_implicit(rules_game):
-            raise ConfigError(f"the rules of {game} have neither `observe` nor `infoset_number`: see mccfr_plus.games.")
+            raise ConfigError(
+                f"the rules of {game} have neither `observe` nor `infoset_number`, or with too large numbers: see "
+                "mccfr_plus.games."
+            )
         self.rules_game, self.threads = rules_game, threads
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         most_children = max(rules_game.most_actions, 1)
@@ -120,14 +131,14 @@ class ImplicitTree(ExpandingTree):
         )
         super().__init__(game, plan, self._stored, shape)
         self.node_capacity = _MOST_VISITS
-        self._codes = 0 if self._constants["NUM_NUMBERS"] else self._constants["CODES"]
-        self._successors = np.zeros(self._size_of(p.num_successors, plan.max_slots), np.int64)
+        self._successors = np.zeros(self._size_of(p.num_successor_words, plan.max_slots), np.int64)
+        self._blocks = np.zeros(n.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
         self._slot_actions = np.zeros(plan.max_slots, np.int32)
         self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
         self._places = places_of(rules_game)
         self.keys = RulesKeys(game)
         words = self._size_of(p.words_before_rows)
-        words += self._size_of(p.words_per_row) * (p.FIRST_WAITING + shape.max_stack)
+        words += self._size_of(p.words_per_row) * (self._size_of(p.first_waiting) + shape.max_stack)
         words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver
         self._rows = np.zeros((self.max_threads, words), np.int64)
@@ -142,7 +153,7 @@ class ImplicitTree(ExpandingTree):
         expansion[p.FIRST_STATE] = address_of(self._first_state)
         expansion[p.PLACES], expansion[p.NUM_PLACES] = address_of(self._places), len(self._places)
         expansion[g.KEYS] = address_of(self._info_keys)
-        expansion[p.SUCCESSORS] = address_of(self._successors)
+        expansion[n.WORDS], expansion[n.BLOCKS] = address_of(self._successors), address_of(self._blocks)
         expansion[g.SLOT_ACTIONS] = address_of(self._slot_actions)
 
     @cached_property
@@ -151,8 +162,8 @@ class ImplicitTree(ExpandingTree):
         return {
             "STATE_SIZE": sizes.state_size,
             "NUM_PLAYERS": sizes.num_players,
-            "CODES": sizes.max_observations,
-            "FIRST_CODES": sizes.max_first_observations,
+            "COUNT_BITS": sizes.num_distinct_actions.bit_length(),
+            "LOG_WORDS_PER_SLOT": _log_words_per_slot(self.rules_game),
             "MAX_ACTIONS": self.rules_game.most_actions,
             "MAX_OUTCOMES": max(sizes.max_chance_outcomes, 1),
             "VIEW_SIZE": sizes.view_size,
@@ -225,17 +236,21 @@ class ImplicitTree(ExpandingTree):
     def sizes(self) -> Sizes:
         """Returns how much of the arrays is in use."""
         nodes, infosets, slots, payoffs, outcomes = map(self.count, SIZES)
-        return Sizes(nodes, infosets, slots, payoffs, outcomes, 0)
+        return Sizes(nodes, infosets, slots, payoffs, outcomes, block_words=self.count(n.NUM_BLOCK_WORDS))
+
+    def _cost(self, sizes: Sizes) -> int:
+        return super()._cost(sizes) + _WORD * sizes.block_words
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
         """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
-        split = self.plan.max_slots * self._codes
+        words, ends = self._slot_words(sizes.slots)
         return {
             "infosets": self._infosets[: sizes.infosets],
             "keys": self._info_keys[: sizes.infosets],
             "slot_actions": self._slot_actions[: sizes.slots],
-            "successors": self._successors[: sizes.slots * self._codes],
-            "first_successors": self._successors[split:],
+            "successors": words,
+            "first_successors": ends,
+            "successor_blocks": self._blocks[: sizes.block_words],
             "texts": np.zeros(0, np.uint8),
         }
 
@@ -246,14 +261,23 @@ class ImplicitTree(ExpandingTree):
         self.swap_orphans(state["infosets"])
         return state
 
+    def _slot_words(self, num_slots: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the table of successors without blocks: what so many slots, and the empty sequences, have of it."""
+        if self._constants["NUM_NUMBERS"]:
+            return self._successors[:0], self._successors
+        used, end = (self._size_of(n.num_words, count) for count in (num_slots, self.plan.max_slots))
+        return self._successors[:used], self._successors[end:]
+
     def begin_loading(self) -> None:
         """Clears all that was found."""
-        self._successors[: self.num_slots * self._codes] = 0
-        self._successors[self.plan.max_slots * self._codes :] = 0
+        for words in self._slot_words(self.num_slots):
+            words[:] = 0
+        self._blocks[: self.count(n.NUM_BLOCK_WORDS)] = 0
 
     def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
         """Makes what was read into `places` the tree."""
         self._expansion[list(SIZES)] = sizes[: len(SIZES)]
+        self._expansion[n.NUM_BLOCK_WORDS] = sizes.block_words
         self.swap_orphans(self._infosets[: sizes.infosets])
 
     def __getstate__(self) -> dict:
@@ -306,7 +330,7 @@ class ImplicitTree(ExpandingTree):
         """
         rules, parameters, table = self.rules_game.rules, self.rules_game.parameters, self.rules_game.table
         state = self.rules_game.first_state.copy()
-        slot, last = -1 - player, -1
+        slot, last = self.plan.max_slots + player, -1
         for action in history:
             if state[MOVER] == player:
                 found = self._successor(state, player, slot, last)
@@ -320,24 +344,25 @@ class ImplicitTree(ExpandingTree):
         return None if found == 0 else found & 0xFFFFFFFF
 
     def _successor(self, state: np.ndarray, player: int, slot: int, action: int) -> int:
-        game, constants = self.rules_game, self._constants
-        if constants["NUM_NUMBERS"]:
+        game, numbers, code = self.rules_game, self._constants["NUM_NUMBERS"], 0
+        if numbers:
             assert game.rules.infoset_number is not None
-            number = game.rules.infoset_number(game.parameters, game.table, state, player)
-            place = player * constants["NUM_NUMBERS"] + number
+            slot = player * numbers + game.rules.infoset_number(game.parameters, game.table, state, player)
         else:
             assert game.rules.observe is not None
             code = game.rules.observe(game.parameters, game.table, state, player, action)
-            place = slot * self._codes + code
-            if action < 0:
-                place = self.plan.max_slots * self._codes + player * constants["FIRST_CODES"] + code
-        return int(self._successors[place])
+        find = compose(n.find_successor, strict=False, **self._constants)
+        return int(find(self._expansion, slot, code))
 
 
 def can_be_implicit(game: RulesGame) -> bool:
     """Returns whether a game's rules are enough to traverse it without storing histories."""
-    rules = game.rules
-    return rules.observe is not None or rules.infoset_number is not None
+    rules, sizes = game.rules, game.sizes
+    if uses_numbers(game):
+        return True
+    most_codes = max(sizes.max_observations, sizes.max_first_observations)
+    has_room = (most_codes - 1).bit_length() <= n.bits_of_codes(sizes.num_distinct_actions)
+    return rules.observe is not None and has_room
 
 
 def rules_to_traverse(game: pyspiel.Game) -> RulesGame:
@@ -352,6 +377,6 @@ def rules_to_traverse(game: pyspiel.Game) -> RulesGame:
     if not can_be_implicit(rules):
         raise ConfigError(
             f"tree='rules': the rules of {game} do not say what a player has learned since its last action (the kernel "
-            "`observe`, see mccfr_plus.games.rules). Use tree='compiled' or tree='lazy'."
+            "`observe`, see mccfr_plus.games.rules), or with too large numbers. Use tree='compiled' or tree='lazy'."
         )
     return rules

@@ -168,7 +168,7 @@ class LazyTree(ExpandingTree):
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
         """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
-        nodes, infosets, slots, payoffs, outcomes, text_bytes = sizes
+        nodes, infosets, slots, payoffs, outcomes, text_bytes, _ = sizes
         counts = {"nodes": nodes, "parents": nodes, "infosets": infosets, "keys": infosets, "checks": infosets}
         counts |= {"slot_actions": slots, "payoffs": payoffs, "chance": outcomes, "outcome_actions": outcomes}
         found = {name: getattr(self._places, name)[:count] for name, count in counts.items()}

@@ -1,14 +1,18 @@
 """Positions of a game with compiled rules, in the place of stored nodes: the functions of `access` for them.
 
 A node is a row of words that belongs to a thread: the state, each player's last slot and last action, and the infoset
-of the player to move. Row 0 is the open node, row 1 the one that is moved on, and the others wait on the stack. So a
-history takes no memory once it has been visited.
+of the player to move. Row 0 is the open node, row 1 the root and what it becomes as it is moved on, then come the
+children of the open node, of which one is moved on, and the others wait on the stack. So a history takes no memory once
+it has been visited.
+
+All children are made when their parent is opened, and what their infosets have in memory is fetched then, in parallel:
+DRAM takes hundreds of nanoseconds to answer, which is longer than all that is computed at a node.
 
 Infosets are numbered when they are first met. `observe`, of the game's rules, tells what a player has learned since its
-own last action, as a small number; a table with an entry for each pair of a slot and such a number holds the first slot
-and the number of actions of the infoset that follows. With `infoset_number` the rules give the entry themselves.
+own last action, as a small number, and `successors` leads from a slot and such a number to the infoset that follows.
+With `infoset_number` the rules give the place in that table themselves.
 
-The words of `TreeArrays.expansion` that follow those of `expansion` hold the addresses.
+The words of `TreeArrays.expansion` that follow those of `successors` hold the addresses.
 """
 
 import numba
@@ -18,7 +22,7 @@ from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word, unlikely
+from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch, publish_word, swap_word, unlikely
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.tree.arrays import CHANCE, INFOSET, TERMINAL
 from mccfr_plus.tree.expansion import (
@@ -42,6 +46,7 @@ from mccfr_plus.tree.expansion import (
 )
 from mccfr_plus.tree.rules_keys import key_of_view
 from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
+from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
 
 # Further words of `TreeArrays.expansion`.
 (
@@ -50,7 +55,6 @@ from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, r
     PARAMETERS,  # addresses of what the rules' kernels get,
     TABLE_OF_RULES,
     FIRST_STATE,
-    SUCCESSORS,  # and of the table that leads from infoset to infoset: `pair` of first slot and actions, or 0
     NUM_PARAMETERS,
     NUM_TABLE,
     PLACES,  # address of which entries of what `look` writes make an information state
@@ -60,13 +64,13 @@ from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_look, r
     PRIOR_KEYS,
     PRIOR_FIRST,
     PRIOR_PROBABILITIES,
-) = range(36, 51)
-NUM_WORDS = 51
+) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 15)
+NUM_WORDS = NUM_BLOCK_WORDS + 15
 
 # What a game's sizes are, composed in.
-STATE_SIZE, NUM_PLAYERS, CODES, FIRST_CODES, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 1, 1, 0
+STATE_SIZE, NUM_PLAYERS, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 0
 
-OPEN, MOVED, FIRST_WAITING = 0, 1, 2
+OPEN, MOVED, FIRST_CHILD = 0, 1, 2
 _LOW = 0xFFFFFFFF  # the lower half of a word
 
 
@@ -101,6 +105,12 @@ def rule_number(parameters, table, state, player):
 
 
 # --- a thread's words: its rows, the outcomes of the open and of the moved node, payoffs, actions ---
+
+
+@inline_kernel
+def first_waiting():
+    """Returns the number of the first row that waits."""
+    return FIRST_CHILD + max(MAX_ACTIONS, MAX_OUTCOMES)
 
 
 @inline_kernel
@@ -178,16 +188,9 @@ def _slot_actions(expansion):
 
 
 @inline_kernel
-def _successors(expansion):
-    return numba.carray(pointer(expansion[SUCCESSORS]), num_successors(expansion[MAX_SLOTS]), np.int64)
-
-
-@inline_kernel
-def num_successors(max_slots):
-    """Returns the length of the table of successors."""
-    if NUM_NUMBERS > 0:
-        return NUM_PLAYERS * NUM_NUMBERS
-    return max_slots * CODES + NUM_PLAYERS * FIRST_CODES
+def num_successor_words(max_slots):
+    """Returns the length of the table of successors, without blocks. Players' empty sequences are the last slots."""
+    return num_words(NUM_PLAYERS * NUM_NUMBERS if NUM_NUMBERS > 0 else max_slots + NUM_PLAYERS)
 
 
 # --- the functions of `access` ---
@@ -202,6 +205,7 @@ def first_node(tree, scratch):
         row[word] = first[word]
     for player in range(NUM_PLAYERS):
         row[STATE_SIZE + player] = pair(tree.expansion[MAX_SLOTS] + player, -1)
+    row[STATE_SIZE + NUM_PLAYERS] = 0
     return MOVED
 
 
@@ -214,8 +218,11 @@ def head(tree, scratch, node):
     if mover == GAME_OVER:
         return TERMINAL, 0
     if mover == CHANCE_MOVES:
-        return CHANCE, find_outcomes(tree, scratch, state, node)
-    found = infoset_at(tree, scratch, row, state, mover)
+        return CHANCE, find_outcomes(tree, scratch, state, MOVED)
+    found = row[STATE_SIZE + NUM_PLAYERS]
+    if found == 0:  # or it was found when the parent was opened
+        found = infoset_at(tree, scratch, row, state, mover)
+        _fetch_infoset(tree, scratch, found)
     if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
         return mover, 0
     row[STATE_SIZE + NUM_PLAYERS] = found
@@ -231,8 +238,7 @@ def payload_of(tree, scratch, node):
 @inline_kernel
 def step(tree, scratch, node, payload, index):
     """Moves the node on to a child."""
-    row = _row(tree, scratch, node)
-    _move(tree, scratch, row, payload, index, MOVED)
+    _move(tree, scratch, _row(tree, scratch, node), payload, index, MOVED)
     return node
 
 
@@ -249,8 +255,11 @@ def payoff(tree, scratch, node, player):
 @inline_kernel
 def keep(tree, scratch, node, position):
     """Copies the moved node to a row that waits, and returns that row's number."""
-    _copy(tree, scratch, node, FIRST_WAITING + position)
-    return FIRST_WAITING + position
+    _copy(tree, scratch, node, first_waiting() + position)
+    row = _row(tree, scratch, node)
+    for player in range(NUM_PLAYERS):
+        fetch_word(tree.expansion, low_of(row[STATE_SIZE + player]))
+    return first_waiting() + position
 
 
 @inline_kernel
@@ -262,28 +271,50 @@ def resume(tree, scratch, kept):
 
 @inline_kernel
 def reopen(tree, scratch, kept):
-    """Opens a node that has waited; see `access.reopen`."""
+    """Opens a node that has waited, and makes its children; see `access.reopen`."""
     _copy(tree, scratch, kept, OPEN)
     row = _row(tree, scratch, OPEN)
     mover = row[MOVER]
     if mover == CHANCE_MOVES:
-        return CHANCE, find_outcomes(tree, scratch, _state_of(row), OPEN), np.int64(0), OPEN
-    found = row[STATE_SIZE + NUM_PLAYERS]
-    return mover, high_of(found), low_of(found), OPEN
+        kind, count, payload = np.int64(CHANCE), find_outcomes(tree, scratch, _state_of(row), OPEN), np.int64(0)
+    else:
+        found = row[STATE_SIZE + NUM_PLAYERS]
+        kind, count, payload = mover, high_of(found), low_of(found)
+    for index in range(count):
+        _make_child(tree, scratch, payload, index)
+    return kind, count, payload, OPEN
+
+
+@inline_kernel
+def _make_child(tree, scratch, payload, index):
+    """Makes a child of the open node, and fetches what is known of its infoset."""
+    _copy(tree, scratch, OPEN, FIRST_CHILD + index)
+    row = _row(tree, scratch, FIRST_CHILD + index)
+    _move(tree, scratch, row, payload, index, OPEN)
+    state = _state_of(row)
+    if state[MOVER] >= 0:
+        slot, code = _place_of(tree, row, state, state[MOVER])
+        found = find(tree.expansion, slot, code)
+        row[STATE_SIZE + NUM_PLAYERS] = found
+        _fetch_infoset(tree, scratch, found)
 
 
 @inline_kernel
 def child_of(tree, scratch, opened, payload, index):
     """Returns a child of the open node, as the moved one."""
-    _copy(tree, scratch, opened, MOVED)
-    _move(tree, scratch, _row(tree, scratch, MOVED), payload, index, OPEN)
-    return MOVED
+    return FIRST_CHILD + index
 
 
 @inline_kernel
 def outcome_probability(tree, scratch, payload, index):
     """Returns the probability of an outcome of the open node."""
     return outcomes_of(tree, scratch, OPEN)[1][index]
+
+
+@inline_kernel
+def fetch_ahead(array, index):
+    """Begins to fetch an entry of a large array."""
+    prefetch(array, index)
 
 
 @inline_kernel
@@ -311,6 +342,7 @@ def _move(tree, scratch, row, payload, index, outcomes):
         action = np.int64(_slot_actions(tree.expansion)[slot])
         row[STATE_SIZE + mover] = pair(slot, action)
     rule_apply(parameters_of(tree), table_of(tree), state, action)
+    row[STATE_SIZE + NUM_PLAYERS] = 0
 
 
 @inline_kernel
@@ -329,24 +361,39 @@ def find_outcomes(tree, scratch, state, number):
 
 
 @inline_kernel
+def _place_of(tree, row, state, player):
+    """Returns slot and code that lead to the infoset of a row's player to move; see `successors`."""
+    if NUM_NUMBERS > 0:
+        number = rule_number(parameters_of(tree), table_of(tree), state, player)
+        return np.int64(player * NUM_NUMBERS + number), np.int64(0)
+    last = row[STATE_SIZE + player]
+    code = rule_observe(parameters_of(tree), table_of(tree), state, player, high_of(last))
+    return low_of(last), np.int64(code)
+
+
+@inline_kernel
 def infoset_at(tree, scratch, row, state, player):
     """Returns the infoset of a row's player to move, a pair of first slot and actions; 0 if there is no room for it."""
-    if NUM_NUMBERS > 0:
-        place = player * NUM_NUMBERS + rule_number(parameters_of(tree), table_of(tree), state, player)
-    else:
-        last = row[STATE_SIZE + player]
-        code = rule_observe(parameters_of(tree), table_of(tree), state, player, high_of(last))
-        place = low_of(last) * CODES + code
-        if last < 0:
-            place = tree.expansion[MAX_SLOTS] * CODES + player * FIRST_CODES + code
-    found = load_word(_successors(tree.expansion), place)
+    slot, code = _place_of(tree, row, state, player)
+    found = find(tree.expansion, slot, code)
     if unlikely(found == 0):
-        found = new_infoset(tree, scratch, row, player, place)
+        found = new_infoset(tree, scratch, row, player, slot, code)
     return found
 
 
+@inline_kernel
+def _fetch_infoset(tree, scratch, infoset):
+    """Begins to fetch what traversals read of an infoset."""
+    first = low_of(infoset)
+    prefetch(numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64), first)
+    prefetch(_slot_actions(tree.expansion), first)
+    prefetch(scratch.mark, first)
+    prefetch(scratch.gradient, first)
+    fetch_word(tree.expansion, first)
+
+
 @kernel
-def new_infoset(tree, scratch, row, player, place):
+def new_infoset(tree, scratch, row, player, slot, code):
     """Numbers an infoset that is met for the first time. Returns it, or 0 if there is no room; see `infoset_at`.
 
     The arrays that ``tree.expansion`` points at are modified in place.
@@ -360,17 +407,20 @@ def new_infoset(tree, scratch, row, player, place):
     rule_look(parameters_of(tree), table_of(tree), _state_of(row), player, view)
     while swap_word(expansion, LOCK, 1) != 0:
         pass
-    found = _successors(expansion)[place]
+    found = find(expansion, slot, code)
     if found == 0:
-        found = _enter_infoset(expansion, row, player, place, actions, count, view)
+        found = _new_record(expansion, row, player, actions, count, view)
+        if found != 0:
+            enter(expansion, slot, code, found)
     publish_word(expansion, LOCK, 0)
     return found
 
 
 @inline_kernel
-def _enter_infoset(expansion, row, player, place, actions, count, view):
+def _new_record(expansion, row, player, actions, count, view):
     infoset, first = expansion[NUM_INFOSETS], expansion[NUM_SLOTS]
     cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST]
+    cost += 8 * expansion[NUM_BLOCK_WORDS]
     if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or cost > expansion[MAX_COST]:
         publish_word(expansion, STATUS, INFOSETS_FULL)
         return np.int64(0)
@@ -393,7 +443,6 @@ def _enter_infoset(expansion, row, player, place, actions, count, view):
         numba.carray(pointer(expansion[ONES]), expansion[MAX_SLOTS], np.float64)[first] = 1.0
     expansion[NUM_INFOSETS] += 1
     expansion[NUM_SLOTS] += count
-    publish_word(_successors(expansion), place, pair(first, count))
     return pair(first, count)
 
 

@@ -93,7 +93,7 @@ def composed(
         loop,
         strict=False,
         estimate=estimate_with(estimator, baseline, list_visit=average.list_visit, is_lazy=is_lazy, access=access),
-        minimize=minimize_with(minimizer),
+        minimize=compose(minimize_with(minimizer), strict=False, **access_of(access)),
         accumulate=compose(average.accumulate, strict=False, IS_LAZY=is_lazy, **access_of(access)),
         settle=average.settle,
         LISTS_VISITS=average.lists_visits,
