@@ -14,6 +14,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.checks.report import Line, Report, Subject
+from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame
 from mccfr_plus.tree.game import load_game, quiet_openspiel
@@ -57,6 +58,9 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     except Exception as error:  # pyspiel raises several kinds
         subject.fail(f"OpenSpiel's random_sim_test says: {error}", "the sizes in `layout`")
     lines.append(Line("simulation", f"{_SIMULATIONS} plays of OpenSpiel's random_sim_test", "passed"))
+    if game.rules_game.sizes.symmetries:
+        moves = check_symmetries(game.rules_game, plays // 10, np.random.default_rng(seed))
+        lines.append(Line("symmetries", f"{moves:,} moves", "the same once turned"))
     try:
         tree = compile_game(game, max_nodes=max_nodes, progress=False)
     except BudgetError:

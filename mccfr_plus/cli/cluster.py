@@ -26,7 +26,7 @@ LOCAL = "local"
 _NUM_BATCHES, _TRAVERSALS, _WORKERS = 8, 1000, 2
 
 # Flags of other ways to run, which have no meaning with a cluster.
-_OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "baseline", "baseline_rate")
+_OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "symmetry", "baseline", "baseline_rate")
 
 
 def _address() -> Kind:

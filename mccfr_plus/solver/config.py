@@ -56,6 +56,7 @@ class SolverConfig:
     tree: str = "auto"
     memory: str | int | float | None = None
     keys: str = "hash"
+    symmetry: bool = False
 
     @classmethod
     def from_specs(
@@ -102,6 +103,10 @@ class SolverConfig:
             )
         if self.tree not in TREES:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
+        if self.symmetry and self.tree not in ("auto", "rules"):
+            raise ConfigError(
+                f"symmetry=True with tree={self.tree!r}: symmetries are those of rules, give tree='rules'."
+            )
         Keys(self.keys)
         if self.memory is not None:
             bytes_of(self.memory)

@@ -89,6 +89,8 @@ class Solver:
             when nodes have taken their share, further ones are evicted after use; when infosets have, `run` stops.
         keys: How a lazy tree tells infosets apart: ``"hash"``, 128 bits of their texts; ``"checked"``, the same and
             compared with 64 more; ``"text"``, the texts themselves.
+        symmetry: Whether infosets that symmetries of the game's rules turn into each other, such as those of a board,
+            are one, with ``tree="rules"``: the policy is symmetric, and learned from that many times fewer.
 
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
@@ -117,6 +119,7 @@ class Solver:
         tree: str = "auto",
         memory: str | int | float | None = None,
         keys: str = "hash",
+        symmetry: bool = False,
     ):
         config = SolverConfig.from_specs(
             estimator,
@@ -130,6 +133,7 @@ class Solver:
             tree=tree,
             memory=memory,
             keys=keys,
+            symmetry=symmetry,
         )
         self._begin(game, config, seed)
 

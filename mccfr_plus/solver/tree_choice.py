@@ -24,6 +24,7 @@ from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
 from mccfr_plus.tree.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -60,14 +61,16 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
     """
     if isinstance(game, GameTree):
-        if config.tree in ("lazy", "rules"):
-            raise ConfigError(f"tree={config.tree!r} with a tree that is compiled already: give the game itself.")
+        if config.symmetry or config.tree in ("lazy", "rules"):
+            given = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
+            raise ConfigError(f"{given} with a tree that is compiled already: give the game itself.")
         return game
     loaded = load_game(game)
-    reason = config.needs_whole_tree() or (config.needs_stored_nodes() if config.tree == "rules" else None)
-    if config.tree in ("lazy", "rules") and reason:
-        raise ConfigError(f"tree={config.tree!r} with {reason}, which needs the whole tree: use tree='compiled'.")
-    if config.tree == "rules":
+    kind = "rules" if config.symmetry else config.tree
+    reason = config.needs_whole_tree() or (config.needs_stored_nodes() if kind == "rules" else None)
+    if kind in ("lazy", "rules") and reason:
+        raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
+    if kind == "rules":
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
     tree = compiled_if_it_fits(loaded, "compiled" if reason else config.tree, config.memory, limits)
     if tree is None and suits_rules(loaded, config):
@@ -188,6 +191,8 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
 
 
 def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -> ImplicitTree:
+    if config.symmetry:
+        require_symmetries(game, rules)
     costs = costs_of_solver(config, game.num_players(), True)
     plan = plan_memory(
         config.memory,
@@ -196,4 +201,4 @@ def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -
         slot_cost=implicit_slot_cost(rules) + costs.slot,
         reserved=KERNELS + fixed_cost(rules),
     )
-    return ImplicitTree(game, rules, plan, config.threads)
+    return (SymmetricTree if config.symmetry else ImplicitTree)(game, rules, plan, config.threads)

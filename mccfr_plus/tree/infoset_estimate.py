@@ -44,6 +44,10 @@ class InfosetEstimate(NamedTuple):
     slots: float
     relative_error: float  # standard error of the slots by their number
 
+    def times(self, share: float) -> InfosetEstimate:
+        """Returns the estimate of a part of the infosets, such as one for all that symmetries turn into each other."""
+        return self._replace(infosets=share * self.infosets, slots=share * self.slots)
+
 
 class _Room(NamedTuple):
     """What a probe writes, and what the probes of a player have learned."""
