@@ -28,6 +28,7 @@ flags.DEFINE_float("warm_seconds", 5.0, "expansion: CPU seconds of a run on an e
 flags.DEFINE_float("judge_seconds", 60.0, "judged: of each judgement")
 flags.DEFINE_integer("rounds", 5, "expansion: how often both are run")
 flags.DEFINE_list("points", ["30", "120"], "exact: CPU seconds")
+flags.DEFINE_bool("symmetry", False, "exact: whether symmetries of the board make infosets one")
 flags.DEFINE_list("averagings", ["linear", "stochastic(gamma=1.0)"], "exact: averages")
 flags.DEFINE_string("memory", "8GB", "Memory limit of ours")
 
@@ -172,7 +173,14 @@ def exact():
         for estimator in FLAGS.estimators:
             for averaging in FLAGS.averagings:
                 solver = mccfr_plus.Solver(
-                    game, estimator, "rm", averaging, tree="rules", memory=FLAGS.memory, seed=1
+                    game,
+                    estimator,
+                    "rm",
+                    averaging,
+                    tree="rules",
+                    memory=FLAGS.memory,
+                    seed=1,
+                    symmetry=FLAGS.symmetry,
                 ).run(1)
                 spent = 0.0
                 for point in map(float, FLAGS.points):

@@ -15,6 +15,7 @@ import pyspiel
 
 from mccfr_plus.checks.agreement import Agreement
 from mccfr_plus.checks.report import Line, Report, Subject
+from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.openspiel import why_no_rules
@@ -64,6 +65,9 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     for _ in range(plays):
         agreement.play(rng)
     lines.append(Line("states", f"{plays:,} plays, {agreement.num_states:,} states", "as through pyspiel"))
+    if rules_game.sizes.symmetries:
+        moves = check_symmetries(rules_game, plays // 10, np.random.default_rng(seed))
+        lines.append(Line("symmetries", f"{moves:,} moves", "the same once turned"))
     try:
         budget = Budget(game, max_nodes, _MAX_BYTES)
         budget.check_estimate(0)

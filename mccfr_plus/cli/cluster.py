@@ -26,7 +26,7 @@ NUM_BATCHES, WORKERS = 8, 2  # defaults
 _TRAVERSALS = 1000
 
 # Flags of other ways to run, which have no meaning with a cluster.
-_OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "baseline", "baseline_rate")
+_OTHERS = ("threads", "thread_mode", "tree", "memory", "keys", "symmetry", "baseline", "baseline_rate")
 
 
 # --- mccfr-plus solve: traversals of one run ---

@@ -21,6 +21,7 @@ from mccfr_plus.tree.game_tree import (
 
 _OPTIONS = (
     "estimator", "minimizer", "averaging", "alternating", "batch", "threads", "thread_mode", "tree", "memory", "keys",
+    "symmetry",
 )  # fmt: skip
 
 

@@ -35,18 +35,25 @@ from mccfr_plus.evaluation import (
     head_to_head,
     nash_conv,
 )
-from mccfr_plus.evaluation.by_rules import estimated_seconds, evaluate_by_rules
+from mccfr_plus.evaluation.by_rules import (
+    bytes_needed,
+    estimated_seconds,
+    evaluate_by_rules,
+    is_tabulated,
+    memory_plan,
+)
 from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.evaluation.strategies import AnyPolicy
 from mccfr_plus.games import compiled_rules
 from mccfr_plus.policies.files import needs_tree
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.implicit_tree import can_be_implicit
+from mccfr_plus.tree.implicit_tree import can_be_implicit, rules_to_traverse
+from mccfr_plus.tree.infoset_estimate import estimate_infosets
 from mccfr_plus.tree.size import as_text, number_of
 from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.tree.symmetric_tree import require_symmetries
 
 _AGAINST_SHARE = 0.4  # of the time
 _MOST_SECONDS = 3600.0  # of an exact evaluation by rules
@@ -68,11 +75,10 @@ What is printed, in the game's payoffs:
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
   exploitability   NashConv / number of players
 
-These are exact if the game's tree fits. They are exact, too, if the game has compiled rules and POLICY is `uniform` or
-was solved by them: then all histories are traversed, and the time that this takes is announced. If not, or with
---estimate, each number is estimated by play within --seconds, and is marked as an estimate, a lower bound (rely on the
-start of its interval) or an upper bound (rely on the end of it). A small lower bound does not show that a policy is
-good.
+These are exact if the game's tree fits. They are exact, too, if the game has compiled rules: then all histories are
+traversed, and the time that this takes is announced. If not, or with --estimate, each number is estimated by play
+within --seconds, and is marked as an estimate, a lower bound (rely on the start of its interval) or an upper bound
+(rely on the end of it). A small lower bound does not show that a policy is good.
 
 --against=OTHER plays POLICY in each seat in turn against OTHER in all other seats: exactly if the tree fits, else by
 games, with control variates for chance and for both policies' own actions.
@@ -86,6 +92,8 @@ games, with control variates for chance and for both policies' own actions.
         define(values, "seed", whole(0), "Seed of what is played. Default: random.")
         meaning = "compiled: exact numbers or an error; auto: exact if the tree fits."
         define(values, "tree", one_of("auto", "compiled"), meaning, "auto")
+        meaning = "Visit once what symmetries of the board turn into each other: exact for symmetric policies, checked."
+        define_switch(values, "symmetry", meaning)
         define(values, "memory", memory_size(), "Memory of the process, such as 4GB. Default: half of what is free.")
         define_rules(values)
         define_limits(values)
@@ -106,13 +114,16 @@ games, with control variates for chance and for both policies' own actions.
         if values.estimate and (values.use_openspiel or values.tree == "compiled"):
             flag = "--use_openspiel" if values.use_openspiel else "--tree=compiled"
             raise UsageError(f"--estimate and {flag} exclude each other: {flag} asks for exact numbers.")
+        excluded = values.estimate or values.use_openspiel or values.tree == "compiled" or not uses_rules(values)
+        if values.symmetry and excluded:
+            raise UsageError("--symmetry is about exact evaluation by rules: leave it out, or the other flags.")
         require_confidence(values.confidence)
         game = load_game(name)
         # Policies that need no tree come first: a bad file is an error at once.
         policies = {file: read_policy(file, game) for file in sources if file != UNIFORM and not needs_tree(file)}
         needs_a_tree = any(file not in policies and file != UNIFORM for file in sources)
         tree: GameTree | None = None
-        if needs_a_tree or not values.estimate:
+        if needs_a_tree or not (values.estimate or values.symmetry):
             kind = "compiled" if needs_a_tree or values.use_openspiel else values.tree
             limits = TreeLimits(values.max_nodes, values.max_bytes)
             tree = compiled_if_it_fits(game, kind, values.memory, limits, rules=uses_rules(values))
@@ -120,7 +131,7 @@ games, with control variates for chance and for both policies' own actions.
         output.show_notes()
         against = None
         by_rules = None
-        if tree is None and not values.estimate and uses_rules(values):
+        if (tree is None or values.symmetry) and not values.estimate and uses_rules(values):
             by_rules = _evaluated_by_rules(game, source, chosen[0], values)
         if by_rules is not None:
             result = _print_exact(game, source, by_rules._asdict() | _distances(by_rules), None)
@@ -166,16 +177,24 @@ def _distances(evaluation: Evaluation | None) -> dict[str, float | None]:
 def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: Any) -> Evaluation | None:
     """Returns the exact evaluation of a policy in a game that is not stored; None if it can only be estimated."""
     rules = compiled_rules(game)
-    is_by_rules = isinstance(policy, KeyedPolicy) and policy.keys.kind == "rules"
-    if rules is None or not can_be_implicit(rules) or not (is_by_rules or source == UNIFORM):
+    if values.symmetry:
+        require_symmetries(game, rules_to_traverse(game))
+    if rules is None or not can_be_implicit(rules):
         return None
+    share = 1 / len(rules.sizes.symmetries) if values.symmetry else 1.0
     size = estimate_size(game, sample_size=10_000, seed=0).histories
-    seconds = estimated_seconds(number_of(size.log10))
+    chosen = None if source == UNIFORM else policy
+    with_histories = is_tabulated(chosen, values.symmetry)
+    seconds = estimated_seconds(share * number_of(size.log10), with_histories)
     if seconds > _MOST_SECONDS:
         print(f"an exact evaluation would take about {seconds / 3600:.1f} hours: estimating instead", file=sys.stderr)
         return None
-    print(f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s", file=sys.stderr)
-    return evaluate_by_rules(game, policy if is_by_rules else None, memory=values.memory)
+    text = f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s"
+    if infosets := estimate_infosets(rules):
+        needed = bytes_needed(memory_plan(rules, values.memory, with_histories), infosets.times(share))
+        text += f", {output.count(infosets.infosets)} information sets, {needed / 1e6:,.0f} MB"
+    print(text, file=sys.stderr)
+    return evaluate_by_rules(game, chosen, memory=values.memory, symmetry=values.symmetry)
 
 
 def _print_exact(

@@ -57,8 +57,9 @@ def main(argv: list[str] | None = None) -> int:
     except MccfrPlusError as error:
         print(f"{PROGRAM}: error: {' '.join(str(error).split())}", file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        how_far = f": {interrupt}" if str(interrupt) else ""
+        print(f"{PROGRAM}: interrupted{how_far}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # What is still buffered would raise again when Python flushes it at exit.

@@ -25,7 +25,7 @@ WITHOUT_TREE = tuple(name for name in ALGORITHMS if name.startswith("batched_"))
 # Flags about tables, and what to use instead.
 TABLE_FLAGS = {
     **dict.fromkeys(("estimator", "minimizer", "averaging", "batch", "baseline", "baseline_rate", "alternating"), ""),
-    **dict.fromkeys(("keys", "thread_mode", "bound_seconds", "bounds", "confidence"), ""),
+    **dict.fromkeys(("keys", "symmetry", "thread_mode", "bound_seconds", "bounds", "confidence"), ""),
     "memory": " (--max_nodes and --max_bytes limit the tree)",
     "threads": " (--set threads=N is what torch may use)",
 }

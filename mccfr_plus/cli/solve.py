@@ -131,6 +131,8 @@ class SolveCommand(Command):
         define(values, "memory", memory_size(), "Memory of the process, such as 4GB. Default: half of what is free.")
         define(values, "keys", one_of(*KINDS), "Keys of a lazy tree: 128-bit hashes, checked ones, or texts.", "hash")
         define_rules(values)
+        meaning = "Make one of information states that symmetries of the board turn into each other."
+        define_switch(values, "symmetry", meaning)
         define_limits(values)
         define(values, "threads", whole(), "Number of threads.", 1)
         meaning = "deterministic: threads make one gradient together; fast: shared tables, not repeatable."

@@ -12,8 +12,10 @@ section 3 (one traversal for all of a player's infosets).
 
 from __future__ import annotations
 
+import functools
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
@@ -22,32 +24,45 @@ import pyspiel
 from tqdm import tqdm
 
 from mccfr_plus.errors import BudgetError, PolicyError
+from mccfr_plus.evaluation.behavior import JointPolicy
 from mccfr_plus.evaluation.exact import Evaluation
+from mccfr_plus.evaluation.tabulation import InfosetHistories, tabulate
+from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.histories import FRAME_COLUMNS, add_gradients
+from mccfr_plus.tree.histories import FRAME_COLUMNS, traverse_histories
 from mccfr_plus.tree.implicit_tree import ImplicitTree, fixed_cost, infoset_cost, rules_to_traverse, slot_cost
-from mccfr_plus.tree.memory import plan_memory
+from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
+from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
 
 _DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out
 _NUM_PIECES = 256  # the progress bar moves between them
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
+_SECONDS_TO_NUMBER = 1.2e-8  # the same, of the traversal that finds a history of each infoset
 _NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
+_MARGIN = 1.1  # of memory that is advised
 _SMALL = 100_000  # histories: a game with fewer is one piece
 
 
 class Thread(NamedTuple):
-    """What a thread of an evaluation writes."""
+    """What a thread of a traversal of all histories writes."""
 
     counts: np.ndarray  # as `Scratch.counts`: which rows are its own
     gradient: np.ndarray  # [slot_capacity + num_players] float64, of all players
     reach: np.ndarray  # [max_depth + 1, num_players + 1] float64: of the players and of chance
     frames: np.ndarray  # [max_depth + 1, FRAME_COLUMNS] int64
     actions: np.ndarray  # [max_depth + 1, most actions] int64
+    path: np.ndarray  # [max_depth + 1] int64: the actions of players and chance so far, if they are recorded
     visited: np.ndarray  # [2] int64: histories, and leaves among them
+    turns: np.ndarray  # [max_depth + 1, most actions] int64: how actions are turned, in games with symmetries,
+    fixed: np.ndarray  # [max_depth + 1] int64: and which of these leave the whole history where it is
+    histories: np.ndarray  # of all threads, as in `InfosetHistories`, as the next two
+    lengths: np.ndarray
+    frames_of_infosets: np.ndarray
 
 
 class RulesEvaluator:
@@ -63,8 +78,7 @@ class RulesEvaluator:
         self._tree = tree
         self._num_threads = min(threads or os.cpu_count() or 1, tree.max_threads)
         self._progress = progress
-        self._traverse = compose(add_gradients, strict=False, **tree.rule_kernels)
-        self.num_histories = self.num_leaves = 0  # of the last evaluation
+        self.num_histories = self.num_leaves = 0  # of the last traversal
         self._num_pieces = _NUM_PIECES
 
     def evaluate(self, strategy: np.ndarray) -> Evaluation:
@@ -74,54 +88,75 @@ class RulesEvaluator:
             BudgetError: If the infosets do not fit the memory.
         """
         tree, known = self._tree, len(strategy)
-        players, depth = tree.num_players, tree.shape.max_depth + 1
-        size = tree.slot_capacity + players
-        threads = [
-            Thread(
-                np.zeros(THREAD + 1, np.int64),
-                np.zeros(size),
-                np.ones((depth, players + 1)),
-                np.zeros((depth, FRAME_COLUMNS), np.int64),
-                np.zeros((depth, max(tree.rules_game.most_actions, 1)), np.int64),
-                np.zeros(2, np.int64),
-            )
-            for _ in range(self._num_threads)
-        ]
-        for number, thread in enumerate(threads):
-            thread.counts[THREAD] = number
         begin = np.ascontiguousarray(strategy, np.float64)
-        with announce_compilation(self._traverse, "the evaluation by rules", 5):
-            self._traverse(tree.arrays, threads[0], begin, _DEPTH_OF_PIECES, self._num_pieces, self._num_pieces)
-        self._run(threads, begin)
-        self.num_histories, self.num_leaves = np.sum([thread.visited for thread in threads], axis=0).tolist()
-        self._num_pieces = 1 if self.num_histories < _SMALL else _NUM_PIECES
+        threads = self._threads(InfosetHistories.none())
+        self._traverse("exact evaluation", threads, begin, is_recording=False)
         gradient = threads[0].gradient[: tree.num_slots]
         roots = threads[0].gradient[tree.slot_capacity :]
         for other in threads[1:]:
             gradient += other.gradient[: tree.num_slots]
             roots += other.gradient[tree.slot_capacity :]
-        infosets = tree.found_infosets
-        full = np.empty(tree.num_slots)
+        full = tree.first_strategy
         full[:known] = begin[: tree.num_slots]
-        new = infosets[infosets["first_slot"] >= known]
-        full[known:] = np.repeat(1.0 / new["num_actions"], new["num_actions"])
         result = Evaluation(roots, roots.copy())
-        _values(infosets, full, gradient, tree.slot_capacity, result.values, result.best_response_values)
+        _values(tree.found_infosets, full, gradient, tree.slot_capacity, result.values, result.best_response_values)
         return result
 
-    def _run(self, threads: list[Thread], strategy: np.ndarray) -> None:
+    def number_infosets(self) -> InfosetHistories:
+        """Numbers all infosets of a tree on which none was found before, and returns a history of each.
+
+        Raises:
+            BudgetError: If the infosets do not fit the memory.
+        """
+        found = InfosetHistories.room_for(self._tree)
+        self._traverse("finding information sets", self._threads(found), np.zeros(0), is_recording=True)
+        count = self._tree.num_infosets
+        return InfosetHistories(found.actions[:count], found.lengths[:count], found.frames[:count])
+
+    def _threads(self, found: InfosetHistories) -> list[Thread]:
+        tree = self._tree
+        players, depth = tree.num_players, tree.shape.max_depth + 1
+        threads = [
+            Thread(
+                counts=np.zeros(THREAD + 1, np.int64),
+                gradient=np.zeros(tree.slot_capacity + players),
+                reach=np.ones((depth, players + 1)),
+                frames=np.zeros((depth, FRAME_COLUMNS), np.int64),
+                actions=np.zeros((depth, max(tree.rules_game.most_actions, 1)), np.int64),
+                path=np.zeros(depth, np.int64),
+                visited=np.zeros(2, np.int64),
+                turns=np.zeros((depth, max(tree.rules_game.most_actions, 1)), np.int64),
+                fixed=np.full(depth, (1 << tree.num_symmetries) - 1),
+                histories=found.actions,
+                lengths=found.lengths,
+                frames_of_infosets=found.frames,
+            )
+            for _ in range(self._num_threads)
+        ]
+        for number, thread in enumerate(threads):
+            thread.counts[THREAD] = number
+        return threads
+
+    def _traverse(self, what: str, threads: list[Thread], strategy: np.ndarray, *, is_recording: bool) -> None:
+        tree = self._tree
+        traverse = compose(traverse_histories, strict=False, RECORD_HISTORIES=is_recording, **tree.rule_kernels)
+        with announce_compilation(traverse, "the evaluation by rules", 5):
+            traverse(tree.arrays, threads[0], strategy, _DEPTH_OF_PIECES, self._num_pieces, self._num_pieces)
+        self._run(what, functools.partial(traverse, tree.arrays), threads, strategy)
+        self.num_histories, self.num_leaves = np.sum([thread.visited for thread in threads], axis=0).tolist()
+        self._num_pieces = 1 if self.num_histories < _SMALL else _NUM_PIECES
+
+    def _run(self, what: str, traverse: Callable[..., bool], threads: list[Thread], strategy: np.ndarray) -> None:
         tree, disable = self._tree, None if self._progress is None else not self._progress
         total = self._num_pieces
         pieces = [list(range(number, total, len(threads))) for number in range(len(threads))]
-        bar = tqdm(total=total, desc="exact evaluation", unit=" parts", delay=1.0, disable=disable, leave=False)
+        bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
         begin, done = time.monotonic(), 0
         with bar, ThreadPoolExecutor(len(threads), thread_name_prefix="mccfr_plus") as pool:
 
             def submit(number: int):
                 piece = pieces[number].pop(0)
-                thread = threads[number]
-                work = pool.submit(self._traverse, tree.arrays, thread, strategy, _DEPTH_OF_PIECES, piece, total)
-                return work, number
+                return pool.submit(traverse, threads[number], strategy, _DEPTH_OF_PIECES, piece, total), number
 
             running = dict(submit(number) for number in range(len(threads)) if pieces[number])
             try:
@@ -129,9 +164,7 @@ class RulesEvaluator:
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         number = running.pop(future)
                         if not future.result():
-                            reason = tree.why_full()
-                            tree.go_on()
-                            raise BudgetError(f"an exact evaluation must number all information sets: {reason}")
+                            raise BudgetError(_why_full(tree))
                         done += 1
                         bar.update()
                         if pieces[number]:
@@ -144,30 +177,43 @@ class RulesEvaluator:
                 tree.go_on()
                 if isinstance(error, KeyboardInterrupt):
                     seconds = time.monotonic() - begin
-                    raise KeyboardInterrupt(f"{done} of {total} parts evaluated in {seconds:.0f} s") from None
+                    raise KeyboardInterrupt(f"{what}: {done} of {total} parts in {seconds:.0f} s") from None
                 raise
 
 
 def evaluate_by_rules(
     game: pyspiel.Game | str,
-    policy: KeyedPolicy | None,
+    policy: JointPolicy | None,
     *,
     memory: str | int | float | None = None,
     threads: int | None = None,
     progress: bool | None = None,
+    uniform_elsewhere: bool = False,
+    symmetry: bool = False,
 ) -> Evaluation:
     """Returns the exact values of a policy in a game that is not stored, by one traversal of all its histories.
 
+    A policy that was not solved with ``tree="rules"`` and the same `symmetry` is tabulated first: another traversal
+    finds a history of each infoset, and the policy gives its probabilities at the pyspiel state there, once per
+    infoset, or at all states that symmetries turn into each other.
+
     Args:
         game: A game with compiled rules, or its string.
-        policy: A policy that was solved with ``tree="rules"``; None: uniform play.
+        policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
+            probabilities, a function from states to {action: probability}, or a list of one of these per player; None:
+            uniform play.
         memory: Of the whole process; see `Solver`.
         threads: How many threads; None: one per core.
         progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
+        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they are an error.
+            A `KeyedPolicy` is always uniform where its solver has not been.
+        symmetry: Whether histories and infosets that symmetries of the game turn into each other are visited once. The
+            policy must be symmetric, which is checked.
 
     Raises:
-        ConfigError: If the game has no such rules, or the memory is too little to begin.
-        PolicyError: If the policy is of another kind or another game.
+        ConfigError: If the game has no such rules or symmetries, or the memory is too little to begin.
+        PolicyError: If the policy is of another game, lacks infosets, has no distribution over the legal actions, or is
+            not symmetric.
         BudgetError: If the infosets do not fit the memory.
 
     Example:
@@ -179,34 +225,91 @@ def evaluate_by_rules(
     """
     loaded = load_game(game)
     rules = rules_to_traverse(loaded)
+    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded):
+        raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
     count = threads or os.cpu_count() or 1
-    plan = plan_memory(
-        memory,
-        node_cost=0,
-        infoset_cost=infoset_cost(),
-        slot_cost=slot_cost(rules) + _NUMBER * (count + _NUMBERS),
-        reserved=fixed_cost(rules),
-    )
-    tree = ImplicitTree(loaded, rules, plan, count)
+    if symmetry:
+        require_symmetries(loaded, rules)
+    plan = memory_plan(rules, memory, is_tabulated(policy, symmetry), count)
+    tree = (SymmetricTree if symmetry else ImplicitTree)(loaded, rules, plan, count)
     strategy = np.zeros(tree.slot_capacity)
     tree.bind(strategy)
-    if policy is not None:
-        if policy.keys.kind != "rules" or str(policy.game) != str(loaded):
-            raise PolicyError(f"a policy of {policy.game} that was not solved by rules does not fit {loaded}.")
+    evaluator = RulesEvaluator(tree, count, progress)
+    if isinstance(policy, KeyedPolicy) and not is_tabulated(policy, symmetry):
         players, keys, first, _, probabilities = policy.table
         bounds = np.searchsorted(players, np.arange(tree.num_players + 1))
         tree.set_prior(bounds, keys, first, probabilities)
-    return RulesEvaluator(tree, count, progress).evaluate(strategy)
+    elif policy is not None:
+        tabulate(tree, policy, evaluator.number_infosets(), strategy, uniform_elsewhere, progress)
+    return evaluator.evaluate(strategy)
 
 
-def estimated_seconds(histories: float, threads: int | None = None) -> float:
-    """Returns about how long an exact evaluation takes.
+def memory_plan(
+    rules: RulesGame, memory: str | int | float | None, with_histories: bool, threads: int | None = None
+) -> MemoryPlan:
+    """Returns how an exact evaluation divides the memory.
+
+    Args:
+        rules: The game.
+        memory: Of the whole process; see `Solver`.
+        with_histories: Whether a history of each infoset is kept, for a policy that `is_tabulated`.
+        threads: How many threads; None: one per core.
+
+    Raises:
+        ConfigError: If it is too little to begin.
+    """
+    return plan_memory(
+        memory,
+        node_cost=0,
+        infoset_cost=infoset_cost() + (InfosetHistories.bytes_each(rules) if with_histories else 0),
+        slot_cost=slot_cost(rules) + _NUMBER * ((threads or os.cpu_count() or 1) + _NUMBERS),
+        reserved=KERNELS + fixed_cost(rules),
+    )
+
+
+def bytes_needed(plan: MemoryPlan, estimate: InfosetEstimate) -> float:
+    """Returns how much memory the process needs in all for an exact evaluation.
+
+    Args:
+        plan: What infosets and slots take, and what there is besides.
+        estimate: How many infosets and slots there are.
+    """
+    besides = plan.limit - plan.infosets_bytes
+    return besides + estimate.infosets * plan.infoset_cost + estimate.slots * plan.slot_cost
+
+
+def _why_full(tree: ImplicitTree) -> str:
+    text = (
+        f"an exact evaluation must number all information sets, and {tree.num_infosets:,} have filled "
+        f"memory={tree.plan.limit / 1e6:,.0f}MB"
+    )
+    whole = estimate_infosets(tree.rules_game)
+    if whole is None:
+        return f"{text}: give more."
+    estimate = whole.times(1 / tree.num_symmetries)
+    needed = bytes_needed(tree.plan, estimate)
+    return (
+        f"{text}; about {estimate.infosets:,.0f} of them need {needed / 1e6:,.0f}MB: give "
+        f"memory={_MARGIN * needed / 1e6:.0f}MB."
+    )
+
+
+def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
+    """Returns whether an exact evaluation tabulates a policy first; see `evaluate_by_rules`."""
+    kind = "symmetric" if symmetry else "rules"
+    return policy is not None and not (isinstance(policy, KeyedPolicy) and policy.keys.kind == kind)
+
+
+def estimated_seconds(histories: float, with_histories: bool = False, threads: int | None = None) -> float:
+    """Returns about how long an exact evaluation takes, without the time of the policy's own code.
 
     Args:
         histories: Number of histories of the game.
+        with_histories: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
         threads: How many threads; None: one per core.
     """
-    return histories * _SECONDS_PER_HISTORY / (threads or os.cpu_count() or 1)
+    seconds = _SECONDS_PER_HISTORY + (_SECONDS_TO_NUMBER if with_histories else 0.0)
+    return histories * seconds / (threads or os.cpu_count() or 1)
 
 
 @kernel

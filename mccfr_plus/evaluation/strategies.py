@@ -15,6 +15,7 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game import quiet_openspiel
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import representative_states
+from mccfr_plus.tree.rules_keys import RulesKeys
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
 AnyPolicy: TypeAlias = openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities]
@@ -118,7 +119,7 @@ def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> n
 
 
 def _answers_of_infosets(tree: GameTree, policy: AnyPolicy) -> Callable[[int, int], Probabilities | None]:
-    if isinstance(policy, KeyedPolicy) and policy.keys.kind != "rules":
+    if isinstance(policy, KeyedPolicy) and not isinstance(policy.keys, RulesKeys):
         return lambda infoset, player: policy.find(tree.info_states[infoset], player)
     if by_text := answers_by_text(policy):
         return lambda infoset, _: by_text(tree.info_states[infoset])

@@ -16,6 +16,7 @@ from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.dark_hex import dark_hex
 from mccfr_plus.games.phantom import NOTHING, RULES, look, owner
 from mccfr_plus.games.rules import RECALLED, Field, Layout, Parameters
+from mccfr_plus.games.symmetries import board_symmetries, turned_choices
 from mccfr_plus.kernels.compile import kernel
 
 
@@ -45,7 +46,15 @@ class PerfectRecallDarkHexGame(RulesGame):
         return Layout(
             state_size=game.state_size,
             fields=(
-                Field("choices", 2 * game.num_cells + 1, game.num_cells, True, RECALLED, ["", *names]),
+                Field(
+                    "choices",
+                    2 * game.num_cells + 1,
+                    game.num_cells,
+                    private=True,
+                    when=RECALLED,
+                    symbols=["", *names],
+                    turned=turned_choices(1),
+                ),
                 Field("board", 3, game.num_cells, private=True, when="now", symbols=".o*"),
             ),
             num_distinct_actions=game.num_cells,
@@ -55,6 +64,7 @@ class PerfectRecallDarkHexGame(RulesGame):
             parameters=game.parameters_of_hex(columns),
             max_observations=game.max_observations,
             max_first_observations=game.max_first_observations,
+            symmetries=board_symmetries(game.num_cells // columns, columns, reflections=False),
         )
 
     def action_text(self, player: int, action: int) -> str:

@@ -85,6 +85,7 @@ class Field:
         symbols: How values are written: a text or a sequence of texts, one per value; None: numbers. There are spaces
             between several places unless symbols are single characters. Places whose symbol is empty are left out.
         write: Writes the player's values of all places instead, as a text that no other values have.
+        turned: What a symmetry of the game, a permutation of actions, turns a value into; None: into itself.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Field:
     when: str = ALWAYS
     symbols: str | Sequence[str] | None = None
     write: Callable[[int, Sequence[int]], str] | None = None
+    turned: Callable[[int, Sequence[int]], int] | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.count < 0:
@@ -137,6 +139,8 @@ class Layout:
         max_first_observations: Codes of `observe` before a player's first action are below this.
         max_infosets: Numbers of `infoset_number` are below this; 0: there is no such kernel, or too many infosets.
         perfect_recall: Whether an infoset tells the player's earlier infosets and actions.
+        symmetries: Permutations of the actions of players that change neither what is possible nor any payoff nor a
+            code of `observe`: a group, the identity first; see `mccfr_plus.games.symmetries`. Empty: none is known.
     """
 
     state_size: int
@@ -155,6 +159,7 @@ class Layout:
     max_first_observations: int = 0
     max_infosets: int = 0
     perfect_recall: bool = True
+    symmetries: Sequence[Sequence[int]] = ()
 
     def __post_init__(self) -> None:
         if self.state_size < 1:

@@ -12,7 +12,7 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.rules_keys import RulesKeys
+from mccfr_plus.tree.rules_keys import RulesKeys, SymmetricKeys
 
 _TOLERANCE = 1e-6
 
@@ -22,9 +22,10 @@ def keys_of_kind(kind: str, game: pyspiel.Game) -> Keys:
 
     Raises:
         ConfigError: If there is no such kind.
-        ValueError: If the kind is ``"rules"``, and the game has no compiled rules.
+        ValueError: If the kind is that of trees by rules, and the game has no such rules.
     """
-    return RulesKeys(game) if kind == "rules" else Keys(kind)
+    by_rules = {"rules": RulesKeys, "symmetric": SymmetricKeys}
+    return by_rules[kind](game) if kind in by_rules else Keys(kind)
 
 
 class KeyedTable(NamedTuple):
@@ -130,8 +131,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         player = state.current_player() if player_id is None else player_id
         if player < 0:
             raise PolicyError("a chance, terminal or simultaneous node has no single player to move: give player_id.")
-        rows = (self._row(key, player) for key in self.keys.of_state(state, player))
-        found = next((row for row in rows if row is not None), None)
+        found = self.keys.row_of([self._row(key, player) for key in self.keys.of_state(state, player)])
         legal = state.legal_actions(player)
         if found is None:
             return {action: 1.0 / len(legal) for action in legal} if legal else {0: 1.0}

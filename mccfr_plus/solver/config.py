@@ -57,6 +57,7 @@ class SolverConfig:
     memory: str | int | float | None = None
     keys: str = "hash"
     rules: bool = True
+    symmetry: bool = False
 
     @classmethod
     def from_specs(
@@ -107,6 +108,12 @@ class SolverConfig:
             raise ConfigError(f"keys={self.keys!r}: give one of {', '.join(KINDS)}.")
         if self.tree == "rules" and not self.rules:
             raise ConfigError("tree='rules' with rules=False: leave out one of them, or use tree='compiled' or 'lazy'.")
+        if self.symmetry and not self.rules:
+            raise ConfigError("symmetry=True with rules=False: symmetries are those of rules, leave out one of them.")
+        if self.symmetry and self.tree not in ("auto", "rules"):
+            raise ConfigError(
+                f"symmetry=True with tree={self.tree!r}: symmetries are those of rules, give tree='rules'."
+            )
         if self.memory is not None:
             bytes_of(self.memory)
         self._check_threads()

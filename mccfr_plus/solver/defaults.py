@@ -73,7 +73,7 @@ def solver_for(
             _require_short_traversals(game)
         return solver, ""
     draft = SolverConfig.from_specs(**given)
-    kind = "compiled" if draft.needs_whole_tree() else draft.tree
+    kind = "rules" if draft.symmetry else "compiled" if draft.needs_whole_tree() else draft.tree
     tree = None
     if kind in ("auto", "compiled"):
         tree = compiled_if_it_fits(game, kind, draft.memory, limits, rules=draft.rules)

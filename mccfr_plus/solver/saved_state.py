@@ -150,6 +150,7 @@ def arguments_of(path: str | os.PathLike, header: dict[str, Any]) -> dict[str, A
     arguments["thread_mode"] = arguments["thread_mode"] or "deterministic"
     tree = "compiled" if header["sizes"] is None else header["tree"]
     arguments |= {"tree": tree, "keys": header["keys"] if tree == "lazy" else "hash"}
+    arguments["symmetry"] = header["keys"] == "symmetric"
     for name in ("estimator", "minimizer", "averaging", "baseline"):
         component = header[name]
         if component is not None and component["spec"] is None:

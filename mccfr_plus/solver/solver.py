@@ -91,6 +91,8 @@ class Solver:
             compared with 64 more; ``"text"``, the texts themselves.
         rules: Whether to use the compiled rules of games that have some. If not, games are traversed through pyspiel:
             results are the same, and nothing is traversed by rules.
+        symmetry: Whether infosets that symmetries of the game's rules turn into each other, such as those of a board,
+            are one, with ``tree="rules"``: the policy is symmetric, and learned from that many times fewer.
 
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
@@ -120,6 +122,7 @@ class Solver:
         memory: str | int | float | None = None,
         keys: str = "hash",
         rules: bool = True,
+        symmetry: bool = False,
     ):
         config = SolverConfig.from_specs(
             estimator,
@@ -134,6 +137,7 @@ class Solver:
             memory=memory,
             keys=keys,
             rules=rules,
+            symmetry=symmetry,
         )
         self._begin(game, config, seed)
 

@@ -22,8 +22,9 @@ from mccfr_plus.tree.implicit_tree import infoset_cost as implicit_infoset_cost
 from mccfr_plus.tree.implicit_tree import slot_cost as implicit_slot_cost
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
-from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
+from mccfr_plus.tree.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -37,7 +38,6 @@ _PROBE_SIZE = 10_000  # histories of a sample for imperfect recall, which decide
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
 _POLICY_COST = 56  # bytes per infoset then
-_KERNELS = 75_000_000  # bytes that the kernels take once they are loaded from the disk cache
 
 
 class TreeLimits(NamedTuple):
@@ -61,14 +61,16 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
     """
     if isinstance(game, GameTree):
-        if config.tree in ("lazy", "rules"):
-            raise ConfigError(f"tree={config.tree!r} with a tree that is compiled already: give the game itself.")
+        if config.symmetry or config.tree in ("lazy", "rules"):
+            given = "symmetry=True" if config.symmetry else f"tree={config.tree!r}"
+            raise ConfigError(f"{given} with a tree that is compiled already: give the game itself.")
         return game
     loaded = load_game(game)
-    reason = config.needs_whole_tree() or (config.needs_stored_nodes() if config.tree == "rules" else None)
-    if config.tree in ("lazy", "rules") and reason:
-        raise ConfigError(f"tree={config.tree!r} with {reason}, which needs the whole tree: use tree='compiled'.")
-    if config.tree == "rules":
+    kind = "rules" if config.symmetry else config.tree
+    reason = config.needs_whole_tree() or (config.needs_stored_nodes() if kind == "rules" else None)
+    if kind in ("lazy", "rules") and reason:
+        raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
+    if kind == "rules":
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
     kind = "compiled" if reason else config.tree
     tree = compiled_if_it_fits(loaded, kind, config.memory, limits, rules=config.rules)
@@ -195,18 +197,20 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
         node_cost=costs.node,
         infoset_cost=costs.infoset,
         slot_cost=costs.slot,
-        reserved=_KERNELS,
+        reserved=KERNELS,
     )
     return LazyTree(game, plan, keys, config.threads, perfect_recall)
 
 
 def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -> ImplicitTree:
+    if config.symmetry:
+        require_symmetries(game, rules)
     costs = costs_of_solver(config, game.num_players(), True)
     plan = plan_memory(
         config.memory,
         node_cost=0,
         infoset_cost=implicit_infoset_cost() + costs.infoset,
         slot_cost=implicit_slot_cost(rules) + costs.slot,
-        reserved=_KERNELS + fixed_cost(rules),
+        reserved=KERNELS + fixed_cost(rules),
     )
-    return ImplicitTree(game, rules, plan, config.threads)
+    return (SymmetricTree if config.symmetry else ImplicitTree)(game, rules, plan, config.threads)

@@ -1,4 +1,4 @@
-"""One traversal of all histories of a game by its rules: every player's gradient, for exact values."""
+"""One traversal of all histories of a game by its rules: every player's gradient, or a history of each infoset."""
 
 import numba
 import numpy as np
@@ -6,13 +6,27 @@ import numpy as np
 from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
-from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.intrinsics import load_word, pointer
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import at
-from mccfr_plus.tree.expansion import EXPANDING, STATUS
+from mccfr_plus.tree.expansion import EXPANDING, LOCK, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
+from mccfr_plus.tree.frames import (
+    NUM_SYMMETRIES,
+    after,
+    canonical_actions,
+    element_of,
+    fixing,
+    inverse,
+    orbit_size,
+    size_of,
+    stabilizer_of,
+    to_representative,
+    turned,
+)
 from mccfr_plus.tree.positions import (
     NUM_PLAYERS,
+    NUM_WORDS,
     OPEN,
     STATE_SIZE,
     find_outcomes,
@@ -27,6 +41,8 @@ from mccfr_plus.tree.positions import (
     pair,
     parameters_of,
     payoffs_of,
+    place_of_frame,
+    symmetries_of,
     table_of,
     words_before_rows,
     words_per_row,
@@ -36,10 +52,19 @@ from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_returns
 _NEXT, _COUNT, _FIRST, _MOVER = range(4)  # columns of the frames
 FRAME_COLUMNS = 4
 
+# A turn: the element by which an action is turned into the one of the infoset; the number of that one; how many actions
+# it stands for; and how many children are left out for this one, which symmetries turn into it, with itself.
+_ELEMENT, _OFFSET, _ORBIT, _WEIGHT, _BYTE = 0, 8, 16, 24, 255
+
+# Composed in: whether the traversal records a history of each infoset instead of adding gradients.
+RECORD_HISTORIES = False
+
 
 @kernel
-def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
+def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
     """Adds all players' gradients of a piece of the game. Returns False if it had to stop.
+
+    With `RECORD_HISTORIES` it records a history of each infoset instead, and no probability is used.
 
     Histories at `depth_of_pieces` are counted; those whose number leaves the remainder `piece` belong to it, with all
     that is below. Histories above belong to piece 0. Nothing belongs to piece `num_pieces`.
@@ -54,7 +79,9 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
     """
     tree, thread, strategy = no_refcount(tree), no_refcount(thread), no_refcount(strategy)
     gradient, reach, frames, actions = thread.gradient, thread.reach, thread.frames, thread.actions
+    path, turns, fixed, symmetries = thread.path, thread.turns, thread.fixed, symmetries_of(tree.expansion)
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
+    first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), 1, np.float64)
     payoffs = payoffs_of(tree, thread)
     keep(tree, thread, first_node(tree, thread), 0)
     address = own_words(tree, thread) + 8 * (words_before_rows() + first_waiting() * words_per_row())
@@ -69,8 +96,8 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
             is_own = depth >= depth_of_pieces or piece == 0
             histories += is_own
             if mover == GAME_OVER:
-                if is_own:
-                    leaves += 1
+                leaves += is_own
+                if is_own and not RECORD_HISTORIES:
                     for player in range(NUM_PLAYERS):
                         payoffs[at(player)] = 0.0
                     rule_returns(parameters, table, state, payoffs)
@@ -86,17 +113,27 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
             if mover == CHANCE_MOVES:
                 frame[_COUNT] = find_outcomes(tree, thread, state, OPEN)
             else:
+                known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
                 found = infoset_at(tree, thread, row, state, mover)
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
                     return False
+                if RECORD_HISTORIES and low_of(found) >= known_slots:
+                    own = row[at(place_of_frame(mover))] if NUM_SYMMETRIES > 1 else 0
+                    _record_history(tree, thread, low_of(found), depth, own)
                 frame[_FIRST], frame[_COUNT] = low_of(found), high_of(found)
-                rule_legal(parameters, table, state, actions[at(depth)])  # in the cache, as the slots' actions are not
+                # In the cache, as the slots' actions are not.
+                num_legal = rule_legal(parameters, table, state, actions[at(depth)])
+                if NUM_SYMMETRIES > 1:
+                    own = row[at(place_of_frame(mover))]
+                    frame[_COUNT] = _list_turns(
+                        symmetries, own, fixed[at(depth)], actions[at(depth)], num_legal, turns[at(depth)]
+                    )
         index, mover = frame[_NEXT], frame[_MOVER]
         if index == frame[_COUNT]:
             depth -= 1
             continue
         frame[_NEXT] = index + 1
-        for player in range(NUM_PLAYERS + 1):
+        for player in range(0 if RECORD_HISTORIES else NUM_PLAYERS + 1):
             reach[at(depth + 1), at(player)] = reach[at(depth), at(player)]
         slot = np.int64(-1)
         if mover == CHANCE_MOVES:
@@ -105,10 +142,18 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
             action, probability = outcomes[at(index)], probabilities[at(index)]
             reach[at(depth + 1), NUM_PLAYERS] *= probability
         else:
-            slot, action = frame[_FIRST] + index, actions[at(depth), at(index)]
-            probability = strategy[at(slot)] if slot < known else 1.0 / frame[_COUNT]
-            reach[at(depth + 1), at(mover)] *= probability
-        if probability == 0.0:
+            slot, action, turn = frame[_FIRST] + index, actions[at(depth), at(index)], np.int64(0)
+            if NUM_SYMMETRIES > 1 and stabilizer_of(row[at(place_of_frame(mover))]) > 1:
+                turn = turns[at(depth), at(index)]
+                slot = frame[_FIRST] + (turn >> _OFFSET & _BYTE)
+                reach[at(depth + 1), NUM_PLAYERS] *= (turn >> _WEIGHT & _BYTE) / (turn >> _ORBIT & _BYTE)
+            probability = 1.0
+            if not RECORD_HISTORIES:
+                probability = strategy[at(slot)] if slot < known else first_strategy[at(slot)]
+                reach[at(depth + 1), at(mover)] *= probability
+        if RECORD_HISTORIES:
+            path[at(depth)] = action
+        elif probability == 0.0:
             zeros = 0
             for player in range(NUM_PLAYERS):
                 zeros += reach[at(depth + 1), at(player)] == 0.0
@@ -119,12 +164,83 @@ def add_gradients(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
             if (number - 1) % num_pieces != piece:
                 continue
         child = rows[at(depth + 1)]
-        for word in range(STATE_SIZE + NUM_PLAYERS):
+        for word in range(STATE_SIZE + NUM_PLAYERS if NUM_SYMMETRIES == 1 else words_per_row()):
             child[at(word)] = row[at(word)]
         if slot >= 0:
             child[at(STATE_SIZE + mover)] = pair(slot, action)
+            if NUM_SYMMETRIES > 1:
+                own = row[at(place_of_frame(mover))]
+                if stabilizer_of(own) > 1:
+                    played = turned(symmetries, turn >> _ELEMENT & _BYTE, turned(symmetries, element_of(own), action))
+                    child[at(place_of_frame(mover))] = after(symmetries, own, turn >> _ELEMENT & _BYTE, played)
+                fixed[at(depth + 1)] = fixed[at(depth)] & fixing(symmetries, action)
+        elif NUM_SYMMETRIES > 1:
+            fixed[at(depth + 1)] = fixed[at(depth)]
         rule_apply(parameters, table, child[:STATE_SIZE], action)
         depth, is_new = depth + 1, True
     thread.visited[0] += histories
     thread.visited[1] += leaves
     return True
+
+
+@inline_kernel
+def _list_turns(symmetries, frame, fixed, actions, num_legal, turns):
+    """Lists the actions to visit and, if the player's stabilizer is not trivial, how each is turned.
+
+    The symmetries that leave the whole history where it is turn children into each other: one of them is visited.
+
+    Args:
+        symmetries: See `frames.packed`.
+        frame: Of the player to move.
+        fixed: The symmetries that leave the whole history where it is, a bit each.
+        actions: Legal actions. Modified in place.
+        num_legal: How many.
+        turns: An output.
+
+    Returns:
+        How many actions are left.
+    """
+    stabilizer, element = stabilizer_of(frame), element_of(frame)
+    if stabilizer == 1:
+        count = canonical_actions(symmetries, frame, actions, num_legal)
+        for index in range(count):
+            actions[at(index)] = turned(symmetries, inverse(symmetries, element), actions[at(index)])
+        return count
+    played = np.int64(0)
+    for index in range(num_legal):
+        action, _ = to_representative(symmetries, stabilizer, turned(symmetries, element, actions[at(index)]))
+        played |= np.int64(1) << action
+    count = 0
+    for index in range(num_legal):
+        action = actions[at(index)]
+        smallest, _ = to_representative(symmetries, fixed, action)
+        if smallest < action:
+            continue
+        chosen, by = to_representative(symmetries, stabilizer, turned(symmetries, element, action))
+        turn = np.int64(by) << _ELEMENT | size_of(played & ((np.int64(1) << chosen) - 1)) << _OFFSET
+        turn |= orbit_size(symmetries, stabilizer, chosen) << _ORBIT
+        turns[at(count)] = turn | orbit_size(symmetries, fixed, action) << _WEIGHT
+        actions[at(count)] = action
+        count += 1
+    return count
+
+
+@inline_kernel
+def _record_history(tree, thread, first_slot, depth, own_frame):
+    """Records the path of a thread as the history of an infoset that is new, unless another thread has done so."""
+    low, high = np.int64(0), tree.expansion[NUM_INFOSETS]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tree.infosets[middle]["first_slot"] <= first_slot:
+            low = middle
+        else:
+            high = middle
+    words = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
+    while swap_word(words, LOCK, 1) != 0:
+        pass
+    if thread.lengths[low] == 0:
+        for index in range(depth):
+            thread.histories[low, index] = thread.path[index]
+        thread.lengths[low] = depth + 1
+        thread.frames_of_infosets[low] = own_frame
+    publish_word(words, LOCK, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -110,6 +110,7 @@ class ImplicitTree(ExpandingTree):
 
     kind = "rules"
     perfect_recall = True  # by the contract of `observe`
+    num_symmetries = 1  # by which infosets are merged, the identity included
 
     def __init__(self, game: pyspiel.Game, rules_game: RulesGame, plan: MemoryPlan, threads: int = 1):
         sizes = rules_game.sizes
@@ -136,7 +137,7 @@ class ImplicitTree(ExpandingTree):
         self._slot_actions = np.zeros(plan.max_slots, np.int32)
         self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
         self._places = places_of(rules_game)
-        self.keys = RulesKeys(game)
+        self.keys = self._new_keys()
         words = self._size_of(p.words_before_rows)
         words += self._size_of(p.words_per_row) * (self._size_of(p.first_waiting) + shape.max_stack)
         words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
@@ -169,6 +170,14 @@ class ImplicitTree(ExpandingTree):
             "VIEW_SIZE": sizes.view_size,
             "NUM_NUMBERS": sizes.max_infosets if uses_numbers(self.rules_game) else 0,
         }
+
+    def _new_keys(self) -> RulesKeys:
+        return RulesKeys(self.game)
+
+    @property
+    def first_strategy(self) -> np.ndarray:
+        """A copy of what the bound strategy is now, ``[num_slots]``: at new infosets the one that they got at first."""
+        return self._bound[0][: self.num_slots].copy()
 
     def _size_of(self, kernel: Any, *arguments: int) -> int:
         """Returns what a kernel of `positions` gives for this game, without compiling it."""
@@ -329,7 +338,7 @@ class ImplicitTree(ExpandingTree):
             player: The player to move after them.
         """
         rules, parameters, table = self.rules_game.rules, self.rules_game.parameters, self.rules_game.table
-        state = self.rules_game.first_state.copy()
+        state, turns = self.rules_game.first_state.copy(), self._new_turns()
         slot, last = self.plan.max_slots + player, -1
         for action in history:
             if state[MOVER] == player:
@@ -338,10 +347,14 @@ class ImplicitTree(ExpandingTree):
                     return None
                 first, count = found & 0xFFFFFFFF, found >> 32
                 actions = self._slot_actions[first : first + count]
-                slot, last = first + int(np.flatnonzero(actions == action)[0]), action
+                slot, last = first + int(np.flatnonzero(actions == turns(action))[0]), action
             rules.apply(parameters, table, state, action)
         found = self._successor(state, player, slot, last)
         return None if found == 0 else found & 0xFFFFFFFF
+
+    def _new_turns(self) -> Callable[[int], int]:
+        """Returns what a player's actions, one after the other, are at their infosets."""
+        return int
 
     def _successor(self, state: np.ndarray, player: int, slot: int, action: int) -> int:
         game, numbers, code = self.rules_game, self._constants["NUM_NUMBERS"], 0

@@ -85,6 +85,10 @@ class Keys:
         keys = (self.find(text), self.find(f"Current player: {player}\n{text}"))
         return [key for key in keys if key is not None]
 
+    def row_of(self, rows: list[dict[int, float] | None]) -> dict[int, float] | None:
+        """Returns {action: probability} at a state, given what a policy has under each key of `of_state`."""
+        return next((row for row in rows if row is not None), None)
+
     def count_in(self, cost: memoryview) -> None:
         """Makes an int64 the place where the bytes of all texts are counted."""
         cost[0] = self._cost[0]

@@ -24,6 +24,8 @@ _MOST_STATES = 4 << 30  # bytes
 _TRANSIENT_SHARE = 0.2  # of the nodes' share: for transient nodes, once the others are full
 _LEAST = 32 << 20  # bytes for a tree below which a limit is refused: arrays take memory by huge pages, some 2 MiB each
 
+KERNELS = 75_000_000  # bytes that the kernels of a solver take once they are loaded from the disk cache
+
 _LAST_INDEX = int(np.iinfo(np.int32).max) - 1
 
 

@@ -44,6 +44,19 @@ from mccfr_plus.tree.expansion import (
     STATUS,
     STRATEGY,
 )
+from mccfr_plus.tree.frames import (
+    NUM_SYMMETRIES,
+    after,
+    canonical_actions,
+    draw_turn,
+    element_of,
+    first_frame,
+    inverse,
+    orbit_size,
+    stabilizer_of,
+    turn_view,
+    turned,
+)
 from mccfr_plus.tree.rules_keys import key_of_view
 from mccfr_plus.tree.rules_traversal import (
     keep_possible,
@@ -71,8 +84,9 @@ from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch_word, find,
     PRIOR_KEYS,
     PRIOR_FIRST,
     PRIOR_PROBABILITIES,
-) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 15)
-NUM_WORDS = NUM_BLOCK_WORDS + 15
+    SYMMETRIES,  # address of what `frames` reads
+) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 16)
+NUM_WORDS = NUM_BLOCK_WORDS + 16
 
 # What a game's sizes are, composed in.
 STATE_SIZE, NUM_PLAYERS, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 0
@@ -122,8 +136,17 @@ def first_waiting():
 
 @inline_kernel
 def words_per_row():
-    """Returns the length of a row: the state, a pair of last slot and action per player, a pair for the infoset."""
-    return STATE_SIZE + NUM_PLAYERS + 1
+    """Returns the length of a row.
+
+    These are the state, a pair of last slot and action per player, a pair for the infoset, and a frame per player.
+    """
+    return STATE_SIZE + NUM_PLAYERS + 1 + (NUM_PLAYERS if NUM_SYMMETRIES > 1 else 0)
+
+
+@inline_kernel
+def place_of_frame(player):
+    """Returns where in a row a player's frame stands."""
+    return STATE_SIZE + NUM_PLAYERS + 1 + player
 
 
 @inline_kernel
@@ -195,6 +218,12 @@ def _slot_actions(expansion):
 
 
 @inline_kernel
+def symmetries_of(expansion):
+    """Returns what `frames` reads."""
+    return numba.carray(pointer(expansion[SYMMETRIES]), 1, np.int64)  # kernels do not check lengths
+
+
+@inline_kernel
 def num_successor_words(max_slots):
     """Returns the length of the table of successors, without blocks. Players' empty sequences are the last slots."""
     return num_words(NUM_PLAYERS * NUM_NUMBERS if NUM_NUMBERS > 0 else max_slots + NUM_PLAYERS)
@@ -212,6 +241,8 @@ def first_node(tree, scratch):
         row[word] = first[word]
     for player in range(NUM_PLAYERS):
         row[STATE_SIZE + player] = pair(tree.expansion[MAX_SLOTS] + player, -1)
+        if NUM_SYMMETRIES > 1:
+            row[place_of_frame(player)] = first_frame()
     row[STATE_SIZE + NUM_PLAYERS] = 0
     return MOVED
 
@@ -347,9 +378,21 @@ def _move(tree, scratch, row, payload, index, outcomes):
     else:
         slot = np.int64(payload + index)
         action = np.int64(_slot_actions(tree.expansion)[slot])
+        if NUM_SYMMETRIES > 1:
+            action = _turn(tree, scratch, row, mover, action)
         row[STATE_SIZE + mover] = pair(slot, action)
     rule_apply(parameters_of(tree), table_of(tree), state, action)
     row[STATE_SIZE + NUM_PLAYERS] = 0
+
+
+@inline_kernel
+def _turn(tree, scratch, row, mover, action):
+    """Returns the action that is played for one of an infoset, and turns the player's frame with it."""
+    symmetries, frame, element = symmetries_of(tree.expansion), row[place_of_frame(mover)], np.int64(0)
+    if stabilizer_of(frame) > 1:
+        element = draw_turn(symmetries, frame, scratch.rng)
+    row[place_of_frame(mover)] = after(symmetries, frame, element, action)
+    return turned(symmetries, inverse(symmetries, element_of(row[place_of_frame(mover)])), action)
 
 
 @inline_kernel
@@ -403,16 +446,23 @@ def new_infoset(tree, scratch, row, player, slot, code):
     """
     expansion = numba.carray(pointer(tree.expansion[SELF]), NUM_WORDS, np.int64)
     actions = actions_of(tree, scratch)
-    count = rule_legal(parameters_of(tree), table_of(tree), _state_of(row), actions)
+    num_legal = rule_legal(parameters_of(tree), table_of(tree), _state_of(row), actions)
+    count, frame = num_legal, np.int64(0)
+    if NUM_SYMMETRIES > 1:
+        frame = row[place_of_frame(player)]
+        count = canonical_actions(symmetries_of(expansion), frame, actions, num_legal)
     view = _view(tree, scratch)
     for index in range(VIEW_SIZE):
         view[index] = 0
     rule_look(parameters_of(tree), table_of(tree), _state_of(row), player, view)
+    if NUM_SYMMETRIES > 1:
+        places = numba.carray(pointer(expansion[PLACES]), expansion[NUM_PLACES], np.int64)
+        turn_view(symmetries_of(expansion), frame, places, view)
     while swap_word(expansion, LOCK, 1) != 0:
         pass
     found = find(expansion, slot, code)
     if found == 0:
-        found = _new_record(expansion, row, player, actions, count, view)
+        found = _new_record(expansion, row, player, actions, count, num_legal, frame, view)
         if found != 0:
             enter(expansion, slot, code, found)
     publish_word(expansion, LOCK, 0)
@@ -420,7 +470,7 @@ def new_infoset(tree, scratch, row, player, slot, code):
 
 
 @inline_kernel
-def _new_record(expansion, row, player, actions, count, view):
+def _new_record(expansion, row, player, actions, count, num_legal, frame, view):
     infoset, first = expansion[NUM_INFOSETS], expansion[NUM_SLOTS]
     cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST]
     cost += 8 * expansion[NUM_BLOCK_WORDS]
@@ -439,7 +489,9 @@ def _new_record(expansion, row, player, actions, count, view):
     strategy = numba.carray(pointer(expansion[STRATEGY]), expansion[MAX_SLOTS], np.float64)
     for index in range(count):
         slot_actions[first + index] = np.int32(actions[index])
-        strategy[first + index] = 1.0 / count
+        strategy[first + index] = 1.0 / num_legal
+        if NUM_SYMMETRIES > 1 and stabilizer_of(frame) > 1:
+            strategy[first + index] *= orbit_size(symmetries_of(expansion), stabilizer_of(frame), actions[index])
     if expansion[NUM_PRIOR] > 0:
         _take_prior(expansion, player, keys[infoset], strategy, first, count)
     if expansion[ONES] != 0:

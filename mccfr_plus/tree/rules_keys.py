@@ -8,6 +8,7 @@ import pyspiel
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import NOW
+from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.tree.interning import hash_step
 from mccfr_plus.tree.keys import Keys
@@ -60,12 +61,15 @@ class RulesKeys(Keys):
 
     def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
         """Returns the key of what a player knows in a state; also of the simultaneous game, if it was converted."""
+        key = np.empty(2, np.int64)
+        _key_of_view(self._view(state, player), self._places, key)
+        return [(int(key[0]), int(key[1]))]
+
+    def _view(self, state: pyspiel.State, player: int) -> np.ndarray:
         game, words = self._rules_game, self._rules_game.first_state.copy()
         for action in state.history():
             game.rules.apply(game.parameters, game.table, words, action)
-        key = np.empty(2, np.int64)
-        _key_of_view(game.look(words, player), self._places, key)
-        return [(int(key[0]), int(key[1]))]
+        return game.look(words, player)
 
     def find(self, text: str) -> tuple[int, int] | None:
         """Returns None: there are no texts."""
@@ -74,3 +78,39 @@ class RulesKeys(Keys):
     def copy(self) -> RulesKeys:
         """Returns the keys themselves, which never change."""
         return self
+
+
+class SymmetricKeys(RulesKeys):
+    """Gives the keys of the canonical forms of a game's states; see `frames`.
+
+    Args:
+        game: The game.
+
+    Raises:
+        ValueError: If it has no compiled rules, or these name no symmetries.
+    """
+
+    def __init__(self, game: pyspiel.Game):
+        super().__init__(game)
+        self.kind = "symmetric"
+        self._symmetries = Symmetries(self._rules_game.sizes)
+
+    def of_state(self, state: pyspiel.State, player: int) -> list[tuple[int, int]]:
+        """Returns the keys of what a player knows in a state, turned by each symmetry."""
+        view, key, found = self._view(state, player), np.empty(2, np.int64), []
+        values = self._symmetries.bases + view[self._places]
+        for turned in self._symmetries.values:
+            view[self._places] = turned[values]
+            _key_of_view(view, self._places, key)
+            found.append((int(key[0]), int(key[1])))
+        return found
+
+    def row_of(self, rows: list[dict[int, float] | None]) -> dict[int, float] | None:
+        """Returns the mean of the rows found, turned back: symmetries that change nothing here give several."""
+        found: dict[int, float] = {}
+        count = sum(row is not None for row in rows)
+        for inverse, row in zip(self._symmetries.inverses, rows, strict=True):
+            for action, probability in (row or {}).items():
+                turned = int(self._symmetries.permutations[inverse, action])
+                found[turned] = found.get(turned, 0.0) + probability / count
+        return dict(sorted(found.items())) or None

@@ -72,3 +72,36 @@ def test_foreign_file(command, tmp_path):
 
 def test_policy_of_another_game(command, kuhn_policy):
     command("evaluate", "leduc_poker", str(kuhn_policy)).assert_one_line_error("kuhn_poker", "leduc_poker")
+
+
+def test_by_rules_where_the_tree_does_not_fit(command, tmp_path):
+    policy = mccfr_plus.Solver("leduc_poker", "outcome", tree="lazy", seed=1).run(50).average_policy()
+    mccfr_plus.save_policy(policy, tmp_path / "lazy.npz")
+    outcome = command("evaluate", "leduc_poker", str(tmp_path / "lazy.npz"), "--max_nodes=100", "--json")
+    assert outcome.json["kind"] == "exact"
+    assert outcome.json["nash_conv"] == pytest.approx(mccfr_plus.nash_conv("leduc_poker", policy), abs=1e-12)
+    assert "exact evaluation of 9," in outcome.err
+
+
+def test_symmetry(command, tmp_path):
+    game, policy = "perfect_recall_dark_hex(num_rows=2,num_cols=3)", str(tmp_path / "hex.npz")
+    solved = command(
+        "solve", game, "--symmetry", "--estimator=external", "--iterations=50", f"--policy_out={policy}", "--json"
+    )
+    assert "1,255 information sets" in solved.out
+    plain = command("evaluate", game, policy, "--json").json
+    result = command("evaluate", game, policy, "--symmetry", "--json").json
+    assert result["nash_conv"] == pytest.approx(plain["nash_conv"], abs=1e-12)
+    assert result["nash_conv"] == pytest.approx(solved.json["nash_conv"], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("leduc_poker", "uniform", "--symmetry"), "name no symmetries"),
+        (("tic_tac_toe", "uniform", "--symmetry"), "no compiled rules of tic_tac_toe"),
+        (("phantom_ttt", "uniform", "--symmetry", "--estimate"), "--symmetry is about exact evaluation by rules"),
+    ],
+)
+def test_symmetry_of_what_has_none(command, arguments, part):
+    command("evaluate", *arguments).assert_one_line_error(part)

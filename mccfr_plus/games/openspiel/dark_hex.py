@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from mccfr_plus.games.openspiel.phantom_rules import PhantomRules
 from mccfr_plus.games.phantom import MOST_CELLS, NUMBER, TURNS, Phantom
 from mccfr_plus.games.rules import Layout, Parameters
+from mccfr_plus.games.symmetries import board_symmetries
 
 
 class DarkHexRules(PhantomRules):
@@ -29,7 +30,8 @@ class DarkHexRules(PhantomRules):
     def layout(cls, parameters: Parameters) -> Layout:
         """Returns the sizes of the game; OpenSpiel has used `board_size` for the other two by now."""
         game, columns = dark_hex(parameters, _shown(parameters))
-        return cls.layout_of(game, game.parameters_of_hex(columns))
+        symmetries = board_symmetries(game.num_cells // columns, columns, reflections=False)
+        return cls.layout_of(game, game.parameters_of_hex(columns), symmetries)
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the board as the player knows it, the number of choices, and those that the player knows of."""

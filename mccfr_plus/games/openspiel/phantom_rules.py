@@ -9,6 +9,7 @@ from mccfr_plus.games import phantom
 from mccfr_plus.games.openspiel.base import OpenSpielRules
 from mccfr_plus.games.phantom import NUMBER, TURNS, Phantom
 from mccfr_plus.games.rules import Field, Layout
+from mccfr_plus.games.symmetries import turned_choices
 
 _SYMBOLS = "xo"
 
@@ -24,13 +25,13 @@ class PhantomRules(OpenSpielRules):
     shows_number: ClassVar[bool] = False
 
     @staticmethod
-    def layout_of(game: Phantom, parameters: np.ndarray) -> Layout:
-        """Returns the sizes of a phantom game whose kernels have these parameters."""
+    def layout_of(game: Phantom, parameters: np.ndarray, symmetries: Sequence[Sequence[int]]) -> Layout:
+        """Returns the sizes of a phantom game whose kernels have these parameters, and whose board these symmetries."""
         cells = game.num_cells
         if game.shown == TURNS:
-            fields = [Field("turns", 2 * cells + 2, game.max_game_length, private=True)]
+            fields = [Field("turns", 2 * cells + 2, game.max_game_length, private=True, turned=turned_choices(2))]
         else:
-            fields = [Field("choices", 2 * cells + 1, cells, private=True)]
+            fields = [Field("choices", 2 * cells + 1, cells, private=True, turned=turned_choices(1))]
         if game.shown == NUMBER:
             fields.append(Field("number", game.max_game_length + 1))
         return Layout(
@@ -44,6 +45,7 @@ class PhantomRules(OpenSpielRules):
             max_observations=game.max_observations,
             max_first_observations=game.max_first_observations,
             perfect_recall=game.shown != NUMBER,
+            symmetries=symmetries,
         )
 
     def phantom_text(self, player: int, view: Sequence[int], columns: int, shown: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mccfr_plus.games.openspiel.phantom_rules import PhantomRules
 from mccfr_plus.games.phantom import NOTHING, TURNS, Phantom
 from mccfr_plus.games.rules import Layout, Parameters
+from mccfr_plus.games.symmetries import board_symmetries
 
 _NUM_CELLS, _COLUMNS = 9, 3
 _LINES = (0b111, 0b111000, 0b111000000, 0b1001001, 0b10010010, 0b100100100, 0b100010001, 0b1010100)
@@ -25,7 +26,8 @@ class PhantomTicTacToeRules(PhantomRules):
         """Returns the sizes of the game."""
         abrupt = parameters.one_of("gameversion", {"classical": False, "abrupt": True})
         game = Phantom(_NUM_CELLS, abrupt, _shown(parameters))
-        return cls.layout_of(game, game.parameters_of(_has_line))
+        symmetries = board_symmetries(_NUM_CELLS // _COLUMNS, _COLUMNS, reflections=True)
+        return cls.layout_of(game, game.parameters_of(_has_line), symmetries)
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the board as the player knows it, and the choices that the player knows of."""

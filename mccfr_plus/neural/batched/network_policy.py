@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -46,14 +47,30 @@ class NetworkPolicy(openspiel_policy.Policy):
             player_id: That player; None: the current player.
         """
         player = state.current_player() if player_id is None else player_id
-        tensors = np.zeros((1, self._observer.size), np.float16)
-        self._observer.write(state, player, tensors[0])
-        masks = np.zeros((1, self._observer.num_actions), bool)
-        legal = state.legal_actions(player)
-        masks[0, legal] = True
         with torch_threads(1):  # more are slower for one row
-            row = self.probabilities(player, tensors, masks)[0]
-        return dict(zip(legal, row[legal].tolist(), strict=True))
+            return self._of_player([state], player)[0]
+
+    def action_probabilities_of(self, states: Sequence[pyspiel.State]) -> list[dict[int, float]]:
+        """Returns the probability of each legal action at states where a player is to move, by one pass per player."""
+        result: list[dict[int, float]] = [{}] * len(states)
+        players = np.array([state.current_player() for state in states])
+        for player in np.unique(players).tolist():
+            rows = np.flatnonzero(players == player).tolist()
+            for row, found in zip(rows, self._of_player([states[row] for row in rows], player), strict=True):
+                result[row] = found
+        return result
+
+    def _of_player(self, states: Sequence[pyspiel.State], player: int) -> list[dict[int, float]]:
+        tensors = np.zeros((len(states), self._observer.size), np.float16)
+        masks = np.zeros((len(states), self._observer.num_actions), bool)
+        legal = [state.legal_actions(player) for state in states]
+        for state, actions, tensor, mask in zip(states, legal, tensors, masks, strict=True):
+            self._observer.write(state, player, tensor)
+            mask[actions] = True
+        table = self.probabilities(player, tensors, masks)
+        return [
+            dict(zip(actions, row[actions].tolist(), strict=True)) for actions, row in zip(legal, table, strict=True)
+        ]
 
     def probabilities(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Returns a player's strategies at information sets, ``[n, num_actions]`` float64.

@@ -1,0 +1,102 @@
+"""Symmetries of a game: permutations of its actions that change neither what is possible nor any payoff.
+
+`Symmetries` has what kernels need of them; `board_symmetries` makes those of boards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mccfr_plus.games.rules import NOW, Layout
+
+_MOST_ELEMENTS = 16
+
+
+class Symmetries:
+    """The group of a game's symmetries, as arrays.
+
+    An element turns what happens in one *frame* into what happens in another: its permutation turns actions, and
+    `Field.turned` says what becomes of what players know.
+
+    Args:
+        sizes: The game's layout, with symmetries.
+
+    Raises:
+        ValueError: If they are no group of permutations that begins with the identity, or there are more than 16.
+
+    Attributes:
+        permutations: ``[num_elements, num_actions]`` int64: what an element turns an action into.
+        inverses: ``[num_elements]`` int64.
+        products: ``[num_elements, num_elements]`` int64: the element that turns as the second one and then the first.
+        fixing: ``[num_actions]`` int64, the elements that leave an action where it is, a bit each.
+        bases: ``[num_places]`` int64: where the values of each place of an information state begin in `values`.
+        values: ``[num_elements, num_values]`` int64: what an element turns a place's value into.
+    """
+
+    def __init__(self, sizes: Layout):
+        given = [tuple(each) for each in sizes.symmetries]
+        actions = range(sizes.num_distinct_actions)
+        number = {each: element for element, each in enumerate(given)}
+        products = [[number.get(tuple(first[second[a]] for a in actions)) for second in given] for first in given]
+        is_group = len(number) == len(given) <= _MOST_ELEMENTS and all(None not in row for row in products)
+        if not given or given[0] != tuple(actions) or not is_group:
+            raise ValueError("symmetries: give a group of at most 16 permutations of the actions, the identity first.")
+        self.permutations = np.array(given, np.int64)
+        self.products = np.array(products, np.int64)
+        self.inverses = np.argmax(self.products == 0, axis=1)
+        bits = 1 << np.arange(len(given))
+        self.fixing = ((self.permutations == np.arange(len(actions))) * bits[:, None]).sum(0)
+        places = sizes.places(hidden=NOW)
+        begins = np.cumsum([0, *(each.size for _, each in places)])
+        self.bases = np.repeat(begins[:-1], [each.count for _, each in places]).astype(np.int64)
+        self.values = np.array(
+            [
+                [
+                    value if each.turned is None else each.turned(value, permutation)
+                    for _, each in places
+                    for value in range(each.size)
+                ]
+                for permutation in given
+            ],
+            np.int64,
+        )
+
+    def __len__(self) -> int:
+        return len(self.permutations)
+
+    def representatives(self, subgroup: int) -> np.ndarray:
+        """Returns the smallest action of each action's orbit, ``[num_actions]`` int64.
+
+        Args:
+            subgroup: The elements to turn by, a bit each.
+        """
+        return self.permutations[[element for element in range(len(self)) if subgroup >> element & 1]].min(0)
+
+
+def board_symmetries(rows: int, columns: int, *, reflections: bool) -> list[tuple[int, ...]]:
+    """Returns the symmetries of a board as permutations of cells, which are numbered row by row; the identity first.
+
+    Args:
+        rows: Number of rows.
+        columns: Number of columns.
+        reflections: Whether reflections count, and quarter turns of square boards; otherwise only half turns do.
+    """
+    board = np.arange(rows * columns).reshape(rows, columns)
+    boards = [board, board[::-1, ::-1]]
+    if reflections:
+        boards += [board[::-1], board[:, ::-1]]
+        if rows == columns:
+            boards += [each.T for each in boards]
+    return [tuple(each.ravel().tolist()) for each in boards]
+
+
+def turned_choices(first: int) -> Callable[[int, Sequence[int]], int]:
+    """Returns the `Field.turned` of choices of cells, ``first + 2 * cell`` or 1 more; lower values stay."""
+
+    def turned(value: int, permutation: Sequence[int]) -> int:
+        cell, rest = divmod(value - first, 2)
+        return value if value < first else first + 2 * permutation[cell] + rest
+
+    return turned

@@ -1,0 +1,74 @@
+"""A game that is traversed by its rules, and whose infosets are one where symmetries turn them into each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import pyspiel
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.symmetries import Symmetries
+from mccfr_plus.kernels.intrinsics import address_of
+from mccfr_plus.tree import positions as p
+from mccfr_plus.tree.frames import packed
+from mccfr_plus.tree.implicit_tree import ImplicitTree
+from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.rules_keys import RulesKeys, SymmetricKeys
+
+
+class SymmetricTree(ImplicitTree):
+    """An `ImplicitTree` whose infosets stand for all that symmetries turn into them; see `frames`.
+
+    Args:
+        game: See `ImplicitTree`, also for what is not listed here.
+
+    Raises:
+        ConfigError: If the game's rules name no symmetries.
+
+    Attributes:
+        symmetries: Those of the game.
+    """
+
+    def __init__(self, game: pyspiel.Game, rules_game: RulesGame, plan: MemoryPlan, threads: int = 1):
+        require_symmetries(game, rules_game)
+        self.symmetries = Symmetries(rules_game.sizes)
+        self.num_symmetries = len(self.symmetries)
+        super().__init__(game, rules_game, plan, threads)
+        self._packed = packed(self.symmetries)
+        self._expansion[p.SYMMETRIES] = address_of(self._packed)
+
+    @cached_property
+    def _constants(self) -> dict[str, int]:
+        return {
+            **super()._constants,
+            "NUM_SYMMETRIES": self.num_symmetries,
+            "NUM_TURNED": self.rules_game.sizes.num_distinct_actions,
+            "NUM_VALUES": self.symmetries.values.shape[1],
+        }
+
+    def _new_keys(self) -> RulesKeys:
+        return SymmetricKeys(self.game)
+
+    def _new_turns(self) -> Callable[[int], int]:
+        group, element, stabilizer = self.symmetries, 0, (1 << self.num_symmetries) - 1
+
+        def turns(action: int) -> int:
+            nonlocal element, stabilizer
+            images = group.permutations[:, group.permutations[element, action]]
+            turn = min((e for e in range(len(group)) if stabilizer >> e & 1), key=images.__getitem__)
+            element = int(group.products[turn, element])
+            stabilizer &= int(group.fixing[images[turn]])
+            return int(images[turn])
+
+        return turns
+
+
+def require_symmetries(game: pyspiel.Game, rules: RulesGame) -> None:
+    """Raises ConfigError if the rules of a game name no symmetries."""
+    if len(rules.sizes.symmetries) < 2:
+        raise ConfigError(
+            f"symmetry=True: the rules of {game} name no symmetries, as those of phantom_ttt and dark_hex do: leave it "
+            "out."
+        )

@@ -1,0 +1,160 @@
+"""Exact evaluation by rules of policies of any kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyspiel
+import pytest
+from lazy_trees import PLENTY
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import exploitability as openspiel
+
+import mccfr_plus
+from mccfr_plus import BudgetError, PolicyError, Solver, evaluate_by_rules
+from mccfr_plus.evaluation import by_rules
+
+DICE = "liars_dice(dice_sides=3)"
+HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"
+LEDUC = "leduc_poker"
+
+
+def random_policy(game: str) -> openspiel_policy.TabularPolicy:
+    """Returns a random table of OpenSpiel's, a tenth of whose probabilities are 0."""
+    policy = openspiel_policy.TabularPolicy(mccfr_plus.load_game(game))
+    rng = np.random.default_rng(1)
+    table = policy.action_probability_array * rng.exponential(size=policy.action_probability_array.shape)
+    table *= rng.random(table.shape) > 0.1
+    table[table.sum(1) == 0] = policy.action_probability_array[table.sum(1) == 0]
+    policy.action_probability_array[:] = table / table.sum(1, keepdims=True)
+    return policy
+
+
+def mapping_of(policy: openspiel_policy.TabularPolicy) -> dict[str, list[tuple[int, float]]]:
+    table = policy.action_probability_array
+    return {text: list(enumerate(table[row].tolist())) for text, row in policy.state_lookup.items()}
+
+
+@pytest.mark.parametrize("game", [LEDUC, DICE, HEX, "kuhn_poker(players=3)"])
+def test_a_table_of_openspiel(game):
+    policy = random_policy(game)
+    found = evaluate_by_rules(game, policy, progress=False)
+    stored = mccfr_plus.evaluate(game, policy)
+    assert found.values == pytest.approx(stored.values, abs=1e-12)
+    assert found.best_response_values == pytest.approx(stored.best_response_values, abs=1e-12)
+    if policy.game.num_players() == 2:
+        assert found.nash_conv == pytest.approx(openspiel.nash_conv(policy.game, policy), abs=1e-9)
+
+
+def test_every_kind_of_policy():
+    table = random_policy(LEDUC)
+    stored = mccfr_plus.evaluate(LEDUC, table).nash_conv
+    mapping, tree = mapping_of(table), mccfr_plus.compile_game(LEDUC)
+    in_cpp = pyspiel.TabularPolicy({text: [(a, p) for a, p in row if p > 0] for text, row in mapping.items()})
+    of_tree = mccfr_plus.TreePolicy(
+        tree, np.concatenate([_legal_row(tree, mapping, i) for i in range(tree.num_infosets)])
+    )
+    for policy in (
+        mapping,
+        in_cpp,
+        table.action_probabilities,
+        [table, in_cpp],
+        of_tree,
+        openspiel_policy.Policy.to_tabular(of_tree),
+    ):
+        assert evaluate_by_rules(LEDUC, policy, progress=False).nash_conv == pytest.approx(stored, abs=1e-12)
+
+
+def _legal_row(tree, mapping, infoset):
+    row = dict(mapping[tree.info_states[infoset]])
+    return [row[action] for action in tree.legal_actions(infoset)]
+
+
+@pytest.mark.parametrize("keys", ["hash", "text"])
+def test_a_policy_of_a_lazy_tree_is_uniform_where_it_has_not_been(keys):
+    policy = Solver(LEDUC, "outcome", tree="lazy", keys=keys, seed=1).run(50).average_policy()
+    assert policy.num_infosets < mccfr_plus.compile_game(LEDUC).num_infosets
+    found = evaluate_by_rules(LEDUC, policy, progress=False)
+    assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-12)
+
+
+def test_policies_that_answer_batches_get_each_infoset_once():
+    texts = []
+
+    class Together(openspiel_policy.UniformRandomPolicy):
+        def action_probabilities_of(self, states):
+            texts.extend((state.current_player(), state.information_state_string()) for state in states)
+            return [self.action_probabilities(state) for state in states]
+
+    policy = Together(pyspiel.load_game(LEDUC))
+    found = evaluate_by_rules(LEDUC, policy, progress=False)
+    assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-12)
+    assert sorted(texts) == sorted(set(texts))
+    assert len(texts) == mccfr_plus.compile_game(LEDUC).num_infosets
+
+
+def test_a_network():
+    pytest.importorskip("torch")
+    from mccfr_plus.neural import NetworkPolicy
+    from mccfr_plus.neural.network import MLP
+
+    game, rng = pyspiel.load_game(LEDUC), np.random.default_rng(1)
+    sizes = (game.information_state_tensor_shape()[0], 8, game.num_distinct_actions())
+    policy = NetworkPolicy(game, [MLP(sizes, layer_norm=False, skip=False, rng=rng) for _ in range(2)], "softmax")
+    state = game.new_initial_state().child(0).child(3).child(1)
+    assert policy.action_probabilities_of([state, state]) == [pytest.approx(policy.action_probabilities(state))] * 2
+    found = evaluate_by_rules(LEDUC, policy, progress=False)
+    assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-6)  # single precision
+
+
+def test_missing_infosets_are_counted():
+    whole = mapping_of(random_policy(LEDUC))
+    texts = sorted(whole)[::7]
+    policy = {text: row for text, row in whole.items() if text not in texts}
+    with pytest.raises(
+        PolicyError, match=f"no probabilities at {len(texts)} of the 936 information sets.*uniform_else"
+    ):
+        evaluate_by_rules(LEDUC, policy, progress=False)
+    tree = mccfr_plus.compile_game(LEDUC)
+    legal = {text: tree.legal_actions(tree.infoset(text)) for text in texts}
+    uniform = {text: [(action, 1 / len(actions)) for action in actions] for text, actions in legal.items()}
+    expected = mccfr_plus.nash_conv(tree, uniform | policy)
+    found = evaluate_by_rules(LEDUC, policy, progress=False, uniform_elsewhere=True)
+    assert found.nash_conv == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (lambda state: {0: 0.5}, "not a distribution"),
+        (7, "give an OpenSpiel policy"),
+        ([{}], "1 policies for 2 players"),
+    ],
+)
+def test_what_is_no_policy(policy, message):
+    with pytest.raises(PolicyError, match=message):
+        evaluate_by_rules(LEDUC, policy, progress=False)
+
+
+def test_an_interrupt_says_how_far_it_came(monkeypatch):
+    def interrupt(state):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="tabulating the policy: 0 of 936 information sets in 0 s"):
+        evaluate_by_rules(LEDUC, interrupt, progress=False)
+
+
+def test_too_little_memory_says_how_much_is_needed(monkeypatch):
+    costs = {}
+
+    def small_plan(memory, *, infoset_cost, slot_cost, **_):
+        costs.update(infoset_cost=10**6 * infoset_cost, slot_cost=10**6 * slot_cost)  # so that it makes gigabytes
+        return PLENTY._replace(infosets_bytes=20 * 10**9, limit=20 * 10**9, **costs)
+
+    monkeypatch.setattr(by_rules, "plan_memory", small_plan)
+    expected = r"must number all information sets, and \d+ have filled memory=20,000MB"
+    with pytest.raises(BudgetError, match=expected) as error:
+        evaluate_by_rules(LEDUC, None, threads=1, progress=False)
+    advised = float(str(error.value).rsplit("memory=", 1)[1].removesuffix("MB."))
+    tree = mccfr_plus.compile_game(LEDUC)
+    right = tree.num_infosets * costs["infoset_cost"] + tree.num_slots * costs["slot_cost"]
+    assert advised == pytest.approx(1.1e-6 * right, rel=0.1)  # five standard errors of the estimate

@@ -1,0 +1,162 @@
+"""Symmetries of boards: fewer infosets and histories, the same values."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from open_spiel.python.policy import UniformRandomPolicy
+
+import mccfr_plus
+from mccfr_plus import ConfigError, PolicyError, Solver, evaluate_by_rules
+from mccfr_plus.checks.symmetries import check_symmetries
+from mccfr_plus.errors import CheckError
+from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.games import register_game
+from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.games.perfect_recall_dark_hex import PerfectRecallDarkHexGame
+from mccfr_plus.games.phantom import NOTHING, Phantom
+from mccfr_plus.games.symmetries import board_symmetries
+from mccfr_plus.tree.order import representative_states
+from mccfr_plus.tree.rules_keys import SymmetricKeys
+
+
+@register_game
+class PairsGame(PerfectRecallDarkHexGame):
+    """Two of four cells in a row or column win; eight symmetries, and games that begin in the middle of orbits."""
+
+    short_name = "pairs_game"
+    long_name = "Pairs"
+    defaults = {"num_rows": 2, "num_cols": 2, "gameversion": "cdh"}  # noqa: RUF012
+
+    @classmethod
+    def layout(cls, parameters):
+        sizes = super().layout(parameters)
+        wins = [0b0011, 0b1100, 0b0101, 0b1010]
+        kernels = Phantom(4, parameters["gameversion"] == "adh", NOTHING)
+        parameters_of_rules = kernels.parameters_of(lambda marks: any(marks & win == win for win in wins))
+        symmetries = board_symmetries(2, 2, reflections=True)
+        return dataclasses.replace(sizes, parameters=parameters_of_rules, symmetries=symmetries)
+
+
+HEX, HEX_WITH_TURNS = (
+    "perfect_recall_dark_hex(num_rows=2,num_cols=3)",
+    "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)",
+)
+GAMES = [HEX, HEX_WITH_TURNS, "pairs_game", "pairs_game(gameversion=adh)"]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_values_and_infosets_are_those_of_the_whole_game(game):
+    solver = Solver(game, "external", seed=1, symmetry=True).run(100)
+    policy, whole = solver.average_policy(), mccfr_plus.compile_game(game)
+    found, stored = solver.evaluate(), mccfr_plus.evaluate(whole, policy)
+    assert found.values == pytest.approx(stored.values, abs=1e-12)
+    assert found.best_response_values == pytest.approx(stored.best_response_values, abs=1e-12)
+    for options in ({"symmetry": True}, {"symmetry": False}):
+        again = evaluate_by_rules(game, policy, progress=False, **options)
+        assert again.nash_conv == pytest.approx(stored.nash_conv, abs=1e-12)
+    keys = SymmetricKeys(whole.game)
+    movers = [(state, state.current_player()) for state in representative_states(whole)]
+    orbits = {(player, *sorted(set(keys.of_state(state, player)))) for state, player in movers}
+    assert solver.tree.num_infosets == len(orbits)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_uniform_play_and_policies_that_are_tabulated(game):
+    uniform = UniformRandomPolicy(mccfr_plus.load_game(game))
+    expected = mccfr_plus.nash_conv(game, uniform)
+    for policy in (None, uniform):
+        found = evaluate_by_rules(game, policy, progress=False, symmetry=True)
+        assert found.nash_conv == pytest.approx(expected, abs=1e-12)
+
+
+def test_fewer_histories_are_visited():
+    game = "pairs_game"
+    solver = Solver(game, "outcome", seed=1, symmetry=True).run(1)
+    evaluator = RulesEvaluator(solver.tree, 1, progress=False)
+    evaluator.evaluate(solver.average_strategy())
+    assert evaluator.num_histories < mccfr_plus.compile_game(game).num_nodes / 3
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [("external", {}), ("outcome", {}), ("external", {"threads": 2, "batch": 4}), ("average_strategy", {})],
+)
+def test_solvers_converge(estimator, options):
+    solver = Solver("pairs_game(gameversion=adh)", estimator, seed=1, symmetry=True, **options)
+    first, last = (solver.run(count).exploitability() for count in (20, 2000))
+    assert last < first / 3
+
+
+def test_a_policy_that_is_not_symmetric():
+    def corner(state):
+        legal = state.legal_actions()
+        return {action: float(action == legal[0]) for action in legal}
+
+    with pytest.raises(PolicyError, match="symmetry=True with a policy that is not symmetric: at information state"):
+        evaluate_by_rules(HEX, corner, progress=False, symmetry=True)
+    almost = Solver(HEX, "external", seed=1, tree="rules").run(10).average_policy()
+    with pytest.raises(PolicyError, match="not symmetric"):
+        evaluate_by_rules(HEX, almost, progress=False, symmetry=True)
+
+
+def test_files_and_checkpoints(tmp_path):
+    once = Solver(HEX, "external", seed=1, symmetry=True).run(60)
+    half = Solver(HEX, "external", seed=1, symmetry=True).run(30)
+    half.save_checkpoint(tmp_path / "half")
+    loaded = Solver.from_checkpoint(tmp_path / "half").run(30)
+    assert (loaded.average_strategy() == once.average_strategy()).all()
+    mccfr_plus.save_policy(once.average_policy(), tmp_path / "policy.npz")
+    policy = mccfr_plus.load_policy(tmp_path / "policy.npz")
+    assert mccfr_plus.nash_conv(HEX, policy) == pytest.approx(once.nash_conv(), abs=1e-12)
+
+
+def test_the_infoset_of_a_state():
+    solver = Solver("pairs_game", "external", seed=1, symmetry=True).run(200)
+    tree, keys = solver.tree, SymmetricKeys(mccfr_plus.load_game("pairs_game"))
+    for state in representative_states(mccfr_plus.compile_game("pairs_game")):
+        infoset = tree.infoset_of_state(state, state.current_player())
+        if infoset is not None:
+            assert tuple(tree.found_keys[infoset].tolist()) in keys.of_state(state, state.current_player())
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        "phantom_ttt",
+        "phantom_ttt(obstype=reveal-numturns,gameversion=abrupt)",
+        "dark_hex(num_rows=3,num_cols=4)",
+        HEX_WITH_TURNS,
+        HEX,
+        "pairs_game",
+    ],
+)
+def test_symmetries_of_rules(game):
+    rules = compiled_rules(mccfr_plus.load_game(game))
+    assert check_symmetries(rules, 5, np.random.default_rng(1)) > 0
+
+
+def test_wrong_symmetries_are_found():
+    rules = compiled_rules(mccfr_plus.load_game(HEX))
+    rules.sizes = dataclasses.replace(rules.sizes, symmetries=board_symmetries(2, 3, reflections=True))
+    with pytest.raises(CheckError, match="a symmetry changes"):
+        check_symmetries(rules, 20, np.random.default_rng(1))
+    rules.sizes = dataclasses.replace(rules.sizes, symmetries=[(0, 1, 2, 3, 4, 5), (1, 2, 0, 3, 4, 5)])
+    with pytest.raises(CheckError, match="give a group"):
+        check_symmetries(rules, 1, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "message"),
+    [
+        ("leduc_poker", {}, "the rules of leduc_poker.* name no symmetries"),
+        ("tic_tac_toe", {}, "no compiled rules of tic_tac_toe"),
+        (HEX, {"tree": "lazy"}, "symmetry=True with tree='lazy'"),
+        (HEX, {"estimator": "full"}, "needs the whole tree"),
+    ],
+)
+def test_bad_input(game, options, message):
+    with pytest.raises(ConfigError, match=message):
+        Solver(game, symmetry=True, **options)
