@@ -11,6 +11,7 @@ from mccfr_plus.tree.game_tree import GameTree
 UNITS = ("nodes", "iterations", "seconds")
 
 LEAST, MOST = 8, 60  # points of a run
+FEW = 4  # points where an evaluation takes minutes: all histories of a game that is not stored
 _DECADES = 4.0  # that the points go over, at the most
 _SHARE = 0.04  # of a run's work that evaluations may take
 # The cost of an evaluation per history and player, in visits of the run (benchmarks/speed.py evaluation). It

@@ -28,6 +28,7 @@ class Point(NamedTuple):
     seconds: float  # of the run by the clock, without evaluations and compiling
     nash_conv: float  # of the average policy
     values: tuple[float, ...]  # per player, of the average policy
+    best_response_values: tuple[float, ...] = ()  # per player, of the best response to the others' average policies
 
 
 class Record:
@@ -114,7 +115,9 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
                 if header["format"] != FORMAT or header["version"] != VERSION:
                     raise ValueError
             elif "point" in entry:
-                points.append(Point(**{**entry["point"], "values": tuple(entry["point"]["values"])}))
+                numbers: dict[str, Any] = entry["point"]
+                lists = {name: tuple(found) for name, found in numbers.items() if isinstance(found, list)}
+                points.append(Point(**{**numbers, **lists}))
             else:
                 ended = entry["end"]
         except (ValueError, KeyError, TypeError):

@@ -13,7 +13,7 @@ from mccfr_plus.experiments.plot import AXES, MEASURE_LABELS, colour_of
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.strategy_table import MOST_SLOTS, strategy_view
 from mccfr_plus.policies.files import load_policy
-from mccfr_plus.tree.game_tree import compile_game
+from mccfr_plus.policies.keyed_policy import KeyedPolicy
 
 REPORT_FILE = "report.html"
 _DASHES = ("solid", "dashed", "dotdash", "dotted")
@@ -138,8 +138,10 @@ def _strategy(path: Path, comparison: Comparison, curves: list[Curve], most_slot
     for curve in sorted(curves, key=lambda curve: float(curve.mean()[-1])):
         file = directory.run_of(curve.game, curve.algorithm, comparison.seeds[0]).policy
         if file.exists():
-            tree = compile_game(curve.game)
+            policy = load_policy(file)
+            if isinstance(policy, KeyedPolicy):  # of a game that is too large for a table
+                continue
             heading = f"{curve.game}: the average strategy of {curve.algorithm}, seed {comparison.seeds[0]}"
-            strategy = load_policy(file, tree).strategy()
-            return [page.block(f"<h2>{escape(heading)}</h2>"), strategy_view(tree, strategy, most_slots)]
+            view = strategy_view(policy.tree, policy.strategy(), most_slots)
+            return [page.block(f"<h2>{escape(heading)}</h2>"), view]
     return []

@@ -11,14 +11,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mccfr_plus.errors import CheckpointError, MccfrPlusError
+import pyspiel
+
+from mccfr_plus.errors import BudgetError, CheckpointError, MccfrPlusError
 from mccfr_plus.experiments.algorithm import algorithm_of
-from mccfr_plus.experiments.evaluation_points import Limit, affordable_points, evaluation_points
+from mccfr_plus.experiments.evaluation_points import FEW, Limit, affordable_points, evaluation_points
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.solvers import AnySolver, solver_of
+from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.implicit_tree import can_be_implicit
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at measuring points;
 SAVING_SHARE = 0.02  # less often where they would take more than this share of the time
@@ -43,9 +48,11 @@ class Run:
     evaluation_cost: float = 1.0  # see `affordable_points`
     points: tuple[float, ...] = ()  # where to measure, in the limit's unit; empty until the tree is known
 
-    def on(self, tree: GameTree) -> Run:
-        """Returns the run with its points on a game's tree."""
-        count = self.num_evaluations or affordable_points(tree, self.limit, self.evaluation_cost)
+    def on(self, game: GameTree | pyspiel.Game) -> Run:
+        """Returns the run with its points on a game's tree, or on a game that is traversed by its rules."""
+        count = self.num_evaluations or FEW
+        if self.num_evaluations is None and isinstance(game, GameTree):
+            count = affordable_points(game, self.limit, self.evaluation_cost)
         return replace(self, points=evaluation_points(self.limit, count))
 
     def _file(self, ending: str) -> Path:
@@ -86,7 +93,7 @@ class RunEvent(NamedTuple):
         return None if self.outcome in (None, DONE, STOPPED) else self.outcome
 
 
-def run_to_end(run: Run, tree: GameTree, about: dict[str, Any], tell: Tell, stop: Stop) -> bool:
+def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], tell: Tell, stop: Stop) -> bool:
     """Runs to the end; returns False if `stop` has ended it before. Recorded points are not measured again.
 
     A solver of ours continues from its checkpoint. One of OpenSpiel's has none: it starts from the beginning, with the
@@ -94,7 +101,7 @@ def run_to_end(run: Run, tree: GameTree, about: dict[str, Any], tell: Tell, stop
 
     Args:
         run: What to run.
-        tree: The game's tree.
+        game: The game's tree, or a game that is traversed by its rules.
         about: Where and when, for the record.
         tell: Called with the progress, and after each change of the run's files.
         stop: Returns whether to stop.
@@ -106,13 +113,14 @@ def run_to_end(run: Run, tree: GameTree, about: dict[str, Any], tell: Tell, stop
     record = Record(run.record, run.header(about))
     if record.ended is not None:
         return True
-    solver = solver_of(tree, algorithm_of(run.algorithm), run.seed)
+    solver = solver_of(game, algorithm_of(run.algorithm), run.seed)
     if isinstance(solver, Solver) and run.checkpoint.exists():
         try:
             solver.restore(run.checkpoint)
         except CheckpointError:  # damaged, or of another version: the run starts from the beginning
             run.checkpoint.unlink()
-    solver.evaluate()  # compiles what evaluations need
+    if isinstance(game, GameTree):
+        solver.evaluate()  # compiles what evaluations need
     recorded = record.points[-1].target if record.points else 0.0
     saved, pause, measuring, saving = time.monotonic(), CHECKPOINT_SECONDS, 0.0, 0.0
     for target in run.points:
@@ -137,8 +145,8 @@ def run_to_end(run: Run, tree: GameTree, about: dict[str, Any], tell: Tell, stop
             saving += saved - begin
             pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
         tell(run.limit.done(solver) / run.limit.total)
-    if run.keeps_policy:
-        save_policy(solver.average_policy(), run.policy)
+    if run.keeps_policy and (policy := solver.average_policy()) is not None:
+        save_policy(policy, run.policy)
     record.end(seconds=solver.seconds, measuring_seconds=measuring, saving_seconds=saving)
     run.checkpoint.unlink(missing_ok=True)
     tell(1.0)
@@ -175,6 +183,7 @@ def _measure(solver: AnySolver, run: Run) -> Point:
         solver.seconds,
         found.nash_conv,
         tuple(found.values.tolist()),
+        tuple(found.best_response_values.tolist()),
     )
 
 
@@ -191,14 +200,22 @@ def warm_up() -> None:
 def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop) -> str:
     """Runs a run, and returns `DONE`, `STOPPED`, or what went wrong; see `run_to_end`."""
     try:
-        tree = _tree(run.game)
-        return DONE if run_to_end(run.on(tree), tree, about, tell, stop) else STOPPED
+        game = _prepared(run.game)
+        return DONE if run_to_end(run.on(game), game, about, tell, stop) else STOPPED
     except MccfrPlusError as error:
         return " ".join(str(error).split())
 
 
 @functools.lru_cache(maxsize=1)  # trees may take gigabytes, and runs on one game follow each other
-def _tree(game: str) -> GameTree:
-    tree = compile_game(game)
+def _prepared(game: str) -> GameTree | pyspiel.Game:
+    """Returns the tree of a game or, where that does not fit and the game has rules, the game itself."""
+    loaded = load_game(game)
+    try:
+        tree = compile_game(loaded)
+    except BudgetError:
+        rules = compiled_rules(loaded)
+        if rules is None or not can_be_implicit(rules):
+            raise
+        return loaded
     tree.require_perfect_recall("an exploitability")
     return tree

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyspiel
 
+from mccfr_plus.evaluation.by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithm import CPP, OURS, Algorithm
@@ -26,17 +28,19 @@ class OpenSpielSolver:
     iterations, and outside of the time: `nodes_touched` is what that one has touched. They have no checkpoints.
 
     Args:
-        tree: The game.
+        game: The game's tree, or a game that is traversed by its rules.
         algorithm: The algorithm.
         seed: An integer.
     """
 
-    def __init__(self, tree: GameTree, algorithm: Algorithm, seed: int):
-        self.tree = tree
-        self._solver = _theirs(algorithm.library, algorithm.name, tree.game, seed)
+    def __init__(self, game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int):
+        self._game = game
+        self._solver = _theirs(
+            algorithm.library, algorithm.name, game.game if isinstance(game, GameTree) else game, seed
+        )
         steps = ("run_iteration", "iteration", "evaluate_and_update_policy")  # the first one that it has
         self._step = next(getattr(self._solver, step) for step in steps if hasattr(self._solver, step))
-        self._counter = Solver.from_config(tree, algorithm.config, seed=seed)
+        self._counter = _ours(game, algorithm, seed)
         self.iterations, self.seconds, self._chunk = 0, 0.0, 1
         self._nodes_each: int | None = None
         if not algorithm.config.estimator.samples:  # all iterations cost the same
@@ -64,13 +68,18 @@ class OpenSpielSolver:
             if callback(self):
                 return
 
-    def average_policy(self) -> TreePolicy:
-        """Returns the average policy."""
-        return TreePolicy(self.tree, strategy_of(self.tree, self._solver.average_policy()))
+    def average_policy(self) -> TreePolicy | None:
+        """Returns the average policy; None: OpenSpiel's is no policy of ours where there is no tree."""
+        if not isinstance(self._game, GameTree):
+            return None
+        return TreePolicy(self._game, strategy_of(self._game, self._solver.average_policy()))
 
     def evaluate(self) -> Evaluation:
         """Returns the evaluation of the average policy."""
-        return evaluate_strategy(self.tree, self.average_policy().strategy())
+        policy = self._solver.average_policy()
+        if isinstance(self._game, GameTree):
+            return evaluate_strategy(self._game, strategy_of(self._game, policy))
+        return evaluate_by_rules(self._game, policy, progress=False)
 
     def save_checkpoint(self, path: Path) -> None:
         """Does nothing."""
@@ -79,15 +88,20 @@ class OpenSpielSolver:
 AnySolver = Solver | OpenSpielSolver
 
 
-def solver_of(tree: GameTree, algorithm: Algorithm, seed: int) -> AnySolver:
-    """Returns the solver of an algorithm.
+def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> AnySolver:
+    """Returns the solver of an algorithm, for a game's tree or a game that is traversed by its rules.
 
     Raises:
         GameError: If the algorithm cannot play the game.
+        ConfigError: If it needs the whole tree, and there is none.
     """
-    if algorithm.library == OURS:
-        return Solver.from_config(tree, algorithm.config, seed=seed)
-    return OpenSpielSolver(tree, algorithm, seed)
+    return (_ours if algorithm.library == OURS else OpenSpielSolver)(game, algorithm, seed)
+
+
+def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Solver:
+    """Returns the solver of ours with an algorithm's components."""
+    config = algorithm.config if isinstance(game, GameTree) else replace(algorithm.config, tree="rules")
+    return Solver.from_config(game, config, seed=seed)
 
 
 def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:

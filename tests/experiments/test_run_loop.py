@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import Solver, compile_game, load_policy
-from mccfr_plus.errors import RecordError
+from mccfr_plus.errors import BudgetError, RecordError
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
 from mccfr_plus.experiments.record import read_record
@@ -76,6 +76,33 @@ def test_points_lie_where_they_should(tmp_path, algorithm):
     assert not run.checkpoint.exists()
     policy = load_policy(run.policy)
     assert TREE.num_infosets == len(policy)
+
+
+@pytest.mark.parametrize("algorithm", ["external", "openspiel:cfr", "full"])
+def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatch, algorithm):
+    def refused(game):
+        raise BudgetError("too large")
+
+    run = run_in(tmp_path / "stored", algorithm, limit=Limit("iterations", 200.0), count=3)
+    run.folder.mkdir()
+    assert whole(run)
+    monkeypatch.setattr(run_loop, "compile_game", refused)
+    run_loop._prepared.cache_clear()
+    other = replace(run, folder=tmp_path, num_evaluations=3)
+    outcome = run_loop.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
+    if algorithm == "full":
+        assert "needs the whole tree" in outcome
+        return
+    assert outcome == run_loop.DONE
+    points = [read_record(of.record)[1] for of in (run, other)]
+    assert len(points[0]) == 3
+    for stored, found in zip(*points, strict=True):
+        assert (stored.iterations, stored.nodes) == (found.iterations, found.nodes)
+        assert found.nash_conv == pytest.approx(stored.nash_conv, abs=1e-12)
+    assert other.policy.exists() == (algorithm == "external")  # OpenSpiel's policies are no files of ours
+    run_loop._prepared.cache_clear()
+    lazy = replace(other, game="tic_tac_toe")  # without rules
+    assert "too large" in run_loop.outcome_of(lazy, {}, lambda progress: None, lambda: False)
 
 
 def test_far_points_are_not_passed(tmp_path):

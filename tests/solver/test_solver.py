@@ -160,7 +160,7 @@ def test_dominated_actions_of_a_general_sum_game_vanish():
 )
 @pytest.mark.parametrize("estimator", list(registry.ESTIMATORS))
 def test_all_combinations_run(estimator, game, least):
-    tree, count = naive.tree_of(game), 40
+    tree, count = naive.tree_of(game), 20
     refused = {"average_strategy": ["last"], "full": ["sampled"], "chance": ["sampled"]}.get(estimator, [])
     if tree.num_players > 2:
         refused.append("sampled")

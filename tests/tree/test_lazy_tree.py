@@ -6,7 +6,7 @@ import naive
 import numpy as np
 import pyspiel
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lazy_trees import PLENTY, assert_same_bits, lazy_solver, pair
 
@@ -70,11 +70,13 @@ def test_every_combination_that_can_grow(estimator, game):
     assert count >= len(parts.MINIMIZERS) * (len(parts.AVERAGES) - 3)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize("keys", KINDS)
 @pytest.mark.parametrize(("estimator", "options"), SPECIAL, ids=str)
 @pytest.mark.parametrize("game", GAMES[:2])
 def test_every_form(game, estimator, options, keys):
-    compare(game, estimator, keys=keys, **options)
+    iterations = 8 if estimator.startswith(("chance", "opponent")) else 40  # with all outcomes of chance
+    compare(game, estimator, iterations=iterations, keys=keys, **options)
 
 
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
@@ -85,7 +87,8 @@ def test_every_kind_of_game(game, estimator):
     assert lazy.tree.num_nodes > 50
 
 
-@settings(max_examples=20, deadline=None)
+@pytest.mark.usefixtures("interpreted_or_compiled")
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     game=st.builds("random:{}:{}".format, st.integers(2, 4), st.integers(0, 30)),
     estimator=st.sampled_from(
@@ -138,6 +141,7 @@ def tiny(max_nodes, max_transient):
     return PLENTY._replace(max_nodes=max_nodes, max_transient=max_transient)
 
 
+@pytest.mark.usefixtures("interpreted_or_compiled")
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [
@@ -156,9 +160,10 @@ def tiny(max_nodes, max_transient):
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)"])
 def test_forgotten_nodes_change_no_bit(game, estimator, options, max_nodes, max_transient):
     """Some traversals do not fit into what is left and are rolled back; some gradients are cut between two of them."""
+    iterations = 40
     if estimator == "opponent":  # with all outcomes of chance
-        max_transient *= 60
-    lazy = compare(game, estimator, plan=tiny(max_nodes, max_transient), **options)
+        max_transient, iterations = 60 * max_transient, 4
+    lazy = compare(game, estimator, iterations=iterations, plan=tiny(max_nodes, max_transient), **options)
     assert lazy.stopped is None
     assert lazy.tree.count(g.NUM_NODES) <= max_nodes
 
@@ -181,16 +186,16 @@ def test_walks_that_do_not_fit_are_begun_anew(monkeypatch, game, estimator, opti
     go_on = LazyTree.go_on
     monkeypatch.setattr(LazyTree, "go_on", lambda tree: begun.append(tree.status) or go_on(tree))
     options = {**options, "seed": 3}
-    for max_transient in (int(8 * 1.06**power) for power in range(120)):
+    for max_transient in (int(8 * 1.1**power) for power in range(75)):
         begun.clear()
         try:
-            solver = lazy_solver(game, estimator, plan=tiny(1, max_transient), **options).run(40)
+            solver = lazy_solver(game, estimator, plan=tiny(1, max_transient), **options).run(15)
             if solver.stopped is None and begun.count(g.NODES_FULL):
                 break
         except BudgetError:
             pass
     assert begun.count(g.NODES_FULL) > 0
-    assert_same_bits(*(solver.run(40) for solver in pair(game, estimator, plan=tiny(1, max_transient), **options)))
+    assert_same_bits(*(solver.run(15) for solver in pair(game, estimator, plan=tiny(1, max_transient), **options)))
 
 
 @pytest.mark.parametrize("baseline", [True, "mean(rate=0.5)"])
