@@ -78,7 +78,7 @@ def test_points_lie_where_they_should(tmp_path, algorithm):
     assert TREE.num_infosets == len(policy)
 
 
-@pytest.mark.parametrize("algorithm", ["external", "openspiel:cfr", "full"])
+@pytest.mark.parametrize("algorithm", ["external", "openspiel:external", "full"])
 def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatch, algorithm):
     def refused(game):
         raise BudgetError("too large")
