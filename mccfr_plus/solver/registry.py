@@ -109,20 +109,22 @@ def spec_of(component: Any, what: str) -> str | None:
     if not is_dataclass(component) or isinstance(component, type):
         return None
     given = {field.name: getattr(component, field.name) for field in fields(component) if field.init}
-    found: tuple[str, dict[str, Any]] | None = None
+    found, fewest = None, math.inf
     for name, factory in _TABLES[what].items():
+        if isinstance(factory, type) and factory is not type(component):
+            continue
         plain = factory()
         if type(plain) is not type(component):
             continue
         changed = _changed(plain, given)
+        if not changed:
+            return name
         has_text = all(value is None or isinstance(value, bool | int | float | str) for value in changed.values())
         is_possible = has_text and set(changed) <= set(inspect.signature(factory).parameters)
-        if is_possible and (found is None or len(changed) <= len(found[1])):  # the last one: it is more special
-            found = name, changed
-    if found is None:
-        return None
-    listed = ", ".join(f"{key}={_literal(value)}" for key, value in found[1].items())
-    return f"{found[0]}({listed})" if listed else found[0]
+        if is_possible and len(changed) <= fewest:  # the last one: it is more special
+            listed = ", ".join(f"{key}={_literal(value)}" for key, value in changed.items())
+            found, fewest = f"{name}({listed})", len(changed)
+    return found
 
 
 def _changed(plain: Any, given: dict[str, Any]) -> dict[str, Any]:

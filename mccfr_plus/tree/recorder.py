@@ -163,7 +163,10 @@ class _Recorder:
             except Exception as error:
                 taken = zip(self._actions, self._position, strict=True)
                 named = game_error(self._game, [actions[index - 1] for actions, index in taken], error)
-                raise named from named.__cause__
+                try:
+                    raise named from named.__cause__
+                finally:
+                    del named  # or this frame and the error would keep one another, with all that was recorded
             self._check_budget()
         return self._recording
 

@@ -1,5 +1,7 @@
 """The compiled tree against a traversal through pyspiel, published counts, budgets and bad games."""
 
+import contextlib
+import gc
 import logging
 import math
 import subprocess
@@ -17,6 +19,7 @@ from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.tree import arrays as tree_arrays
 from mccfr_plus.tree.layout import alias_table
 from mccfr_plus.tree.order import openspiel_order, representative_states
+from mccfr_plus.tree.recorder import Recording
 
 SIMULTANEOUS = "goofspiel(imp_info=True,num_cards=3,points_order=descending)"
 GAMES = (
@@ -244,6 +247,19 @@ def test_chess_is_refused_within_seconds():
     with pytest.raises(BudgetError, match=r"about 10\^\d+ nodes"):
         compile_game("chess")
     assert time.monotonic() - begin < 20
+
+
+def test_what_was_recorded_is_freed_with_the_error():
+    """At once, and not when garbage is collected: it may be gigabytes."""
+    gc.collect()
+    gc.disable()
+    try:
+        with contextlib.suppress(BudgetError):
+            compile_game("leduc_poker", max_nodes=2000)
+        left = [each for each in gc.get_objects() if isinstance(each, Recording)]
+    finally:
+        gc.enable()
+    assert not left
 
 
 @pytest.mark.parametrize("budget", [{"max_nodes": 0}, {"max_bytes": -1}])
