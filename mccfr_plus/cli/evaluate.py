@@ -188,7 +188,7 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
         return None
     text = f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s"
     if infosets := estimate_infosets(rules):
-        needed = bytes_needed(memory_plan(rules, values.memory, with_histories), infosets.times(share))
+        needed = bytes_needed(rules, memory_plan(rules, values.memory, with_histories), infosets.times(share))
         text += f", {output.count(infosets.infosets)} information sets, {needed / 1e6:,.0f} MB"
     print(text, file=sys.stderr)
     return evaluate_by_rules(game, chosen, memory=values.memory, symmetry=values.symmetry)

@@ -34,7 +34,14 @@ from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.histories import FRAME_COLUMNS, traverse_histories
-from mccfr_plus.tree.implicit_tree import ImplicitTree, fixed_cost, infoset_cost, rules_to_traverse, slot_cost
+from mccfr_plus.tree.implicit_tree import (
+    ImplicitTree,
+    fixed_cost,
+    infoset_cost,
+    mean_cost_of_blocks,
+    rules_to_traverse,
+    slot_cost,
+)
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
 from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
@@ -267,15 +274,17 @@ def memory_plan(
     )
 
 
-def bytes_needed(plan: MemoryPlan, estimate: InfosetEstimate) -> float:
+def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) -> float:
     """Returns how much memory the process needs in all for an exact evaluation.
 
     Args:
+        rules: The game.
         plan: What infosets and slots take, and what there is besides.
         estimate: How many infosets and slots there are.
     """
     besides = plan.limit - plan.infosets_bytes
-    return besides + estimate.infosets * plan.infoset_cost + estimate.slots * plan.slot_cost
+    infoset_cost = plan.infoset_cost + mean_cost_of_blocks(rules)
+    return besides + estimate.infosets * infoset_cost + estimate.slots * plan.slot_cost
 
 
 def _why_full(tree: ImplicitTree) -> str:
@@ -287,7 +296,7 @@ def _why_full(tree: ImplicitTree) -> str:
     if whole is None:
         return f"{text}: give more."
     estimate = whole.times(1 / tree.num_symmetries)
-    needed = bytes_needed(tree.plan, estimate)
+    needed = bytes_needed(tree.rules_game, tree.plan, estimate)
     return (
         f"{text}; about {estimate.infosets:,.0f} of them need {needed / 1e6:,.0f}MB: give "
         f"memory={_MARGIN * needed / 1e6:.0f}MB."
