@@ -35,7 +35,7 @@ def own_traversal(tree, strategy, scratch, player):
     """
     stack, rng = scratch.stack, scratch.rng
     pending, num_visits, nodes_touched = 0, 0, 0
-    node, reach, thread = first_node(tree, scratch), 1.0, scratch.counts[THREAD]
+    node, reach, thread = first_node(tree, scratch, player), 1.0, scratch.counts[THREAD]
     while True:
         kind, count = head(tree, scratch, node)
         if IS_LAZY and count == 0 and kind != TERMINAL:  # not visited yet

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -39,6 +40,7 @@ from mccfr_plus.evaluation.by_rules import (
     bytes_needed,
     estimated_seconds,
     evaluate_by_rules,
+    is_symmetric,
     is_tabulated,
     memory_plan,
 )
@@ -92,8 +94,11 @@ games, with control variates for chance and for both policies' own actions.
         define(values, "seed", whole(0), "Seed of what is played. Default: random.")
         meaning = "compiled: exact numbers or an error; auto: exact if the tree fits."
         define(values, "tree", one_of("auto", "compiled"), meaning, "auto")
-        meaning = "Visit once what symmetries of the board turn into each other: exact for symmetric policies, checked."
-        define_switch(values, "symmetry", meaning)
+        meaning = (
+            "Visit once what symmetries of the board turn into each other. The policy must be symmetric, which is "
+            "checked. Default: if it was solved so."
+        )
+        define_switch(values, "symmetry", meaning, None)
         define(values, "memory", memory_size(), "Memory of the process, such as 4GB. Default: half of what is free.")
         define_rules(values)
         define_limits(values)
@@ -177,24 +182,26 @@ def _distances(evaluation: Evaluation | None) -> dict[str, float | None]:
 def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: Any) -> Evaluation | None:
     """Returns the exact evaluation of a policy in a game that is not stored; None if it can only be estimated."""
     rules = compiled_rules(game)
-    if values.symmetry:
+    chosen = None if source == UNIFORM else policy
+    symmetry = is_symmetric(chosen) if values.symmetry is None else values.symmetry
+    if symmetry:
         require_symmetries(game, rules_to_traverse(game))
     if rules is None or not can_be_implicit(rules):
         return None
-    share = 1 / len(rules.sizes.symmetries) if values.symmetry else 1.0
-    size = estimate_size(game, sample_size=10_000, seed=0).histories
-    chosen = None if source == UNIFORM else policy
-    with_histories = is_tabulated(chosen, values.symmetry)
-    seconds = estimated_seconds(share * number_of(size.log10), with_histories)
+    share = 1 / len(rules.sizes.symmetries) if symmetry else 1.0
+    histories = share * number_of(estimate_size(game, sample_size=10_000, seed=0).histories.log10)
+    with_histories = is_tabulated(chosen, symmetry)
+    seconds = estimated_seconds(histories, with_histories, symmetry)
     if seconds > _MOST_SECONDS:
         print(f"an exact evaluation would take about {seconds / 3600:.1f} hours: estimating instead", file=sys.stderr)
         return None
-    text = f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s"
-    if infosets := estimate_infosets(rules):
-        needed = bytes_needed(memory_plan(rules, values.memory, with_histories), infosets.times(share))
+    text = f"exact evaluation of {as_text(math.log10(histories))} histories: about {seconds:.0f} s"
+    if whole := estimate_infosets(rules):
+        infosets = whole.times(share)
+        needed = bytes_needed(rules, memory_plan(rules, values.memory, with_histories), infosets)
         text += f", {output.count(infosets.infosets)} information sets, {needed / 1e6:,.0f} MB"
     print(text, file=sys.stderr)
-    return evaluate_by_rules(game, chosen, memory=values.memory, symmetry=values.symmetry)
+    return evaluate_by_rules(game, chosen, memory=values.memory, symmetry=symmetry)
 
 
 def _print_exact(

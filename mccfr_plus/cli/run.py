@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import time
@@ -267,13 +268,14 @@ def _exact_by_rules(solver: Any, values: Any) -> Evaluation | None:
     """Returns the exact evaluation of a game that is not stored, unless it takes longer than the run or a minute."""
     if not values.bound_seconds:
         return None
-    size = estimate_size(solver.tree.game, sample_size=10_000, seed=0).histories
-    seconds = estimated_seconds(number_of(size.log10))
+    share = 1 / solver.tree.num_symmetries
+    histories = share * number_of(estimate_size(solver.tree.game, sample_size=10_000, seed=0).histories.log10)
+    seconds = estimated_seconds(histories, is_symmetric=share < 1)
     if seconds > max(solver.seconds, _SHORT_EVALUATION):
         return None
     if seconds > 1 and not values.quiet:
-        text = f"exact evaluation of {as_text(size.log10)} histories: about {seconds:.0f} s; Ctrl-C leaves it out"
-        print(text, file=sys.stderr)
+        what = f"exact evaluation of {as_text(math.log10(histories))} histories"
+        print(f"{what}: about {seconds:.0f} s; Ctrl-C leaves it out", file=sys.stderr)
     try:
         return RulesEvaluator(solver.tree, progress=False if values.quiet else None).evaluate(solver.average_strategy())
     except (BudgetError, KeyboardInterrupt) as error:

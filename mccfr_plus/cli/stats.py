@@ -11,8 +11,11 @@ from absl import flags
 from mccfr_plus.cli import output
 from mccfr_plus.cli.command import Command, define, define_switch, fraction, positive, whole, wrapped
 from mccfr_plus.cli.components import compile_within_budget, define_budget
+from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.solver.defaults import Recommendation, recommend
 from mccfr_plus.solver.solver import bytes_on_top
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.size import ESTIMATORS, InfosetBounds, Interval, SizeEstimate, as_text
 from mccfr_plus.tree.size_estimate import estimate_size
 
@@ -53,7 +56,8 @@ visits under the uniform strategy, and how to solve the game. Seconds of iterati
             "tree_bytes, infoset_bytes, bytes (both), solver_bytes, and lists per player: decision_nodes, infosets, "
             "sequences, max_actions, m_values; with --estimate: game, recommendation (tree, estimator, minimizer, "
             "reason), and the attributes and results of mccfr_plus.SizeEstimate, an interval being "
-            "{log10, low, high} (null: 0 or no limit)"
+            "{log10, low, high} (null: 0 or no limit), and infosets_by_rules (infosets and slots of all players, "
+            "relative_error; null without compiled rules)"
         )
         output.define_json(values, keys)
 
@@ -114,12 +118,15 @@ def _estimate(game: str, values: Any) -> None:
     estimate = estimate_size(game, **options, progress=None)
     output.show_notes()
     recommendation = recommend(estimate, values.max_nodes, values.max_bytes)
-    _print_estimate(estimate, recommendation)
+    rules = None if estimate.is_exact else compiled_rules(load_game(game))
+    infosets = None if rules is None else estimate_infosets(rules)
+    _print_estimate(estimate, recommendation, infosets)
     if values.json:
-        output.print_json({**estimate.as_dict(), "game": game, "recommendation": recommendation._asdict()})
+        found = {"game": game, "recommendation": recommendation._asdict()}
+        output.print_json({**estimate.as_dict(), **found, "infosets_by_rules": infosets and infosets._asdict()})
 
 
-def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation) -> None:
+def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation, by_rules: InfosetEstimate | None) -> None:
     """Prints sizes, costs, iterations and the recommendation."""
     players, limits = range(len(estimate.decision_nodes)), [] if estimate.is_exact else ["at least", "at most"]
     recall = "no" if not estimate.perfect_recall else "yes" if estimate.is_exact else "as far as seen"
@@ -131,6 +138,8 @@ def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation) -> N
         *(_row(f"decision nodes of player {p}", estimate.decision_nodes[p]) for p in players),
         *(_infosets(f"information sets of player {p}", estimate.infosets[p], estimate.is_exact) for p in players),
     ]
+    if by_rules is not None:
+        sizes.append(["information sets, by the rules", output.count(by_rules.infosets), *_limits(by_rules)])
     actions = [
         ["", *(f"player {p}" for p in players)],
         ["actions, mean", *(f"{mean:.2f}" for mean in estimate.mean_actions)],
@@ -176,6 +185,11 @@ def _infosets(name: str, bounds: InfosetBounds, is_exact: bool) -> list[str]:
     if is_exact:
         return [name, output.count(bounds.seen)]
     return [name, "", output.count(bounds.at_least), as_text(bounds.at_most)]
+
+
+def _limits(estimate: InfosetEstimate) -> list[str]:
+    """Returns two standard errors below and above."""
+    return [output.count(estimate.infosets * (1 + side * 2 * estimate.relative_error)) for side in (-1, 1)]
 
 
 def _size(log10: float) -> str:

@@ -30,12 +30,13 @@ from mccfr_plus.estimators.visits import list_nothing as list_visit
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, at, touch
-from mccfr_plus.tree.access import first_node, head, payload_of, payoff, step
+from mccfr_plus.tree.access import ALL_PLAYERS, first_node, head, payload_of, payoff, step
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.expansion import expand
 from mccfr_plus.tree.game_tree import GameTree
 
 IS_LAZY = False  # whether the tree may end before its leaves
+ENTERS_OPPONENTS = True  # as there
 
 
 @inline_kernel
@@ -56,7 +57,7 @@ def outcome_traversal(parameters, exploration, tree, strategy, scratch, player):
     rng = scratch.rng
     slot, weight = tree.slot_range[-1] + player, 1.0
     num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
-    node, thread = first_node(tree, scratch), scratch.counts[THREAD]
+    node, thread = first_node(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS else player), scratch.counts[THREAD]
     while True:
         kind, count = head(tree, scratch, node)
         if count == 0:
@@ -106,7 +107,7 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
         last[at(player)]["weight"] = 1.0
     weight = 1.0
     num_visits, nodes_touched = scratch.counts[NUM_VISITS], 1
-    node, thread = first_node(tree, scratch), scratch.counts[THREAD]
+    node, thread = first_node(tree, scratch, ALL_PLAYERS), scratch.counts[THREAD]
     while True:
         kind, count = head(tree, scratch, node)
         if count == 0:

@@ -25,6 +25,7 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, STAMP, THREAD, at, enter, push
 from mccfr_plus.tree.access import (
+    ALL_PLAYERS,
     child_of,
     first_node,
     head,
@@ -44,6 +45,7 @@ ALL_OPPONENTS = False  # the same for opponents' actions
 PRUNE = False  # whether to leave out, where all of them are visited, what opponents do not play
 ALL_OWN = True  # whether all own actions are visited, or a subset by `inclusion`
 IS_LAZY = False  # whether the tree may end before its leaves
+ENTERS_OPPONENTS = True  # whether opponents' infosets are listed or drawn at once per traversal
 
 
 @inline_kernel
@@ -68,7 +70,8 @@ def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
     stamp, thread = scratch.counts[STAMP], scratch.counts[THREAD]
     pending, num_visits, nodes_touched = 0, scratch.counts[NUM_VISITS], 0
     # The first node to expand is a parent of the root, at which no player moves.
-    expanded, count, payload, opened = TERMINAL, 1, 0, first_node(tree, scratch)
+    expanded, count, payload = TERMINAL, 1, 0
+    opened = first_node(tree, scratch, ALL_PLAYERS if ENTERS_OPPONENTS else player)
     slot, weight, is_new, total = tree.slot_range[-1] + player, 1.0, False, 0.0
     while True:
         for index in range(count - 1, -1, -1):

@@ -34,7 +34,14 @@ from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.histories import FRAME_COLUMNS, traverse_histories
-from mccfr_plus.tree.implicit_tree import ImplicitTree, fixed_cost, infoset_cost, rules_to_traverse, slot_cost
+from mccfr_plus.tree.implicit_tree import (
+    ImplicitTree,
+    fixed_cost,
+    infoset_cost,
+    mean_cost_of_blocks,
+    rules_to_traverse,
+    slot_cost,
+)
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
 from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
@@ -42,6 +49,7 @@ from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
 _DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out
 _NUM_PIECES = 256  # the progress bar moves between them
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
+_COST_OF_SYMMETRY = 1.5  # times as long for a history
 _SECONDS_TO_NUMBER = 1.2e-8  # the same, of the traversal that finds a history of each infoset
 _NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
 _MARGIN = 1.1  # of memory that is advised
@@ -189,7 +197,7 @@ def evaluate_by_rules(
     threads: int | None = None,
     progress: bool | None = None,
     uniform_elsewhere: bool = False,
-    symmetry: bool = False,
+    symmetry: bool | None = None,
 ) -> Evaluation:
     """Returns the exact values of a policy in a game that is not stored, by one traversal of all its histories.
 
@@ -208,7 +216,7 @@ def evaluate_by_rules(
         uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they are an error.
             A `KeyedPolicy` is always uniform where its solver has not been.
         symmetry: Whether histories and infosets that symmetries of the game turn into each other are visited once. The
-            policy must be symmetric, which is checked.
+            policy must be symmetric, which is checked. None: if the policy was solved so.
 
     Raises:
         ConfigError: If the game has no such rules or symmetries, or the memory is too little to begin.
@@ -228,6 +236,8 @@ def evaluate_by_rules(
     if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded):
         raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
     count = threads or os.cpu_count() or 1
+    if symmetry is None:
+        symmetry = is_symmetric(policy)
     if symmetry:
         require_symmetries(loaded, rules)
     plan = memory_plan(rules, memory, is_tabulated(policy, symmetry), count)
@@ -267,15 +277,17 @@ def memory_plan(
     )
 
 
-def bytes_needed(plan: MemoryPlan, estimate: InfosetEstimate) -> float:
+def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) -> float:
     """Returns how much memory the process needs in all for an exact evaluation.
 
     Args:
+        rules: The game.
         plan: What infosets and slots take, and what there is besides.
         estimate: How many infosets and slots there are.
     """
     besides = plan.limit - plan.infosets_bytes
-    return besides + estimate.infosets * plan.infoset_cost + estimate.slots * plan.slot_cost
+    infoset_cost = plan.infoset_cost + mean_cost_of_blocks(rules)
+    return besides + estimate.infosets * infoset_cost + estimate.slots * plan.slot_cost
 
 
 def _why_full(tree: ImplicitTree) -> str:
@@ -287,28 +299,37 @@ def _why_full(tree: ImplicitTree) -> str:
     if whole is None:
         return f"{text}: give more."
     estimate = whole.times(1 / tree.num_symmetries)
-    needed = bytes_needed(tree.plan, estimate)
+    needed = bytes_needed(tree.rules_game, tree.plan, estimate)
     return (
         f"{text}; about {estimate.infosets:,.0f} of them need {needed / 1e6:,.0f}MB: give "
         f"memory={_MARGIN * needed / 1e6:.0f}MB."
     )
 
 
+def is_symmetric(policy: JointPolicy | None) -> bool:
+    """Returns whether a policy was solved with ``symmetry=True``."""
+    return isinstance(policy, KeyedPolicy) and policy.keys.kind == "symmetric"
+
+
 def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
     """Returns whether an exact evaluation tabulates a policy first; see `evaluate_by_rules`."""
-    kind = "symmetric" if symmetry else "rules"
-    return policy is not None and not (isinstance(policy, KeyedPolicy) and policy.keys.kind == kind)
+    is_by_rules = isinstance(policy, KeyedPolicy) and policy.keys.kind in ("rules", "symmetric")
+    return policy is not None and not (is_by_rules and is_symmetric(policy) == symmetry)
 
 
-def estimated_seconds(histories: float, with_histories: bool = False, threads: int | None = None) -> float:
+def estimated_seconds(
+    histories: float, with_histories: bool = False, is_symmetric: bool = False, threads: int | None = None
+) -> float:
     """Returns about how long an exact evaluation takes, without the time of the policy's own code.
 
     Args:
-        histories: Number of histories of the game.
+        histories: Number of histories that are visited.
         with_histories: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
+        is_symmetric: Whether symmetries leave out the others.
         threads: How many threads; None: one per core.
     """
     seconds = _SECONDS_PER_HISTORY + (_SECONDS_TO_NUMBER if with_histories else 0.0)
+    seconds *= _COST_OF_SYMMETRY if is_symmetric else 1.0
     return histories * seconds / (threads or os.cpu_count() or 1)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from mccfr_plus.games.rules import NOW, Layout
 
 _MOST_ELEMENTS = 16
+_MOST_ACTIONS = 62  # kernels keep sets of actions in a word
 
 
 class Symmetries:
@@ -24,7 +25,8 @@ class Symmetries:
         sizes: The game's layout, with symmetries.
 
     Raises:
-        ValueError: If they are no group of permutations that begins with the identity, or there are more than 16.
+        ValueError: If they are no group of permutations that begins with the identity, if there are more than 16, or if
+            there is chance or more than 62 actions.
 
     Attributes:
         permutations: ``[num_elements, num_actions]`` int64: what an element turns an action into.
@@ -43,6 +45,8 @@ class Symmetries:
         is_group = len(number) == len(given) <= _MOST_ELEMENTS and all(None not in row for row in products)
         if not given or given[0] != tuple(actions) or not is_group:
             raise ValueError("symmetries: give a group of at most 16 permutations of the actions, the identity first.")
+        if sizes.max_chance_outcomes or len(actions) > _MOST_ACTIONS:
+            raise ValueError(f"symmetries: for games without chance, of at most {_MOST_ACTIONS} actions.")
         self.permutations = np.array(given, np.int64)
         self.products = np.array(products, np.int64)
         self.inverses = np.argmax(self.products == 0, axis=1)

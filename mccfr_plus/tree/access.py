@@ -12,10 +12,19 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.scratch import at
 
+ALL_PLAYERS = -1
+
 
 @inline_kernel
-def first_node(tree, scratch):
-    """Returns the root."""
+def first_node(tree, scratch, player):
+    """Returns the root.
+
+    Args:
+        tree: `TreeArrays`.
+        scratch: `Scratch`.
+        player: Whose infosets the traversal enters in lists and tables; of the others it reads the strategy alone. Or
+            `ALL_PLAYERS`.
+    """
     return 0
 
 

@@ -225,7 +225,7 @@ class ExpandingTree(Tree):
     def why_too_small(self, sizes: Sizes) -> str | None:
         """Returns why a tree of these sizes has no room here, or None if it has."""
         fits = sizes.nodes <= max(self.plan.max_nodes, 1) and self._cost(sizes) <= self.plan.infosets_bytes
-        if fits and sizes.slots <= self.plan.max_slots and sizes.infosets <= self.plan.max_infosets:
+        if fits and sizes.slots <= self.max_slots and sizes.infosets <= self.plan.max_infosets:
             return None
         return (
             f"it has {sizes.nodes:,} nodes and {sizes.infosets:,} information sets, which do not fit into "
@@ -236,6 +236,11 @@ class ExpandingTree(Tree):
         return sizes.infosets * self.plan.infoset_cost + sizes.slots * self.plan.slot_cost
 
     # --- sizes ---
+
+    @property
+    def max_slots(self) -> int:
+        """Largest number of (infoset, action) pairs that may be found."""
+        return self.plan.max_slots
 
     @property
     def num_infosets(self) -> int:

@@ -69,6 +69,12 @@ def fixed_cost(game: RulesGame) -> int:
     return _WORD * game.sizes.num_players * game.sizes.max_infosets if uses_numbers(game) else 0
 
 
+def mean_cost_of_blocks(game: RulesGame) -> int:
+    """Returns the mean bytes of blocks of an infoset, once all are found: 12 in Leduc, 16 in goofspiel."""
+    has_blocks = not uses_numbers(game) and game.sizes.max_observations > _MOST_CODES_BY_WORD
+    return 2 * _WORD if has_blocks else 0
+
+
 def uses_numbers(game: RulesGame) -> bool:
     """Returns whether infosets are found by the numbers that the rules give them, and not by what players learn.
 
@@ -153,6 +159,7 @@ class ImplicitTree(ExpandingTree):
         expansion[p.TABLE_OF_RULES], expansion[p.NUM_TABLE] = address_of(self._table), len(self._table)
         expansion[p.FIRST_STATE] = address_of(self._first_state)
         expansion[p.PLACES], expansion[p.NUM_PLACES] = address_of(self._places), len(self._places)
+        expansion[p.FIRST_UNIFORM] = self.max_slots
         expansion[g.KEYS] = address_of(self._info_keys)
         expansion[n.WORDS], expansion[n.BLOCKS] = address_of(self._successors), address_of(self._blocks)
         expansion[g.SLOT_ACTIONS] = address_of(self._slot_actions)
@@ -217,6 +224,9 @@ class ImplicitTree(ExpandingTree):
     ) -> None:
         """Makes the tree that of a solver; see `LazyTree.bind`."""
         self._bind(strategy, ones)
+        for count in range(1, self.rules_game.most_actions + 1):
+            first = self.max_slots + self._size_of(p.num_uniform, count - 1)
+            strategy[first : first + count] = 1.0 / count
 
     def set_prior(self, bounds: np.ndarray, keys: np.ndarray, first: np.ndarray, probabilities: np.ndarray) -> None:
         """Makes a policy what new infosets play at first; where it says nothing, play is uniform.
@@ -296,6 +306,11 @@ class ImplicitTree(ExpandingTree):
         self.__init__(**state)  # type: ignore[misc]
 
     # --- infosets ---
+
+    @property
+    def max_slots(self) -> int:
+        """Largest number of (infoset, action) pairs that may be found; the rest is for infosets without a number."""
+        return self.plan.max_slots - self._size_of(p.num_uniform, self.rules_game.most_actions)
 
     @property
     def num_nodes(self) -> int:

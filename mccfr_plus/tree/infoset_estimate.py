@@ -26,7 +26,7 @@ from mccfr_plus.kernels.random_numbers import new_state, next_double
 from mccfr_plus.tree.positions import rule_observe
 from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_outcomes
 
-_MOST_STATES = 1 << 20  # of an infoset; beyond it there is no estimate
+_MOST_BYTES = 1 << 26  # of the states of an infoset; beyond it there is no estimate
 _BATCH = 16  # probes between looks at the clock
 _PILOTS = 64  # probes that only teach what lies below actions
 _MIN_PROBES = 512  # fewer may all miss what is rare
@@ -84,12 +84,12 @@ def estimate_infosets(game: RulesGame, seconds: float = 3.0, seed: int | None = 
         "rule_observe": rules.observe,
     }
     probe = compose(_probe, strict=False, **names)
-    depth = sizes.max_game_length + sizes.max_chance_nodes + 1
+    depth, capacity = sizes.max_game_length + sizes.max_chance_nodes + 1, _MOST_BYTES // (8 * sizes.state_size)
     num_codes = max(sizes.max_observations, sizes.max_first_observations)
     room = _Room(
-        known=np.zeros((_MOST_STATES, sizes.state_size), np.int64),
-        found=np.zeros((_MOST_STATES, sizes.state_size), np.int64),
-        codes=np.zeros(_MOST_STATES, np.int64),
+        known=np.zeros((capacity, sizes.state_size), np.int64),
+        found=np.zeros((capacity, sizes.state_size), np.int64),
+        codes=np.zeros(capacity, np.int64),
         seen=np.zeros(num_codes, np.bool_),
         states=np.zeros((depth, sizes.state_size), np.int64),
         actions=np.zeros((depth, max(game.most_actions, 1)), np.int64),

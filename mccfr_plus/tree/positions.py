@@ -8,9 +8,11 @@ it has been visited.
 All children are made when their parent is opened, and what their infosets have in memory is fetched then, in parallel:
 DRAM takes hundreds of nanoseconds to answer, which is longer than all that is computed at a node.
 
-Infosets are numbered when they are first met. `observe`, of the game's rules, tells what a player has learned since its
-own last action, as a small number, and `successors` leads from a slot and such a number to the infoset that follows.
-With `infoset_number` the rules give the place in that table themselves.
+Infosets are numbered when they are first met, or only those of the player for whom a traversal is made: the others'
+strategy is uniform before their own traversals have come to an infoset, and no table needs a place for it. `observe`,
+of the game's rules, tells what a player has learned since its own last action, as a small number, and `successors`
+leads from a slot and such a number to the infoset that follows. With `infoset_number` the rules give the place in that
+table themselves.
 
 The words of `TreeArrays.expansion` that follow those of `successors` hold the addresses.
 """
@@ -24,6 +26,7 @@ from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch, publish_word, swap_word, unlikely
 from mccfr_plus.kernels.scratch import THREAD
+from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.arrays import CHANCE, INFOSET, TERMINAL
 from mccfr_plus.tree.expansion import (
     EXPANDING,
@@ -75,6 +78,7 @@ from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch_word, find,
     PARAMETERS,  # addresses of what the rules' kernels get,
     TABLE_OF_RULES,
     FIRST_STATE,
+    FIRST_UNIFORM,  # first of the last slots, which are no infoset's; see `_uniform_infoset`
     NUM_PARAMETERS,
     NUM_TABLE,
     PLACES,  # address of which entries of what `look` writes make an information state
@@ -85,8 +89,8 @@ from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch_word, find,
     PRIOR_FIRST,
     PRIOR_PROBABILITIES,
     SYMMETRIES,  # address of what `frames` reads
-) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 16)
-NUM_WORDS = NUM_BLOCK_WORDS + 16
+) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 17)
+NUM_WORDS = NUM_BLOCK_WORDS + 17
 
 # What a game's sizes are, composed in.
 STATE_SIZE, NUM_PLAYERS, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 0
@@ -125,7 +129,7 @@ def rule_number(parameters, table, state, player):
     return 0
 
 
-# --- a thread's words: its rows, the outcomes of the open and of the moved node, payoffs, actions ---
+# --- a thread's words: outcomes of the open and of the moved node, payoffs, actions, view, the traverser; its rows ---
 
 
 @inline_kernel
@@ -152,7 +156,7 @@ def place_of_frame(player):
 @inline_kernel
 def words_before_rows():
     """Returns how many words a thread has before its rows."""
-    return 4 * MAX_OUTCOMES + NUM_PLAYERS + MAX_ACTIONS + VIEW_SIZE
+    return 4 * MAX_OUTCOMES + NUM_PLAYERS + MAX_ACTIONS + VIEW_SIZE + 1
 
 
 @inline_kernel
@@ -203,6 +207,12 @@ def _view(tree, scratch):
 
 
 @inline_kernel
+def _traverser_of(tree, scratch):
+    """Returns whose infosets are numbered, as an array of one number; `ALL_PLAYERS` for all."""
+    return numba.carray(pointer(own_words(tree, scratch) + 8 * (words_before_rows() - 1)), 1, np.int64)
+
+
+@inline_kernel
 def parameters_of(tree):
     return numba.carray(pointer(tree.expansion[PARAMETERS]), tree.expansion[NUM_PARAMETERS], np.int64)
 
@@ -233,8 +243,9 @@ def num_successor_words(max_slots):
 
 
 @inline_kernel
-def first_node(tree, scratch):
-    """Returns the root, moved on."""
+def first_node(tree, scratch, player):
+    """Returns the root, moved on; see `access.first_node`."""
+    _traverser_of(tree, scratch)[0] = player
     row = _row(tree, scratch, MOVED)
     first = numba.carray(pointer(tree.expansion[FIRST_STATE]), STATE_SIZE, np.int64)
     for word in range(STATE_SIZE):
@@ -259,7 +270,13 @@ def head(tree, scratch, node):
         return CHANCE, find_outcomes(tree, scratch, state, MOVED)
     found = row[STATE_SIZE + NUM_PLAYERS]
     if found == 0:  # or it was found when the parent was opened
-        found = infoset_at(tree, scratch, row, state, mover)
+        traverser = _traverser_of(tree, scratch)[0]
+        if traverser in (mover, ALL_PLAYERS):
+            found = infoset_at(tree, scratch, row, state, mover)
+        else:
+            found = _known_infoset(tree, row, state, mover)
+            if found == 0:
+                found = _uniform_infoset(tree, scratch, state)
         _fetch_infoset(tree, scratch, found)
     if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
         return mover, 0
@@ -318,6 +335,8 @@ def reopen(tree, scratch, kept):
     else:
         found = row[STATE_SIZE + NUM_PLAYERS]
         kind, count, payload = mover, high_of(found), low_of(found)
+        if payload >= tree.expansion[FIRST_UNIFORM]:
+            _uniform_infoset(tree, scratch, _state_of(row))  # lists the actions
     for index in range(count):
         _make_child(tree, scratch, payload, index)
     return kind, count, payload, OPEN
@@ -331,8 +350,7 @@ def _make_child(tree, scratch, payload, index):
     _move(tree, scratch, row, payload, index, OPEN)
     state = _state_of(row)
     if state[MOVER] >= 0:
-        slot, code = _place_of(tree, row, state, state[MOVER])
-        found = find(tree.expansion, slot, code)
+        found = _known_infoset(tree, row, state, state[MOVER])
         row[STATE_SIZE + NUM_PLAYERS] = found
         _fetch_infoset(tree, scratch, found)
 
@@ -377,9 +395,12 @@ def _move(tree, scratch, row, payload, index, outcomes):
         action = outcomes_of(tree, scratch, outcomes)[0][index]
     else:
         slot = np.int64(payload + index)
-        action = np.int64(_slot_actions(tree.expansion)[slot])
-        if NUM_SYMMETRIES > 1:
-            action = _turn(tree, scratch, row, mover, action)
+        if payload < tree.expansion[FIRST_UNIFORM]:
+            action = np.int64(_slot_actions(tree.expansion)[slot])
+            if NUM_SYMMETRIES > 1:
+                action = _turn(tree, scratch, row, mover, action)
+        else:
+            action = actions_of(tree, scratch)[index]
         row[STATE_SIZE + mover] = pair(slot, action)
     rule_apply(parameters_of(tree), table_of(tree), state, action)
     row[STATE_SIZE + NUM_PLAYERS] = 0
@@ -415,6 +436,32 @@ def _place_of(tree, row, state, player):
     last = row[STATE_SIZE + player]
     code = rule_observe(parameters_of(tree), table_of(tree), state, player, high_of(last))
     return low_of(last), np.int64(code)
+
+
+@inline_kernel
+def _known_infoset(tree, row, state, player):
+    """Returns the infoset of a row's player to move, or 0 if it has no number."""
+    last = low_of(row[STATE_SIZE + player])
+    if NUM_NUMBERS == 0 and tree.expansion[FIRST_UNIFORM] <= last < tree.expansion[MAX_SLOTS]:
+        return np.int64(0)
+    slot, code = _place_of(tree, row, state, player)
+    return find(tree.expansion, slot, code)
+
+
+@inline_kernel
+def _uniform_infoset(tree, scratch, state):
+    """Returns what stands for an infoset without a number: slots with a uniform strategy. Lists its actions.
+
+    There are such slots for every number of actions; see `num_uniform`.
+    """
+    count = np.int64(rule_legal(parameters_of(tree), table_of(tree), state, actions_of(tree, scratch)))
+    return pair(tree.expansion[FIRST_UNIFORM] + num_uniform(count - 1), count)
+
+
+@inline_kernel
+def num_uniform(count):
+    """Returns how many slots there are for up to so many actions, of which each number has slots of its own."""
+    return count * (count + 1) // 2
 
 
 @inline_kernel
@@ -474,7 +521,7 @@ def _new_record(expansion, row, player, actions, count, num_legal, frame, view):
     infoset, first = expansion[NUM_INFOSETS], expansion[NUM_SLOTS]
     cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST]
     cost += 8 * expansion[NUM_BLOCK_WORDS]
-    if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or cost > expansion[MAX_COST]:
+    if infoset == expansion[MAX_INFOSETS] or first + count > expansion[FIRST_UNIFORM] or cost > expansion[MAX_COST]:
         publish_word(expansion, STATUS, INFOSETS_FULL)
         return np.int64(0)
     record = numba.carray(pointer(expansion[INFOSETS]), expansion[MAX_INFOSETS], INFOSET)[infoset]

@@ -93,6 +93,11 @@ def test_symmetry(command, tmp_path):
     result = command("evaluate", game, policy, "--symmetry", "--json").json
     assert result["nash_conv"] == pytest.approx(plain["nash_conv"], abs=1e-12)
     assert result["nash_conv"] == pytest.approx(solved.json["nash_conv"], abs=1e-12)
+    outcome = command("evaluate", game, policy, "--max_nodes=100", "--json")
+    assert outcome.json["nash_conv"] == pytest.approx(plain["nash_conv"], abs=1e-12)
+    size = mccfr_plus.compile_game(game).num_nodes
+    histories = float(outcome.err.split("exact evaluation of ")[1].split(" ")[0].replace(",", ""))
+    assert histories == pytest.approx(size / 2, rel=0.3)  # an estimate
 
 
 @pytest.mark.parametrize(

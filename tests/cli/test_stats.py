@@ -71,3 +71,12 @@ def test_says_what_is_missing(command):
 
 def test_budget(command):
     command("stats", "chess", "--max_nodes=1000").assert_one_line_error("10^")
+
+
+def test_information_sets_by_the_rules(command):
+    outcome = command("stats", "leduc_poker", "--estimate", "--sample_size=500", "--seed=1", "--json")
+    found = outcome.json["infosets_by_rules"]
+    assert found["infosets"] == pytest.approx(936, rel=10 * found["relative_error"])
+    assert "information sets, by the rules" in outcome.out
+    outcome = command("stats", "liars_dice_ir", "--estimate", "--sample_size=500", "--seed=1", "--json")
+    assert outcome.json["infosets_by_rules"] is None

@@ -47,6 +47,7 @@ def estimate_with(
     draw = draw_per_infoset if estimator.samples_per_infoset else draw_at_node
     # A kernel need not use all of these: a user-defined one uses none.
     names = {**access_of(access), "IS_LAZY": is_lazy, "list_visit": list_visit, "draw_for_infoset": draw}
+    names["ENTERS_OPPONENTS"] = list_visit is not list_nothing or estimator.samples_per_infoset
     return compose(kernel, strict=False, **names)
 
 
