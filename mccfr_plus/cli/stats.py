@@ -55,7 +55,7 @@ visits under the uniform strategy, and how to solve the game. Seconds of iterati
             "game, players, histories, chance_nodes, terminal_nodes, max_history_length, max_moves, perfect_recall, "
             "tree_bytes, infoset_bytes, bytes (both), solver_bytes, and lists per player: decision_nodes, infosets, "
             "sequences, max_actions, m_values; with --estimate: game, recommendation (tree, estimator, minimizer, "
-            "reason), and the attributes and results of mccfr_plus.SizeEstimate, an interval being "
+            "symmetry, reason), and the attributes and results of mccfr_plus.SizeEstimate, an interval being "
             "{log10, low, high} (null: 0 or no limit), and infosets_by_rules (infosets and slots of all players, "
             "relative_error; null without compiled rules)"
         )
@@ -166,14 +166,15 @@ def _print_estimate(estimate: SizeEstimate, recommendation: Recommendation, by_r
     output.print_table(costs)
     print()
     output.print_table(iterations)
-    tree, estimator, minimizer, reason = recommendation
+    tree, estimator, minimizer, symmetry, reason = recommendation
     hows = {
         "compiled": "compile the tree",
         "rules": "traverse the game by its rules",
         "lazy": "expand the tree on demand",
     }
     how = hows[tree]
-    print(f"\n{wrapped(f'recommended: {how}, --estimator={estimator} --minimizer={minimizer}: {reason}')}\n")
+    flags = f"--estimator={estimator} --minimizer={minimizer}{' --symmetry' if symmetry else ''}"
+    print(f"\n{wrapped(f'recommended: {how}, {flags}: {reason}')}\n")
     print(wrapped(_how(estimate)))
 
 

@@ -106,7 +106,7 @@ def test_bad_values(command, flags, parts):
 @pytest.mark.parametrize(
     ("tree", "chosen", "estimator", "reason"),
     [
-        ("auto", "rules", "external", "by the rules, a traversal of external sampling"),
+        ("auto", "rules", "external", "8 symmetries of the board are used"),
         ("lazy", "lazy", "outcome", "on the lazy tree a traversal"),
     ],
 )

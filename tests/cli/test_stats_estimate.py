@@ -103,9 +103,11 @@ def test_what_is_recommended_for_which_size(kuhn, log10, external, tree, estimat
 
 @pytest.mark.parametrize(("external", "estimator"), [(6.9, "external"), (7.1, "outcome")])
 def test_compiled_rules_are_recommended_where_there_are_some(kuhn, external, estimator):
-    large = replace(sized(kuhn, 12.0, external), game="kuhn_poker()")
-    found = recommend(large, None, DEFAULT_MAX_BYTES)
-    assert (found.tree, found.estimator, found.minimizer) == ("rules", estimator, "rm")
+    for game, symmetry in (("kuhn_poker()", False), ("phantom_ttt()", True)):
+        large = replace(sized(kuhn, 12.0, external), game=game)
+        found = recommend(large, None, DEFAULT_MAX_BYTES)
+        assert (found.tree, found.estimator, found.minimizer) == ("rules", estimator, "rm")
+        assert found.symmetry is symmetry
 
 
 def test_full_traversals_are_recommended_up_to_a_second(kuhn):
