@@ -70,6 +70,15 @@ def test_the_same_numbers_as_on_a_stored_tree(estimator, minimizer, averaging, o
         assert here[text] == pytest.approx(row, abs=1e-12), text
 
 
+@pytest.mark.parametrize(("averaging", "only_entered"), [("linear", True), ("stochastic", False)])
+def test_infosets_that_only_opponents_have_met_have_no_number(averaging, only_entered):
+    solver = Solver(LEDUC, "external", "rm", averaging, tree="rules", seed=3).run(100)
+    entered = solver._engine.scratches[0].mark["stamp"][solver.tree.found_infosets["first_slot"]] > 0
+    assert entered.all() == only_entered
+    assert solver.tree.max_slots < solver.tree.plan.max_slots  # what has no number plays these slots
+    assert (solver.current_strategy() >= 0).all()
+
+
 @pytest.mark.parametrize("game", [LEDUC, THREE])
 def test_exact_values_are_those_of_a_stored_tree(game):
     stored, implicit = two_solvers(game, "external", "rm", None)
