@@ -209,7 +209,7 @@ def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -
     plan = plan_memory(
         config.memory,
         node_cost=0,
-        infoset_cost=implicit_infoset_cost() + costs.infoset,
+        infoset_cost=implicit_infoset_cost() + TOUCHED.itemsize + costs.infoset,
         slot_cost=implicit_slot_cost(rules) + costs.slot,
         reserved=KERNELS + fixed_cost(rules),
     )

@@ -27,7 +27,7 @@ from mccfr_plus.tree.memory import MemoryPlan
 from mccfr_plus.tree.rules_keys import RulesKeys, places_of
 from mccfr_plus.tree.rules_traversal import rule_outcomes
 
-_TOUCHED_COST, _KEY_COST = 12, 16
+_KEY_COST = 16
 _ACTION, _WORD = 4, 8  # bytes of a slot's action, and of a word of the table of successors
 _MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
 _MOST_BYTES_OF_NUMBERS = 1 << 28
@@ -51,7 +51,7 @@ _ACCESS = (
 
 def infoset_cost() -> int:
     """Returns the bytes of an infoset without its slots."""
-    return INFOSET.itemsize + _TOUCHED_COST + _KEY_COST
+    return INFOSET.itemsize + _KEY_COST
 
 
 def slot_cost(game: RulesGame) -> int:
