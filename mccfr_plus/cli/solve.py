@@ -234,6 +234,8 @@ def _components(solver: Solver, names: dict[str, str]) -> str:
         components.append(f"batches of {config.batch}")
     if config.baseline:
         components.append(f"baselines with rate {config.baseline.rate:g}")
+    if config.symmetry:
+        components.append("symmetries of the board")
     if config.threads > 1:
         components.append(f"{config.threads} threads ({config.thread_mode})")
     return ", ".join(components)

@@ -119,6 +119,7 @@ def test_a_large_game_is_not_compiled_by_itself(command, tree, chosen, estimator
     assert result["information_sets"] > 0
     assert (result["nodes"] == 0) == (chosen == "rules")
     assert f"solving with estimator={estimator}" in outcome.err
+    assert ("symmetries of the board" in outcome.out) == (chosen == "rules")
     assert reason in outcome.err
 
 
