@@ -40,11 +40,18 @@ class PairsGame(PerfectRecallDarkHexGame):
         return dataclasses.replace(sizes, parameters=parameters_of_rules, symmetries=symmetries)
 
 
-HEX, HEX_WITH_TURNS = (
+PAIRS, HEX, HEX_WITH_TURNS = (
+    "pairs_game",
     "perfect_recall_dark_hex(num_rows=2,num_cols=3)",
     "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)",
 )
-GAMES = [HEX, HEX_WITH_TURNS, "pairs_game", "pairs_game(gameversion=adh)"]
+# Each game has kernels of its own, which are compiled in some ten seconds.
+GAMES = [
+    pytest.param(HEX, marks=pytest.mark.slow),
+    pytest.param(HEX_WITH_TURNS, marks=pytest.mark.slow),
+    "pairs_game",
+    "pairs_game(gameversion=adh)",
+]
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -96,21 +103,21 @@ def test_a_policy_that_is_not_symmetric():
         return {action: float(action == legal[0]) for action in legal}
 
     with pytest.raises(PolicyError, match="symmetry=True with a policy that is not symmetric: at information state"):
-        evaluate_by_rules(HEX, corner, progress=False, symmetry=True)
-    almost = Solver(HEX, "external", seed=1, tree="rules").run(10).average_policy()
+        evaluate_by_rules(PAIRS, corner, progress=False, symmetry=True)
+    almost = Solver(PAIRS, "external", seed=1, tree="rules").run(10).average_policy()
     with pytest.raises(PolicyError, match="not symmetric"):
-        evaluate_by_rules(HEX, almost, progress=False, symmetry=True)
+        evaluate_by_rules(PAIRS, almost, progress=False, symmetry=True)
 
 
 def test_files_and_checkpoints(tmp_path):
-    once = Solver(HEX, "external", seed=1, symmetry=True).run(60)
-    half = Solver(HEX, "external", seed=1, symmetry=True).run(30)
+    once = Solver(PAIRS, "external", seed=1, symmetry=True).run(60)
+    half = Solver(PAIRS, "external", seed=1, symmetry=True).run(30)
     half.save_checkpoint(tmp_path / "half")
     loaded = Solver.from_checkpoint(tmp_path / "half").run(30)
     assert (loaded.average_strategy() == once.average_strategy()).all()
     mccfr_plus.save_policy(once.average_policy(), tmp_path / "policy.npz")
     policy = mccfr_plus.load_policy(tmp_path / "policy.npz")
-    assert mccfr_plus.nash_conv(HEX, policy) == pytest.approx(once.nash_conv(), abs=1e-12)
+    assert mccfr_plus.nash_conv(PAIRS, policy) == pytest.approx(once.nash_conv(), abs=1e-12)
 
 
 def test_the_infoset_of_a_state():
