@@ -193,7 +193,7 @@ def test_flags_about_tables(command):
         "resume",
         "policy_out",
     }
-    own |= {"tree", "max_nodes", "max_bytes", "json", "quiet", "help", "h"}
+    own |= {"tree", "rules", "max_nodes", "max_bytes", "json", "quiet", "help", "h"}
     own |= {"cluster", "workers", "num_batches"}
     assert set(COMMANDS["solve"].flags()) == own | set(TABLE_FLAGS)
 

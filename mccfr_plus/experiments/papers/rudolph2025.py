@@ -86,5 +86,5 @@ _ROUNDING = 5e-5  # of the published values
 RUDOLPH_2025 = Paper(
     "rudolph2025",
     "Rudolph, Lichtle, Mohammadpour, Bayen, Kolter, Zhang, Farina, Vinitsky, Sokota 2025",
-    (Item("exploitability", "exact exploitability on the benchmark's games", exact_exploitability),),
+    (Item("benchmark", "exact exploitability on the benchmark's games", exact_exploitability),),
 )

@@ -20,7 +20,7 @@ def test_the_published_value_is_judged(tmp_path, monkeypatch, value, verdict):
             pass
 
     setting = Setting("small", tmp_path, about_here("test"), 1, lambda _: contextlib.nullcontext(View()))
-    result = rudolph2025.exact_exploitability(setting, "exploitability")
+    result = rudolph2025.exact_exploitability(setting, "benchmark")
     exploitability, found = result.rows
     assert float(exploitability.here) < 0.05
     low, high = map(float, found.here.split(" to "))
