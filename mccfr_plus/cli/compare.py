@@ -40,7 +40,7 @@ class CompareCommand(Command):
 algorithms
   external, outcome(epsilon=0.3), ...     an estimator with rm and its average
   external/rm+, full/dcfr/uniform         estimator/minimizer/averaging, as for solve
-  external[batch=8,baseline=True]         with options: alternating, batch, baseline, threads
+  external[batch=8,baseline=True]         with options: alternating, batch, baseline, threads, symmetry
   cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, by the names of their papers
   openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
   openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome

@@ -38,7 +38,7 @@ OPENSPIEL = {
 # Without parameters.
 KNOWN = (*ESTIMATORS, *NAMED, *(f"{library}:{name}" for library, names in OPENSPIEL.items() for name in names))
 
-_OPTIONS = {"alternating": bool, "batch": int, "baseline": bool, "threads": int}
+_OPTIONS = {"alternating": bool, "batch": int, "baseline": bool, "threads": int, "symmetry": bool}
 _TEXT = re.compile(r"(?:(?P<library>\w+):)?(?P<components>[^\[\]:]+)(?:\[(?P<options>[^\[\]]*)\])?")
 
 

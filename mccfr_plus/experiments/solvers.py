@@ -99,9 +99,12 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
 
 
 def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Solver:
-    """Returns the solver of ours with an algorithm's components."""
-    config = algorithm.config if isinstance(game, GameTree) else replace(algorithm.config, tree="rules")
-    return Solver.from_config(game, config, seed=seed)
+    """Returns the solver of ours with an algorithm's components; symmetries are those of rules, not of trees."""
+    config = algorithm.config
+    if isinstance(game, GameTree) and not config.symmetry:
+        return Solver.from_config(game, config, seed=seed)
+    loaded = game.game if isinstance(game, GameTree) else game
+    return Solver.from_config(loaded, replace(config, tree="rules"), seed=seed)
 
 
 def _theirs(library: str, name: str, game: pyspiel.Game, seed: int) -> Any:

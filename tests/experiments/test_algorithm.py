@@ -13,6 +13,7 @@ from mccfr_plus.solver.config import SolverConfig
     [
         ("external", ("external", "rm", None), {}),
         ("outcome(epsilon=0.3)/rm+/linear", ("outcome(epsilon=0.3)", "rm+", "linear"), {}),
+        ("external[symmetry=True]", ("external", "rm", None), {"symmetry": True}),
         ("external[batch=8, baseline=True]", ("external", "rm", None), {"batch": 8, "baseline": True}),
         ("full/dcfr/power(gamma=3.0)[alternating=False]", ("full", "dcfr", "power(gamma=3.0)"), {"alternating": False}),
         (" cfr+ ", ("full", "rm+", None), {}),

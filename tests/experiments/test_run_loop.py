@@ -99,6 +99,9 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     for stored, found in zip(*points, strict=True):
         assert (stored.iterations, stored.nodes) == (found.iterations, found.nodes)
         assert found.nash_conv == pytest.approx(stored.nash_conv, abs=1e-12)
+    if algorithm == "external":
+        symmetric = replace(other, algorithm="external[symmetry=True]")
+        assert "name no symmetries" in run_loop.outcome_of(symmetric, {}, lambda progress: None, lambda: False)
     assert other.policy.exists() == (algorithm == "external")  # OpenSpiel's policies are no files of ours
     run_loop._prepared.cache_clear()
     lazy = replace(other, game="tic_tac_toe")  # without rules

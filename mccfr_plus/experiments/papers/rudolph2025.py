@@ -10,13 +10,17 @@ from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.item import Item, Paper, Result, Row, Setting, run_figure
 from mccfr_plus.experiments.plot import plot_curves
 
-EXTERNAL, OUTCOME = "external/rm/stochastic(gamma=1.0)", "outcome/rm/stochastic(gamma=1.0)"
-AVERAGE_STRATEGY = "average_strategy/rm/stochastic(gamma=1.0)"
+ESTIMATORS = {
+    "external": "external sampling",
+    "outcome": "outcome sampling",
+    "average_strategy": "average strategy sampling",
+}
+_TEXT, _SYMMETRY = "{}/rm/stochastic(gamma=1.0)", "[symmetry=True]"
+EXTERNAL = _TEXT.format("external")
 LABELS = {
-    EXTERNAL: "external sampling",
-    OUTCOME: "outcome sampling",
-    AVERAGE_STRATEGY: "average strategy sampling",
-    "prm+": "PCFR+",
+    _TEXT.format(name) + options: label + about
+    for name, label in ESTIMATORS.items()
+    for options, about in (("", ""), (_SYMMETRY, ", symmetries of the board"))
 }
 
 
@@ -29,15 +33,19 @@ class Benchmark(NamedTuple):
     seconds: dict[str, float]  # of a run, by scale
 
 
-_BY_RULES = {"small": (EXTERNAL,), "paper": (EXTERNAL, OUTCOME, AVERAGE_STRATEGY)}
-_LONG = {"small": 240.0, "paper": 7200.0}
+_DICE = {"small": (EXTERNAL,), "paper": tuple(_TEXT.format(name) for name in ESTIMATORS)}
+_BOARD = {
+    "small": (EXTERNAL + _SYMMETRY,),
+    "paper": (*(_TEXT.format(name) + _SYMMETRY for name in ESTIMATORS), EXTERNAL),
+}
+_SECONDS = {"small": 240.0, "paper": 7200.0}
 GAMES = {
-    "phantom_ttt": Benchmark("PTTT", 0.6667, _BY_RULES, _LONG),
-    "perfect_recall_dark_hex(num_rows=3,num_cols=3)": Benchmark("DH3", 1.0, _BY_RULES, _LONG),
-    "liars_dice(numdice=2,dice_sides=5)": Benchmark("LD2D5F", 0.0177, _BY_RULES, {"small": 180.0, "paper": 7200.0}),
+    "phantom_ttt": Benchmark("PTTT", 0.6667, _BOARD, _SECONDS),
+    "perfect_recall_dark_hex(num_rows=3,num_cols=3)": Benchmark("DH3", 1.0, _BOARD, _SECONDS),
+    "liars_dice(numdice=2,dice_sides=5)": Benchmark("LD2D5F", 0.0177, _DICE, _SECONDS),
 }
 
-NUM_EVALUATIONS = {"small": 1, "paper": 8}
+NUM_EVALUATIONS = {"small": 4, "paper": 8}
 
 
 def exact_exploitability(setting: Setting, name: str) -> Result:
@@ -57,7 +65,7 @@ def exact_exploitability(setting: Setting, name: str) -> Result:
     plot_curves(curves, pictures, unit="seconds", labels=LABELS, titles=titles, source="Every history is evaluated.")
     rows = [row for curve in curves for row in _rows(curve)]
     notes = [
-        "Exploitability is NashConv / 2, in payoffs of 1 for a win and -1 for a loss; the paper's is the same number.",
+        "Exploitability is NashConv / 2, in payoffs of 1 for a win and -1 for a loss.",
         "A value lies between what the best responses to both average policies leave: both are exact.",
         "The paper's curves are of policy gradient and other neural methods after 10 million steps; those are not run.",
     ]
