@@ -79,7 +79,7 @@ def _rows(curve: Curve) -> list[Row]:
     what = f"{benchmark.name}, {label}, {end.seconds:,.0f} s, {end.nodes:.3g} histories"
     is_inside = low <= benchmark.value + _ROUNDING and benchmark.value - _ROUNDING <= high
     return [
-        Row(f"{what}: exploitability", "-", f"{end.nash_conv / 2:.5f}", "-"),
+        Row(f"{what}: exploitability", "-", f"{end.nash_conv / 2:.3g}", "-"),
         Row(
             f"{what}: value of the first player",
             f"{benchmark.value:.4f}",
