@@ -7,7 +7,6 @@ keep kernels between runs, and delete what it holds after an edit.
 import os
 import shutil
 import tempfile
-import time
 
 import pytest
 from numba.core import config
@@ -17,9 +16,6 @@ pytest_plugins = ["ray_cluster"]
 # Processes that tests start are to import the package that is being tested, and not what lies in the current folder,
 # which has other paths and so other kernels.
 os.environ["PYTHONSAFEPATH"] = "1"
-
-# The slow tests are more than an hour of work: those that would begin after this time (Unix seconds) are skipped.
-END = float(os.environ.get("MCCFR_PLUS_TESTS_END", "inf"))
 
 _temporary_cache = None
 if "NUMBA_CACHE_DIR" not in os.environ:  # in the processes of pytest-xdist it is set: they inherit it
@@ -34,11 +30,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
-def pytest_runtest_setup(item):
-    if time.time() > END:
-        pytest.skip("the time that MCCFR_PLUS_TESTS_END gives is over")
 
 
 @pytest.hookimpl(trylast=True)

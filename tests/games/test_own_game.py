@@ -47,7 +47,7 @@ def test_a_second_run_of_the_program_compiles_nothing(program, monkeypatch):
     # A folder that no other test writes to.
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(program.parent / "cache"))
     first = run(program)
-    assert "5 checks passed" in first
+    assert "6 checks passed" in first
     before = cached_kernels()
     assert any("my_game" in path.name for path in before)
     assert run(program) == first
@@ -87,7 +87,7 @@ def test_it_runs_as_a_program_after_it_was_imported(program):
             text=True,
             env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"},
         )
-        assert "5 checks passed" in done.stdout, done.stderr
+        assert "6 checks passed" in done.stdout, done.stderr
 
 
 @pytest.mark.slow
