@@ -87,7 +87,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     run.folder.mkdir()
     assert whole(run)
     monkeypatch.setattr(run_loop, "compile_game", refused)
-    run_loop._prepared.cache_clear()
+    monkeypatch.setattr(run_loop, "_prepared", run_loop._prepared.__wrapped__)  # other tests share its cache
     other = replace(run, folder=tmp_path, num_evaluations=3)
     outcome = run_loop.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
     if algorithm == "full":
@@ -103,7 +103,6 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
         symmetric = replace(other, algorithm="external[symmetry=True]")
         assert "name no symmetries" in run_loop.outcome_of(symmetric, {}, lambda progress: None, lambda: False)
     assert other.policy.exists() == (algorithm == "external")  # OpenSpiel's policies are no files of ours
-    run_loop._prepared.cache_clear()
     lazy = replace(other, game="tic_tac_toe")  # without rules
     assert "too large" in run_loop.outcome_of(lazy, {}, lambda progress: None, lambda: False)
 
