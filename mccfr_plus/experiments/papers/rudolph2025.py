@@ -30,7 +30,6 @@ class Benchmark(NamedTuple):
     name: str  # as the paper calls it
     value: float  # of the first player, as published
     algorithms: dict[str, tuple[str, ...]]  # by scale
-    seconds: dict[str, float]  # of a run, by scale
 
 
 _DICE = {"small": (EXTERNAL,), "paper": tuple(_TEXT.format(name) for name in ESTIMATORS)}
@@ -38,13 +37,13 @@ _BOARD = {
     "small": (EXTERNAL + _SYMMETRY,),
     "paper": (*(_TEXT.format(name) + _SYMMETRY for name in ESTIMATORS), EXTERNAL),
 }
-_SECONDS = {"small": 240.0, "paper": 7200.0}
 GAMES = {
-    "phantom_ttt": Benchmark("PTTT", 0.6667, _BOARD, _SECONDS),
-    "perfect_recall_dark_hex(num_rows=3,num_cols=3)": Benchmark("DH3", 1.0, _BOARD, _SECONDS),
-    "liars_dice(numdice=2,dice_sides=5)": Benchmark("LD2D5F", 0.0177, _DICE, _SECONDS),
+    "phantom_ttt": Benchmark("PTTT", 0.6667, _BOARD),
+    "perfect_recall_dark_hex(num_rows=3,num_cols=3)": Benchmark("DH3", 1.0, _BOARD),
+    "liars_dice(numdice=2,dice_sides=5)": Benchmark("LD2D5F", 0.0177, _DICE),
 }
 
+SECONDS = {"small": 240.0, "paper": 7200.0}  # of a run
 NUM_EVALUATIONS = {"small": 4, "paper": 8}
 
 
@@ -55,7 +54,7 @@ def exact_exploitability(setting: Setting, name: str) -> Result:
             (game,),
             benchmark.algorithms[setting.scale],
             (1,),
-            Limit("seconds", benchmark.seconds[setting.scale]),
+            Limit("seconds", SECONDS[setting.scale]),
             NUM_EVALUATIONS[setting.scale],
         )
         for game, benchmark in GAMES.items()

@@ -12,7 +12,8 @@ from mccfr_plus.experiments.papers.item import Setting
 @pytest.mark.parametrize(("value", "verdict"), [(-1 / 18, "agrees"), (0.3, "differs")])
 def test_the_published_value_is_judged(tmp_path, monkeypatch, value, verdict):
     """Kuhn poker in the place of the benchmark's games: its value is -1/18."""
-    game = rudolph2025.Benchmark("Kuhn", value, {"small": (rudolph2025.EXTERNAL,)}, {"small": 0.3})
+    game = rudolph2025.Benchmark("Kuhn", value, {"small": (rudolph2025.EXTERNAL,)})
+    monkeypatch.setattr(rudolph2025, "SECONDS", {"small": 0.3})
     monkeypatch.setattr(rudolph2025, "GAMES", {"kuhn_poker": game})
 
     class View:
