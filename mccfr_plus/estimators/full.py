@@ -12,8 +12,11 @@ from typing import ClassVar
 from mccfr_plus.estimators.base import Estimator, check_switch
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
-from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, at, refresh_reach
+from mccfr_plus.kernels.scratch import NODES_TOUCHED, STAMP, THREAD, at, refresh_reach, scale_touched, touch
 from mccfr_plus.tree.arrays import BLOCK
+from mccfr_plus.tree.expansion import NUM_INFOSETS
+from mccfr_plus.tree.histories import DEPTH_OF_PIECES, traverse_histories
+from mccfr_plus.tree.positions import THREADS
 
 
 @inline_kernel
@@ -61,6 +64,26 @@ def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player
     """Adds up the exact gradient of the player by a traversal of the tree. `scratch` is modified in place."""
     begin_full_traversal(tree, scratch, player)
     traversal(parameters, sampling_weights, tree, strategy, scratch, player)
+
+
+@inline_kernel
+def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player):
+    """Adds up the exact gradient of the player by a traversal of all histories, by rules. Modified in place.
+
+    All infosets have a number already. What the others do not reach is left out, and updated all the same. Each thread
+    of a team takes its share of the histories: what it adds is made so many times larger, as the mean is taken then.
+    """
+    infosets, threads = tree.infosets, tree.expansion[THREADS]
+    for infoset in range(tree.expansion[NUM_INFOSETS]):
+        record = infosets[at(infoset)]
+        if record["player"] == player:
+            touch(tree, scratch, player, record["first_slot"], record["num_actions"], record["parent_slot"])
+    thread = scratch.counts[THREAD]
+    _, histories, _ = traverse_histories(tree, scratch, strategy, player, DEPTH_OF_PIECES, thread, threads)
+    if threads > 1:
+        scale_touched(scratch, tree, player, threads)
+        scratch.gradient[at(tree.slot_range[-1] + player)] *= threads
+    scratch.counts[NODES_TOUCHED] += histories
 
 
 @inline_kernel
@@ -137,6 +160,11 @@ class Full(Estimator):
             return full_gradient
         return compose(full_traversal, ALL_CHANCE=True, ALL_OPPONENTS=True, PRUNE=self.pruning)
 
+    @property
+    def kernel_by_rules(self) -> Callable:
+        """The kernel for games that are traversed by rules, whatever the parameters."""
+        return full_by_rules
+
     def stochastic_average(self, num_players: int) -> str:
         return "exact"
 
@@ -147,3 +175,7 @@ class Full(Estimator):
     @property
     def needs_whole_tree(self) -> bool:
         return True
+
+    @property
+    def needs_nodes(self) -> bool:
+        return False

@@ -23,6 +23,7 @@ from mccfr_plus.tree import positions as p
 from mccfr_plus.tree import successors as n
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
+from mccfr_plus.tree.histories import traverse_histories, words_per_depth
 from mccfr_plus.tree.memory import MemoryPlan
 from mccfr_plus.tree.rules_keys import RulesKeys, places_of
 from mccfr_plus.tree.rules_traversal import rule_outcomes
@@ -146,11 +147,13 @@ class ImplicitTree(ExpandingTree):
         self.keys = self._new_keys()
         words = self._size_of(p.words_before_rows)
         words += self._size_of(p.words_per_row) * (self._size_of(p.first_waiting) + shape.max_stack)
+        paths, words = 8 * words, words + self._size_of(words_per_depth) * (max_depth + 1)
         words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver
         self._rows = np.zeros((self.max_threads, words), np.int64)
         expansion = self._expansion
         expansion[p.ROWS], expansion[p.BYTES_PER_THREAD] = address_of(self._rows), 8 * words
+        expansion[p.THREADS], expansion[p.PATHS], expansion[p.MAX_DEPTH] = threads, paths, max_depth
         # Empty arrays have an address, too.
         self._parameters = np.append(rules_game.parameters, 0)
         self._table = np.append(rules_game.table, 0.0)
@@ -212,7 +215,8 @@ class ImplicitTree(ExpandingTree):
     @cached_property
     def access(self) -> Mapping[str, Any]:
         """The functions of `mccfr_plus.tree.access` for this game, by name."""
-        return {name: compose(getattr(p, name), strict=False, **self.rule_kernels) for name in _ACCESS}
+        functions = (*(getattr(p, name) for name in _ACCESS), traverse_histories)
+        return {f.__name__: compose(f, strict=False, **self.rule_kernels) for f in functions}
 
     def bind(
         self,
