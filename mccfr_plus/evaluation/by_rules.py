@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
@@ -45,6 +45,14 @@ from mccfr_plus.tree.implicit_tree import (
 )
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.tree.payoff_matrix import (
+    PayoffMatrix,
+    both_gradients,
+    leaves_to_count,
+    no_leaves,
+    num_entries,
+    room_for_leaves,
+)
 from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
 
 _NUM_PIECES = 256  # the progress bar moves between them
@@ -61,6 +69,10 @@ class Thread(NamedTuple):
 
     counts: np.ndarray  # as `Scratch.counts`: which words are its own
     gradient: np.ndarray  # [slot_capacity + num_players] float64, of all players
+    leaf_next: np.ndarray  # as in `Leaves`, as the next three
+    leaf_entries: np.ndarray
+    leaf_values: np.ndarray
+    leaf_numbers: np.ndarray
     histories: np.ndarray  # of all threads, as in `InfosetHistories`, as the next two
     lengths: np.ndarray
     frames_of_infosets: np.ndarray
@@ -91,7 +103,14 @@ class RulesEvaluator:
         tree, known = self._tree, len(strategy)
         begin = np.ascontiguousarray(strategy, np.float64)
         threads = self._threads(InfosetHistories.none())
-        self._traverse("exact evaluation", threads, begin)
+        if tree.matrix_words is not None:
+            threads = threads[:1]
+            with announce_compilation(both_gradients, "the evaluation by a payoff matrix", 2):
+                both_gradients(
+                    tree.arrays, tree.matrix_words, begin, np.zeros(tree.slot_capacity + 2), threads[0].gradient
+                )
+        else:
+            self._traverse("exact evaluation", threads, begin)
         gradient = threads[0].gradient[: tree.num_slots]
         roots = threads[0].gradient[tree.slot_capacity :]
         for other in threads[1:]:
@@ -112,6 +131,32 @@ class RulesEvaluator:
         threads = self._threads(InfosetHistories.none())[:1]
         self._traverse("numbering information sets", threads, np.zeros(0), ADD_GRADIENTS=False)
 
+    def payoff_matrix(self) -> PayoffMatrix | None:
+        """Returns the payoff matrix of a game of two players, by two traversals; None if it is too large.
+
+        Infosets that have no number yet get one, as by `number_infosets`.
+
+        Raises:
+            BudgetError: If the infosets do not fit the memory.
+        """
+        tree, threads = self._tree, self._threads(InfosetHistories.none())
+        counted = [leaves_to_count(tree.slot_capacity) for _ in threads]
+        options = {"ADD_GRADIENTS": False, "LIST_LEAVES": True}
+
+        def with_leaves(leaves: Sequence[Leaves]) -> list[Thread]:
+            return [thread._replace(**own._asdict()) for thread, own in zip(threads, leaves, strict=True)]
+
+        # One after the other, so that infosets get the same numbers every time.
+        self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
+        if num_entries(counted) * np.dtype(np.uint32).itemsize > tree.bytes_left:
+            return None
+        room = room_for_leaves(counted, tree.num_slots)
+        if room is None:
+            return None
+        matrix, listed = room
+        self._traverse("listing leaves", with_leaves(listed), np.zeros(0), **options)
+        return matrix
+
     def find_histories(self) -> InfosetHistories:
         """Numbers all infosets of a tree on which none was found before, and returns a history of each.
 
@@ -130,6 +175,7 @@ class RulesEvaluator:
             Thread(
                 counts=np.zeros(THREAD + 1, np.int64),
                 gradient=np.zeros(tree.slot_capacity + tree.num_players),
+                **no_leaves()._asdict(),
                 histories=found.actions,
                 lengths=found.lengths,
                 frames_of_infosets=found.frames,
@@ -140,26 +186,28 @@ class RulesEvaluator:
             thread.counts[THREAD] = number
         return threads
 
-    def _traverse(self, what: str, threads: list[Thread], strategy: np.ndarray, **constants: bool) -> None:
+    def _traverse(
+        self, what: str, threads: list[Thread], strategy: np.ndarray, *, is_serial: bool = False, **constants: bool
+    ) -> None:
         tree = self._tree
         traverse = compose(traverse_histories, strict=False, **tree.rule_kernels, **constants)
         with announce_compilation(traverse, "the evaluation by rules", 5):
             nothing = self._num_pieces
             traverse(tree.arrays, threads[0], strategy, ALL_PLAYERS, DEPTH_OF_PIECES, nothing, self._num_pieces)
-        visited = self._run(what, functools.partial(traverse, tree.arrays), threads, strategy)
+        visited = self._run(what, functools.partial(traverse, tree.arrays), threads, strategy, is_serial)
         self.num_histories, self.num_leaves = visited.tolist()
         self._num_pieces = 1 if self.num_histories < _SMALL else _NUM_PIECES
 
     def _run(
-        self, what: str, traverse: Callable[..., tuple], threads: list[Thread], strategy: np.ndarray
+        self, what: str, traverse: Callable[..., tuple], threads: list[Thread], strategy: np.ndarray, is_serial: bool
     ) -> np.ndarray:
-        """Returns the numbers of histories and of leaves visited."""
+        """Returns the numbers of histories and of leaves visited. If it is serial, pieces follow one another."""
         tree, disable = self._tree, None if self._progress is None else not self._progress
         total = self._num_pieces
         pieces = [list(range(number, total, len(threads))) for number in range(len(threads))]
         bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
         begin, done, visited = time.monotonic(), 0, np.zeros(2, np.int64)
-        with bar, ThreadPoolExecutor(len(threads), thread_name_prefix="mccfr_plus") as pool:
+        with bar, ThreadPoolExecutor(1 if is_serial else len(threads), thread_name_prefix="mccfr_plus") as pool:
 
             def submit(number: int):
                 piece = pieces[number].pop(0)
@@ -169,7 +217,8 @@ class RulesEvaluator:
             running = dict(submit(number) for number in range(len(threads)) if pieces[number])
             try:
                 while running:
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    ended = wait(running, return_when=FIRST_COMPLETED).done
+                    for future in sorted(ended, key=lambda future: pieces[running[future]][:1]):
                         number = running.pop(future)
                         has_ended, *counts = future.result()
                         if not has_ended:

@@ -210,7 +210,13 @@ class Engine:
             BudgetError: If they do not fit the memory.
         """
         if self._lacks_infosets and isinstance(self.tree, ImplicitTree):
-            RulesEvaluator(self.tree).number_infosets()
+            evaluator, matrix = RulesEvaluator(self.tree), None
+            if self.config.estimator.needs_leaves and self.tree.num_players == 2:
+                matrix = evaluator.payoff_matrix()
+            else:
+                evaluator.number_infosets()
+            if matrix is not None:
+                self.tree.set_payoff_matrix(matrix, evaluator.num_histories)
             self._lacks_infosets = False
 
     def prepare(self) -> None:
@@ -413,7 +419,6 @@ class Engine:
 
     def end_loading(self, sizes: Sizes | None, places: dict[str, np.ndarray]) -> None:
         """Goes on from a state that was read into `places`."""
-        self._lacks_infosets = self._lacks_infosets and self.iterations == 0
         for own, loaded in zip(self.parameters, places["minimizer_parameters"], strict=True):
             own[:] = loaded
         for scratch in self.scratches:

@@ -25,6 +25,7 @@ from mccfr_plus.tree.frames import (
     to_representative,
     turned,
 )
+from mccfr_plus.tree.payoff_matrix import list_leaf
 from mccfr_plus.tree.positions import (
     MAX_ACTIONS,
     MAX_DEPTH,
@@ -64,6 +65,7 @@ _ELEMENT, _OFFSET, _ORBIT, _WEIGHT, _BYTE = 0, 8, 16, 24, 255
 
 # Composed in: whether gradients are added up, and whether a history of each infoset is recorded.
 ADD_GRADIENTS, RECORD_HISTORIES = True, False
+LIST_LEAVES = False  # and whether leaves are counted or listed, for the payoff matrix of two players
 
 
 @inline_kernel
@@ -130,11 +132,14 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
             histories += is_own
             if mover == GAME_OVER:
                 leaves += is_own
-                if is_own and ADD_GRADIENTS:
+                if is_own and (ADD_GRADIENTS or LIST_LEAVES):
                     for each in range(NUM_PLAYERS):
                         payoffs[at(each)] = 0.0
                     rule_returns(parameters, table, state, payoffs)
-                    for each in range(NUM_PLAYERS):
+                    if LIST_LEAVES:
+                        slots, weight = row[STATE_SIZE : STATE_SIZE + 2], reach[at(depth), NUM_PLAYERS]
+                        list_leaf(thread, tree.slot_range[-1], low_of(slots[0]), low_of(slots[1]), weight, payoffs)
+                    for each in range(NUM_PLAYERS if ADD_GRADIENTS else 0):
                         if player not in (each, ALL_PLAYERS):
                             continue
                         weight = reach[at(depth), NUM_PLAYERS]
@@ -168,7 +173,7 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
             depth -= 1
             continue
         frame[_NEXT] = index + 1
-        for each in range(NUM_PLAYERS + 1 if ADD_GRADIENTS else 0):
+        for each in range(NUM_PLAYERS + 1 if ADD_GRADIENTS or LIST_LEAVES else 0):
             reach[at(depth + 1), at(each)] = reach[at(depth), at(each)]
         slot = np.int64(-1)
         if mover == CHANCE_MOVES:

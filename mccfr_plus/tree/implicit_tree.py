@@ -25,6 +25,7 @@ from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
 from mccfr_plus.tree.histories import traverse_histories, words_per_depth
 from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.payoff_matrix import PayoffMatrix
 from mccfr_plus.tree.rules_keys import RulesKeys, places_of
 from mccfr_plus.tree.rules_traversal import rule_outcomes
 
@@ -246,6 +247,29 @@ class ImplicitTree(ExpandingTree):
         places = (p.PRIOR_RANGE, p.PRIOR_KEYS, p.PRIOR_FIRST, p.PRIOR_PROBABILITIES)
         for place, array in zip(places, self._prior, strict=True):
             self._expansion[place] = address_of(array)
+
+    @property
+    def bytes_left(self) -> int:
+        """What infosets leave of the memory, in bytes."""
+        return self.plan.infosets_bytes - self._cost(self.sizes())
+
+    @property
+    def matrix_words(self) -> np.ndarray | None:
+        """The words that lead kernels to the payoff matrix; None if there is none."""
+        words = self.arrays.expansion[p.MATRIX :]
+        return words if words[0] else None
+
+    def set_payoff_matrix(self, matrix: PayoffMatrix, num_histories: int) -> None:
+        """Takes the game's payoff matrix, for estimators that use it.
+
+        Args:
+            matrix: The matrix, of all infosets.
+            num_histories: That a traversal of all visits.
+        """
+        self._matrix = matrix  # keeps it alive
+        self._expansion[p.NUM_HISTORIES] = num_histories
+        words = (*map(address_of, matrix[:3]), len(matrix.entries), matrix.column_bits)
+        self._expansion[p.MATRIX : p.MATRIX + len(words)] = words
 
     def evict(self) -> slice:
         """Does nothing: no node is stored."""
