@@ -21,7 +21,8 @@ from numba.core import config
 from numba.core.registry import CPUDispatcher
 
 from mccfr_plus.kernels.code_digest import digest_of
-from mccfr_plus.kernels.disk_cache import DiskCache
+from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
+from mccfr_plus.kernels.pipeline import InlineCompiler, KernelCompiler
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -35,7 +36,15 @@ _NOTICE_AFTER = 1.0  # seconds; loading from the disk takes less
 
 
 def kernel(function: Callable) -> Any:
-    """Returns the function as a kernel: compiled by Numba when it is first called, and kept on disk."""
+    """Returns the function as a kernel: compiled by Numba when it is first called, and kept on disk.
+
+    It has no reference counts, and so must not make arrays.
+    """
+    return _cached(numba.njit(**_OPTIONS, pipeline_class=KernelCompiler)(function))
+
+
+def allocating_kernel(function: Callable) -> Any:
+    """Returns the function as a kernel that may make arrays. Only Python, and other kernels of this kind, may call it."""
     return _cached(numba.njit(**_OPTIONS)(function))
 
 
@@ -45,9 +54,10 @@ def inline_kernel(function: Callable) -> Any:
     It is for what runs per node or infoset. A call passes bundles of arrays and counts their references with atomic
     operations, which was measured to cost ten times as much as the work itself.
     """
-    dispatcher = _cached(numba.njit(**_INLINE_OPTIONS)(function))
+    dispatcher = numba.njit(**_INLINE_OPTIONS, pipeline_class=InlineCompiler)(function)
     if isinstance(dispatcher, CPUDispatcher):
         dispatcher.__class__ = _InlineKernel
+        dispatcher._cache = InlineCache(dispatcher)
     return dispatcher
 
 
@@ -55,6 +65,10 @@ class _InlineKernel(CPUDispatcher):
     """A kernel without a wrapper for Python; Python calls a copy that has one."""
 
     _callable: Any = None
+
+    def add_overload(self, cres: Any) -> None:
+        """Adds a compiled version, without an entry for Python."""
+        self.overloads[tuple(cres.signature.args)] = cres
 
     def __call__(self, *arguments: Any) -> Any:
         if self._callable is None:
