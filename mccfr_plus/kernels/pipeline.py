@@ -11,7 +11,10 @@ nothing.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import importlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +26,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import UnsupportedError
 from numba.core.typed_passes import NativeLowering
+from numba.np import linalg
 
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
 
@@ -72,17 +76,16 @@ class KernelCompiler(CompilerBase):
 
     lowering: type[NativeLowering] = _Lowering
 
+    def __init__(self, *arguments: Any):
+        _load_array_functions()
+        super().__init__(*arguments)
+
     def define_pipelines(self) -> list:
         """Returns Numba's passes, with another one at the end."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [(self.lowering if step is NativeLowering else step, text) for step, text in passes.passes]
         passes.finalize()
         return [passes]
-
-    def compile_extra(self, func: Any) -> Any:
-        """Compiles a function, and with it all that it calls."""
-        with no_collection():
-            return super().compile_extra(func)
 
 
 class InlineCompiler(KernelCompiler):
@@ -109,15 +112,33 @@ class InlineLibrary(JITCodeLibrary):
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
-        self._finalized = True
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.external:
+                function.linkage = "linkonce_odr"  # several kernels may contain it
+        self._shared_module, self._finalized = self._final_module, True
 
     @classmethod
     def load(cls, codegen: Any, name: str, bitcode: bytes) -> InlineLibrary:
         """Returns a library from what `serialize_using_bitcode` returned."""
         library = cls(codegen, name)
-        library._final_module = binding.parse_bitcode(bitcode)
+        library._final_module = library._shared_module = binding.parse_bitcode(bitcode)
         library._finalized = True
         return library
+
+
+@functools.cache
+def _load_array_functions() -> None:
+    """Loads Numba's array functions without SciPy's linear algebra, which takes 0.2 CPU seconds.
+
+    Numba looks whether it is there, and loads it later where a user-defined kernel multiplies matrices.
+    """
+    if "scipy" not in sys.modules:  # Numba has tried
+        return
+    look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = look
 
 
 def enter_inline(target_context: Any, descriptor: Any, library: InlineLibrary) -> object:
