@@ -106,7 +106,8 @@ class RulesEvaluator:
         full = tree.first_strategy
         full[:known] = begin[: tree.num_slots]
         result = Evaluation(roots, roots.copy())
-        _values(tree.found_infosets, full, gradient, gradient.copy(), tree.slot_capacity, result.values, result.best_response_values)
+        below, values, best = gradient.copy(), result.values, result.best_response_values
+        _values(tree.found_infosets, full, gradient, below, tree.slot_capacity, values, best)
         return result
 
     def number_infosets(self) -> InfosetHistories:
