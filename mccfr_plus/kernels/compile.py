@@ -167,7 +167,7 @@ def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
 
 def _kind_of(function: Any) -> Callable:
     """Returns the decorator for a copy of a kernel; a user-defined one may make arrays."""
-    compiler = getattr(getattr(function, "_compiler", None), "pipeline_class", None)
+    compiler: Any = getattr(getattr(function, "_compiler", None), "pipeline_class", None)
     if compiler is InlineCompiler and "inline" in function.targetoptions:
         return expression_kernel
     return {InlineCompiler: inline_kernel, KernelCompiler: kernel}.get(compiler, allocating_kernel)
