@@ -4,7 +4,7 @@ deep_cfr  Deep CFR beside OpenSpiel's with the same hyper-parameters: CPU time a
 nfsp      NFSP beside OpenSpiel's with the same hyper-parameters: episodes per CPU second
 escher    ESCHER beside OpenSpiel's, each with its defaults: exploitability after CPU seconds
 dream     DREAM with and without baselines: exploitability, and the variance of sampled regrets
-curves    exploitability of our defaults after CPU seconds: table and picture of docs/neural.md
+curves    exploitability of our defaults after CPU seconds: table and picture of docs/how-to/neural.md
 sampling  histories/s of sampling alone, by kernels and batched, over OpenSpiel's Deep CFR
 batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
 exact     the exact exploitability of the same after histories, on a game with compiled rules; --out keeps it as JSON

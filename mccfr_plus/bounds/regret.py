@@ -22,7 +22,7 @@ D = D' = max |payoff| / delta for outcome sampling (Farina et al., equation 7; w
 least 1 / (number of sequences - 1)); where subsets of own actions are visited, D = D' = (largest - smallest payoff,
 0 among them) / delta.
 
-docs/bounds.md lists the differences from the papers, with derivations.
+docs/background/bounds.md lists the differences from the papers, with derivations.
 """
 
 from __future__ import annotations
