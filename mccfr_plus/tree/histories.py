@@ -8,7 +8,6 @@ from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.expansion import EXPANDING, LOCK, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
@@ -78,7 +77,6 @@ def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_piece
         piece: Which one.
         num_pieces: How many there are.
     """
-    tree, thread, strategy = no_refcount(tree), no_refcount(thread), no_refcount(strategy)
     gradient, reach, frames, actions = thread.gradient, thread.reach, thread.frames, thread.actions
     path, turns, fixed, symmetries = thread.path, thread.turns, thread.fixed, symmetries_of(tree.expansion)
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)

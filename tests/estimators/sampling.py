@@ -10,7 +10,6 @@ from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS
 from mccfr_plus.kernels.loops.composed import estimate_with
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
@@ -23,7 +22,6 @@ from mccfr_plus.solver.registry import estimator_of
 @kernel
 def _sample(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, total, squares, hits):
     """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else."""
-    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
     empty, traverser = tree.slot_range[-1] + player, 0 if UPDATE_ALL_PLAYERS else player
     for _ in range(count):
         sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
@@ -42,7 +40,6 @@ def _sample(count, batch, parameters, sampling_weights, tree, strategy, scratch,
 @kernel
 def _project(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, signs, total, squares):
     """Adds up values and squares of `count` sampled gradients times the columns of `signs`."""
-    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
     empty, traverser = tree.slot_range[-1] + player, 0 if UPDATE_ALL_PLAYERS else player
     sums = np.zeros(signs.shape[1])
     for _ in range(count):
