@@ -40,6 +40,7 @@ class Command(ABC):
         name: The word after `mccfr-plus`.
         summary: One line of what it does.
         positionals: Names of the arguments that are not flags, all of them required.
+        optional: Names of those that may follow them.
         repeats_last: Whether the last of them may be given several times.
         notes: What the help says after the flags, and after how games are written if one is given.
         line: The command line as it was given, for records.
@@ -48,6 +49,7 @@ class Command(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     positionals: ClassVar[tuple[str, ...]] = ()
+    optional: ClassVar[tuple[str, ...]] = ()
     repeats_last: ClassVar[bool] = False
     notes: ClassVar[str] = ""
     line: str = PROGRAM
@@ -61,7 +63,7 @@ class Command(ABC):
         """Does the work.
 
         Args:
-            arguments: As many as `positionals`, or more if the last one repeats.
+            arguments: As many as `positionals`, or more: those of `optional`, or if the last one repeats.
             values: The parsed `flags.FlagValues`; a flag is an attribute.
 
         Raises:
@@ -90,14 +92,15 @@ class Command(ABC):
         if len(arguments) < len(self.positionals):
             missing = self.positionals[len(arguments)]
             raise UsageError(f"{missing} is missing: {self.usage()}. {see_help}")
-        if len(arguments) > len(self.positionals) and not self.repeats_last:
-            extra = arguments[len(self.positionals)]
+        most = len(self.positionals) + len(self.optional)
+        if len(arguments) > most and not self.repeats_last:
+            extra = arguments[most]
             raise UsageError(f"unexpected argument {extra!r}: {self.usage()}. {see_help}")
         return arguments, values
 
     def usage(self) -> str:
         """Returns the line that shows how to call it."""
-        more = ["..."] if self.repeats_last else []
+        more = ["..."] if self.repeats_last else [f"[{name}]" for name in self.optional]
         return " ".join([PROGRAM, self.name, *self.positionals, *more, "[--flags]"])
 
     def help(self, values: flags.FlagValues | None = None) -> str:
@@ -247,6 +250,17 @@ def memory_size() -> Kind:
             raise ValueError("must be a size such as 4GB, 512MiB or 4e9") from None
 
     return Kind("SIZE", read)
+
+
+def port() -> Kind:
+    """A port of this machine; 0: any that is free."""
+
+    def read(argument: str | int) -> int:
+        if not str(argument).isdecimal() or int(argument) > 65535:
+            raise ValueError("must be a whole number up to 65535")
+        return int(argument)
+
+    return Kind("N", read)
 
 
 def address() -> Kind:

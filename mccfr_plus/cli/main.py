@@ -22,6 +22,7 @@ from mccfr_plus.cli.command import PROGRAM, Command, UsageError
 from mccfr_plus.cli.compare import CompareCommand
 from mccfr_plus.cli.evaluate import EvaluateCommand
 from mccfr_plus.cli.games import GamesCommand
+from mccfr_plus.cli.play import PlayCommand
 from mccfr_plus.cli.reproduce import ReproduceCommand
 from mccfr_plus.cli.solve import SolveCommand
 from mccfr_plus.cli.stats import StatsCommand
@@ -29,8 +30,8 @@ from mccfr_plus.cli.view import ViewCommand
 from mccfr_plus.errors import MccfrPlusError
 
 _KINDS: tuple[type[Command], ...] = (
-    SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, ReproduceCommand, GamesCommand,
-    BenchmarkCommand,
+    SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, PlayCommand, ReproduceCommand,
+    GamesCommand, BenchmarkCommand,
 )  # fmt: skip
 COMMANDS = {kind.name: kind() for kind in _KINDS}
 
