@@ -20,6 +20,7 @@ ROOT = Path(mccfr_plus.__file__).parent
 # A module belongs to the longest name here that its own begins with. It imports from its own line and those above.
 LAYERS = """
     errors
+    display
     citations
     kernels
     games
@@ -45,7 +46,7 @@ ROOMS = {
     "averages", "bounds", "checkpoints", "checks", "cli", "cluster", "drop_in", "estimators", "evaluation",
     "experiments", "games", "kernels", "minimizers", "neural", "online", "policies", "solver", "tree",
 }  # fmt: skip
-FILES = {"__init__.py", "__main__.py", "citations.py", "errors.py", "py.typed", "references.bib"}
+FILES = {"__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "py.typed", "references.bib"}
 
 # Still to be mended, and then to be taken from here.
 OPEN_IMPORTS = {

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from absl import flags
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.cli import output
 from mccfr_plus.cli.cluster import chosen_cluster, define_for_runs, imports_of
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError, define, names, positive, text, whole
+from mccfr_plus.display import AXES, require_library
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
 from mccfr_plus.experiments.evaluation_points import limit_of
-from mccfr_plus.experiments.page import require_library
-from mccfr_plus.experiments.plot import AXES, plot_curves
+from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.experiments.run_all import STOPPED, RunEvent, in_order, run_all
 

@@ -7,7 +7,6 @@ import sys
 import webbrowser
 from typing import Any
 
-import pyspiel
 from absl import flags
 
 from mccfr_plus.cli import output, play_page

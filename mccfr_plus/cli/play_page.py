@@ -37,7 +37,7 @@ section { background: #fff; border: 1px solid #dde2ea; border-radius: 10px; padd
 #board button:enabled { cursor: pointer; background: #fff; border-color: #0072B2 }
 #board button:enabled:hover, #moves button:hover { background: #e4f1fa }
 #board small { position: absolute; left: 0; right: 0; bottom: 3px; font: 11px/1 system-ui; color: #5b6675 }
-#moves { display: flex; flex-wrap: wrap; gap: 8px; max-height: 300px; overflow-y: auto }
+#moves { display: flex; flex-wrap: wrap; gap: 8px; max-height: 300px; overflow-y: auto; margin: 10px 0 }
 #moves button, #again { position: relative; overflow: hidden; min-height: 44px; padding: 8px 18px; font: inherit;
   cursor: pointer; background: #fff; border: 1px solid #0072B2; border-radius: 8px; color: #1c2430 }
 #again { background: #0072B2; color: #fff; font-weight: 600 }
@@ -170,16 +170,18 @@ class PlayPages:
 
     def _view(self) -> dict[str, Any]:
         session = self._session
-        payoff, games = session.payoff, "1 game" if session.ended == 1 else f"{session.ended} games"
+        payoff, moves = session.payoff, session.moves()
+        games = "1 game" if session.ended == 1 else f"{session.ended} games"
+        on_board = ": choose a cell" if all(move.cell is not None for move in moves) else ""
         return {
             "turn": self._turn,
             "about": f"game {session.number}, you are player {session.seat} of {session.game.num_players()}; "
             f"policy: {self._opponent}",
             "score": f"score {session.score:+g} in {games}",
             "scene": asdict(session.scene),
-            "moves": [move._asdict() for move in session.moves()],
+            "moves": [move._asdict() for move in moves],
             "over": payoff is not None,
-            "result": "Your move" if payoff is None else f"The game is over: you get {payoff:+g}",
+            "result": f"Your move{on_board}" if payoff is None else f"The game is over: you get {payoff:+g}",
             "story": session.story if payoff is not None else [],
         }
 

@@ -12,6 +12,7 @@ from mccfr_plus.cli.command import Command, define, port, text
 from mccfr_plus.cli.components import compile_within_budget, define_budget
 from mccfr_plus.cli.local_server import Answer, serve_until_interrupted
 from mccfr_plus.cli.policy_source import read_policy, require_policy
+from mccfr_plus.display import html_table, require_library
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments import page
@@ -43,7 +44,7 @@ Values are a dash where the others never let play come.
 
     def run(self, arguments: list[str], values: Any) -> None:
         name, source = arguments
-        page.require_library("bokeh")
+        require_library("bokeh")
         require_policy(source)
         tree = compile_within_budget(name, values)
         content = _page(tree, name, source, strategy_of(tree, read_policy(source, tree)))
@@ -62,5 +63,5 @@ def _page(tree: GameTree, name: str, source: str, strategy: np.ndarray) -> str:
         found = evaluate_strategy(tree, strategy)
         rows.append(["values", ", ".join(f"{value:.6g}" for value in found.values.tolist())])
         rows.append(["exploitability", f"{found.exploitability:.6g}"])
-    about = page.block(f"<h1>{escape(name)}</h1>{page.table(['', ''], rows, numbers_from=2)}")
+    about = page.block(f"<h1>{escape(name)}</h1>{html_table(['', ''], rows, numbers_from=2)}")
     return page.page_of(column(about, strategy_view(tree, strategy)), f"{name}: {source}")

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 import pyspiel
 from open_spiel.python.policy import Policy
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.averages import AverageMethod, PowerAverage
 from mccfr_plus.checkpoints.writer import CheckpointWriter
