@@ -21,6 +21,7 @@ from mccfr_plus.cli.benchmark import BenchmarkCommand
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError
 from mccfr_plus.cli.compare import CompareCommand
 from mccfr_plus.cli.evaluate import EvaluateCommand
+from mccfr_plus.cli.export import ExportCommand
 from mccfr_plus.cli.games import GamesCommand
 from mccfr_plus.cli.play import PlayCommand
 from mccfr_plus.cli.reproduce import ReproduceCommand
@@ -30,8 +31,8 @@ from mccfr_plus.cli.view import ViewCommand
 from mccfr_plus.errors import MccfrPlusError
 
 _KINDS: tuple[type[Command], ...] = (
-    SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, PlayCommand, ReproduceCommand,
-    GamesCommand, BenchmarkCommand,
+    SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, PlayCommand, ExportCommand,
+    ReproduceCommand, GamesCommand, BenchmarkCommand,
 )  # fmt: skip
 COMMANDS = {kind.name: kind() for kind in _KINDS}
 
