@@ -21,6 +21,7 @@ ROOT = Path(mccfr_plus.__file__).parent
 LAYERS = """
     errors
     display
+    user_modules
     citations
     kernels
     games
@@ -46,7 +47,10 @@ ROOMS = {
     "averages", "bounds", "checkpoints", "checks", "cli", "cluster", "drop_in", "estimators", "evaluation",
     "experiments", "games", "kernels", "minimizers", "neural", "online", "policies", "solver", "tree",
 }  # fmt: skip
-FILES = {"__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "py.typed", "references.bib"}
+FILES = {
+    "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "py.typed", "references.bib",
+    "user_modules.py",
+}  # fmt: skip
 
 # Still to be mended, and then to be taken from here.
 OPEN_IMPORTS = {

@@ -126,6 +126,8 @@ class Command(ABC):
         """Returns the command's flags with their defaults."""
         values = flags.FlagValues()
         self.define_flags(values)
+        meaning = "A module to import first, by name or file, that registers games or components; may be repeated."
+        flags.DEFINE_multi(text("MODULE"), flags.ArgumentSerializer(), "import", None, meaning, values)
         define_switch(values, "help", "Print this and exit.", short_name="h")
         return values
 

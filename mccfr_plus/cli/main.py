@@ -29,6 +29,7 @@ from mccfr_plus.cli.solve import SolveCommand
 from mccfr_plus.cli.stats import StatsCommand
 from mccfr_plus.cli.view import ViewCommand
 from mccfr_plus.errors import MccfrPlusError
+from mccfr_plus.user_modules import import_user_modules
 
 _KINDS: tuple[type[Command], ...] = (
     SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, PlayCommand, ExportCommand,
@@ -85,6 +86,7 @@ def _dispatch(argv: list[str]) -> None:
     if values["help"].value:
         print(command.help(values))
         return
+    import_user_modules(values["import"].value or ())
     if "quiet" in values and values["quiet"].value:
         logger = logging.getLogger("mccfr_plus")
         logger.setLevel(logging.WARNING)
