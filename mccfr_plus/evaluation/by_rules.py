@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError, PolicyError
 from mccfr_plus.evaluation.behavior import JointPolicy
