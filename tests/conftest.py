@@ -40,14 +40,7 @@ def pytest_unconfigure():
 
 @pytest.fixture
 def interpreted_loops(monkeypatch):
-    """Runs solvers' loops as plain Python."""
+    """Runs solvers' loops as plain Python: `solver/test_compiled.py` compares compiled ones with them."""
     import interpreted  # it imports the package, and so must come after the folder of the cache is set
 
     monkeypatch.setattr(interpreted.engine, "composed", interpreted.composed)
-
-
-@pytest.fixture(params=["interpreted", pytest.param("compiled", marks=pytest.mark.slow)])
-def interpreted_or_compiled(request):
-    """Runs solvers' loops as plain Python. Compiled ones are slow: each combination costs a second or two."""
-    if request.param == "interpreted":
-        request.getfixturevalue("interpreted_loops")
