@@ -7,11 +7,13 @@ keep kernels between runs, and delete what it holds after an edit.
 import os
 import shutil
 import tempfile
+import time
 
 import pytest
 from numba.core import config
 
 pytest_plugins = ["ray_cluster"]
+_begin = time.monotonic()
 
 # Processes that tests start are to import the package that is being tested, and not what lies in the current folder,
 # which has other paths and so other kernels.
@@ -30,6 +32,17 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--seconds", type=float, metavar="N", help="skip tests that would begin after N seconds")
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures are made
+def pytest_runtest_setup(item):
+    limit = item.config.getoption("seconds")
+    if limit is not None and time.monotonic() - _begin > limit:
+        pytest.skip(f"--seconds={limit:g} are over")
 
 
 @pytest.hookimpl(trylast=True)

@@ -317,7 +317,12 @@ def test_measured_regret_refuses_a_used_solver():
     ("estimator", "minimizer"),
     [
         *((estimator, "rm") for estimator in naive.UNBIASED),
-        *((estimator, minimizer) for estimator in ("full", "external") for minimizer in MINIMIZERS if minimizer != "rm"),
+        *(
+            (estimator, minimizer)
+            for estimator in ("full", "external")
+            for minimizer in MINIMIZERS
+            if minimizer != "rm"
+        ),
     ],
 )
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:2:0", "random:3:1"])
