@@ -150,7 +150,7 @@ LAZY = [
 def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
     """Also into other memory, which another tree has filled, and by pickle."""
     arguments = {"keys": keys, **options}
-    done, others, then = (5, 8, 7) if "threads" in options else (25, 40, 35)  # they wait for each other, as Python
+    done, others, then = (2, 4, 3) if "threads" in options else (25, 40, 35)  # they wait for each other, as Python
     whole = Solver(naive.tree_of(game), estimator, seed=3, **options).run(done + then)
     solver = lazy_solver(game, estimator, seed=3, **arguments).run(done)
     solver.save_checkpoint(path)
