@@ -11,7 +11,8 @@ import pytest
 import mccfr_plus
 
 ROOT = Path(mccfr_plus.__file__).parent
-ENTRIES = "".join(path.read_text(encoding="utf-8") for path in (Path(__file__).parent.parent / "docs" / "api").glob("*.md"))
+PAGES = (Path(__file__).parent.parent / "docs" / "api").glob("*.md")
+ENTRIES = "".join(path.read_text(encoding="utf-8") for path in PAGES)
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if "    >>> " in path.read_text(encoding="utf-8")]
 MODULES = [".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__") for path in FILES]
 NEEDS = {"mccfr_plus.neural": "torch", "mccfr_plus.cluster": "ray"}  # a package -> what it needs to be installed

@@ -1,16 +1,25 @@
-"""Hooks of the documentation's build: formulas become MathML, which browsers show without a script or a font."""
+"""Hooks of the documentation's build."""
 
 import html
 import re
+import sys
+from pathlib import Path
 
 from latex2mathml.converter import convert
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
 
 # What `pymdownx.arithmatex` leaves, with `generic`: \(...\) in a span, \[...\] in a div.
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
+def on_startup(**_: object) -> None:
+    """Lets the pages' code import the examples."""
+    sys.path.insert(0, str(EXAMPLES))
+
+
 def on_page_content(content: str, **_: object) -> str:
-    """Returns a page's HTML with MathML in place of LaTeX."""
+    """Returns a page's HTML with MathML, which needs no script and no font, in place of LaTeX."""
 
     def mathml(match: re.Match) -> str:
         tag, opening, formula = match.groups()

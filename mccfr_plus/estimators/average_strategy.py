@@ -55,7 +55,8 @@ class AverageStrategySampling(OpponentsSampled):
 
     Example:
         >>> import mccfr_plus
-        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.AverageStrategySampling(epsilon=0.05, tau=100.0, beta=1e3), seed=1)
+        >>> estimator = mccfr_plus.AverageStrategySampling(epsilon=0.05, tau=100.0, beta=1e3)
+        >>> solver = mccfr_plus.Solver("kuhn_poker", estimator, seed=1)
         >>> solver.run(200).exploitability() < 0.4
         True
     """
