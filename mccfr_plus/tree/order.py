@@ -12,7 +12,10 @@ import pyspiel
 
 from mccfr_plus.kernels.compile import allocating_kernel
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.game import action_name
 from mccfr_plus.tree.game_tree import GameTree
+
+_MOST_NAMED = 50_000  # infosets, of some 0.1 ms each
 
 
 def openspiel_order(tree: GameTree) -> np.ndarray:
@@ -38,6 +41,20 @@ def representative_states(tree: GameTree, order: np.ndarray | None = None) -> li
             state.apply_action(action)
         states.append(state)
     return states
+
+
+def action_names(tree: GameTree, infosets: np.ndarray) -> list[list[str]]:
+    """Returns what OpenSpiel calls the legal actions of some infosets, as the state of the first history writes them.
+
+    Of very many infosets the names are those that do not depend on the state; see `action_name`.
+    """
+    players, numbers = tree.arrays.infosets["player"], infosets.tolist()
+    if len(numbers) > _MOST_NAMED:
+        return [[action_name(tree.game, players[i], action) for action in tree.legal_actions(i)] for i in numbers]
+    return [
+        [state.action_to_string(players[i], action) for action in tree.legal_actions(i)]
+        for i, state in zip(numbers, representative_states(tree, infosets), strict=True)
+    ]
 
 
 def _order_and_nodes(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
