@@ -11,7 +11,7 @@ from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap
 from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.access import ALL_PLAYERS
-from mccfr_plus.tree.expansion import EXPANDING, LOCK, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
+from mccfr_plus.tree.expansion import EXPANDING, LOCK, MAX_SLOTS, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
 from mccfr_plus.tree.frames import (
     NUM_SYMMETRIES,
     after,
@@ -82,7 +82,7 @@ def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_piece
     gradient, reach, frames, actions = thread.gradient, thread.reach, thread.frames, thread.actions
     path, turns, fixed, symmetries = thread.path, thread.turns, thread.fixed, symmetries_of(tree.expansion)
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
-    first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), 1, np.float64)
+    first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
     payoffs = payoffs_of(tree, thread)
     keep(tree, thread, first_node(tree, thread, ALL_PLAYERS), 0)
     address = own_words(tree, thread) + 8 * (words_before_rows() + first_waiting() * words_per_row())
