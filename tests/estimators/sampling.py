@@ -10,7 +10,6 @@ from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS
 from mccfr_plus.kernels.loops.composed import estimate_with
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
@@ -24,19 +23,19 @@ from mccfr_plus.solver.registry import estimator_of
 def _sample(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, signs, slots, columns):
     """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else.
 
-    `slots` are ``[3, num_slots + 1]``: sums, sums of squares, and how often they were not 0. `columns` are ``[2,
-    num_columns]``: sums and sums of squares of gradients times the columns of `signs`.
+    `slots` are ``[3, num_slots + 1]``: sums, sums of squares, and how often they were not 0. `columns` are ``[3,
+    num_columns]``: sums and sums of squares of gradients times the columns of `signs`, and what the last one was.
     """
-    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
+    projected = columns[2]
     empty, traverser = tree.slot_range[-1] + player, 0 if UPDATE_ALL_PLAYERS else player
-    projected = np.zeros(signs.shape[1])
     for _ in range(count):
         sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
         value = scratch.gradient[empty]
         slots[0, -1] += value
         slots[1, -1] += value**2
         slots[2, -1] += value != 0
-        projected[:] = value * signs[-1]
+        for column in range(len(projected)):
+            projected[column] = value * signs[-1, column]
         begin = tree.infoset_range[player]
         for position in range(begin, begin + scratch.num_touched[player]):
             first = scratch.touched[position]["first_slot"]
@@ -47,8 +46,9 @@ def _sample(count, batch, parameters, sampling_weights, tree, strategy, scratch,
                 slots[2, slot] += value != 0
                 for column in range(len(projected)):
                     projected[column] += value * signs[slot, column]
-        columns[0] += projected
-        columns[1] += projected**2
+        for column in range(len(projected)):
+            columns[0, column] += projected[column]
+            columns[1, column] += projected[column] ** 2
 
 
 class Sampler:
@@ -95,7 +95,7 @@ class Sampler:
         self.scratch.reach_valid[:] = 0
 
     def _add(self, player: int, count: int, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        slots, columns = np.zeros((3, self.tree.num_slots + 1)), np.zeros((2, signs.shape[1]))
+        slots, columns = np.zeros((3, self.tree.num_slots + 1)), np.zeros((3, signs.shape[1]))
         arguments = self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player
         self._sample(count, self.batch, *arguments, signs, slots, columns)
         return slots, columns
@@ -106,7 +106,7 @@ class Sampler:
 
     def project(self, player: int, count: int, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the sums of gradients times the columns of `signs`, and of their squares, ``[num_columns]``."""
-        return tuple(self._add(player, count, signs)[1])
+        return tuple(self._add(player, count, signs)[1][:2])
 
     def touched(self, player: int) -> np.ndarray:
         begin = self.arrays.infoset_range[player]
