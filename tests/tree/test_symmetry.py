@@ -19,6 +19,9 @@ from mccfr_plus.games.symmetries import board_symmetries
 from mccfr_plus.tree.order import representative_states
 from mccfr_plus.tree.rules_keys import SymmetricKeys
 
+# `mccfr-plus evaluate --symmetry` is tested with compiled kernels, and slow tests have some.
+pytestmark = pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
+
 PAIRS, HEX, HEX_WITH_TURNS = (
     "pairs_game",
     "perfect_recall_dark_hex(num_rows=2,num_cols=3)",
@@ -72,7 +75,7 @@ def test_fewer_histories_are_visited():
 )
 def test_solvers_converge(estimator, options):
     solver = Solver("pairs_game(gameversion=adh)", estimator, seed=1, symmetry=True, **options)
-    first, last = (solver.run(count).exploitability() for count in (20, 2000))
+    first, last = (solver.run(count).exploitability() for count in (5, 200))
     assert last < first / 3
 
 
