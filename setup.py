@@ -6,6 +6,7 @@ from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
 PLOT = ["matplotlib>=3.8", "bokeh>=3.4"]
+EXPORT = ["pandas>=2.0", "pyarrow>=15"]
 RAY = ["ray[client]>=2.54"]  # older ones listen on every interface
 
 setup(
@@ -43,6 +44,8 @@ setup(
             "torch==2.13.0",
             *PLOT,
             *RAY,
+            *EXPORT,
+            "polars>=1.0",
         ],
         "plot": PLOT,
         "docs": [
@@ -55,6 +58,7 @@ setup(
         ],
         "neural": ["torch>=2.0"],
         "ray": RAY,
+        "export": EXPORT,
     },
     entry_points={"console_scripts": ["mccfr-plus=mccfr_plus.cli.main:main"]},
     classifiers=[

@@ -75,6 +75,11 @@ class Estimator(abc.ABC):
         """
         return None
 
+    @property
+    def kernel_by_rules(self) -> Callable | None:
+        """The kernel for games that are traversed by rules: the usual one, unless it is another algorithm."""
+        return self.kernel
+
     def parameters(self) -> np.ndarray:
         """Returns what the kernel gets as ``parameters``, float64."""
         return np.zeros(0)
@@ -118,6 +123,11 @@ class Estimator(abc.ABC):
         that were not visited yet. A sampling strategy is a table over all infosets.
         """
         return not type(self).__module__.startswith("mccfr_plus.") or self.sampling_weights == SamplingWeights.SAMPLING
+
+    @property
+    def needs_nodes(self) -> bool:
+        """Whether the kernel, or its sampling strategy, needs stored histories, so that no rules take their place."""
+        return self.needs_whole_tree
 
 
 def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> None:

@@ -118,6 +118,34 @@ def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: floa
     return Estimate(value, value - half_width, value + half_width, kind, estimates[0].confidence, samples, seconds)
 
 
+def confidence_of_look(confidence: float, look: int | None) -> float:
+    """Returns the confidence of one of several looks of which the best is kept; see `best_look`.
+
+    Args:
+        confidence: That the best one shall have.
+        look: 1, 2, ... for those whose number is not known beforehand; None for the last one.
+    """
+    error = (1 - confidence) / 2
+    return 1 - (error if look is None else error / (look * (look + 1)))
+
+
+def best_look(looks: Sequence[Estimate], confidence: float) -> Estimate:
+    """Returns the best of several lower bounds of one quantity: the one whose interval begins highest.
+
+    The interval of look k has confidence `confidence_of_look`: it misses its mean with probability at most
+    a / (2 k (k + 1)), where a = 1 - confidence, and that of the last look with a / 2. These sum to at most a, however
+    many looks there are, because 1/2 + 1/6 + 1/12 + ... = 1. So all intervals hold together with probability 1 - a
+    (union bound; the looks need not be independent, and when to stop may depend on them). Then `low` of each look is
+    below the quantity, and so is the largest of them.
+
+    Args:
+        looks: At least one.
+        confidence: Of all of them together.
+    """
+    best = max(looks, key=lambda look: look.low)
+    return best._replace(confidence=confidence, seconds=math.fsum(look.seconds for look in looks))
+
+
 def require_confidence(confidence: float) -> None:
     """Raises ConfigError unless the confidence lies between 0.5 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:

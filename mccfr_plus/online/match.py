@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.evaluation.estimates import require_integer

@@ -94,6 +94,15 @@ def game_of_name(text: str) -> pyspiel.Game:
         raise GameError(f"OpenSpiel does not accept the game string {text!r}: {reason}") from None
 
 
+def action_name(game: pyspiel.Game, player: int, action: int) -> str:
+    """Returns what OpenSpiel calls an action, or its number where that depends on the state."""
+    try:
+        name = game.action_to_string(player, action)
+    except (RuntimeError, AttributeError):
+        return str(action)
+    return str(action) if name.startswith("Action(id=") else name  # that is what a game says that has no names
+
+
 @contextlib.contextmanager
 def quiet_openspiel() -> Iterator[None]:
     """Keeps OpenSpiel's C++ from printing its own copy of an exception to standard error.
