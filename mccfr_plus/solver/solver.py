@@ -50,6 +50,13 @@ _SUM_TOLERANCE = 1e-6
 class Progress:
     """Progress information passed to callbacks of `Solver.run`.
 
+    Attributes:
+        solver: The solver that runs.
+        iterations: Iterations of the solver, earlier runs included.
+        nodes_touched: Histories touched, earlier runs included.
+        seconds: Seconds of this run.
+        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
+
     Example:
         >>> import mccfr_plus
         >>> def enough(progress):
@@ -59,10 +66,10 @@ class Progress:
     """
 
     solver: Solver
-    iterations: int  # of the solver, earlier runs included
-    nodes_touched: int  # likewise
-    seconds: float  # of this run
-    evaluation: Evaluation | None  # of the average policy, if it was evaluated since the last call
+    iterations: int
+    nodes_touched: int
+    seconds: float
+    evaluation: Evaluation | None
 
 
 class Solver:
