@@ -30,10 +30,18 @@ def test_help_of_a_command(command, name, flag):
     outcome = command(name, flag)
     assert outcome.code == 0
     assert f"usage: mccfr-plus {name}" in outcome.out
-    values = flags.FlagValues()
-    COMMANDS[name].define_flags(values)
-    for defined in values:
-        assert f"{defined}" in outcome.out
+    assert len(outcome.out.splitlines()) <= 60
+    pages = [outcome.out, *(command(name, f"--help_{topic}").out for topic in COMMANDS[name].topics)]
+    for defined in COMMANDS[name].flags():
+        assert sum(f"  --{defined}" in page or f"  --[no]{defined}" in page for page in pages) == 1 or defined == "h"
+
+
+def test_help_of_a_topic(command):
+    assert "settings of --algorithm=deep_cfr" in command("solve", "--help_neural", "--algorithm=deep_cfr").out
+    assert "batched_deep_cfr" in command("solve", "--help_neural").out
+    assert "external sampling" in command("solve", "--help_components").out
+    assert "Ray cluster" in command("solve", "--help_cluster").out
+    assert "repeat this option" not in command("solve", "--help_neural").out
 
 
 @pytest.mark.parametrize(
