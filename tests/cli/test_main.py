@@ -1,6 +1,7 @@
 """Finding the command, its help, its exit codes."""
 
 import logging
+import re
 import subprocess
 import sys
 
@@ -30,10 +31,15 @@ def test_help_of_a_command(command, name, flag):
     outcome = command(name, flag)
     assert outcome.code == 0
     assert f"usage: mccfr-plus {name}" in outcome.out
-    assert len(outcome.out.splitlines()) <= 60
     pages = [outcome.out, *(command(name, f"--help_{topic}").out for topic in COMMANDS[name].topics)]
     for defined in COMMANDS[name].flags():
-        assert sum(f"  --{defined}" in page or f"  --[no]{defined}" in page for page in pages) == 1 or defined == "h"
+        entry = re.compile(rf"^  --(\[no\])?{defined}([= ]|$)", re.MULTILINE)
+        assert sum(bool(entry.search(page)) for page in pages) == (defined != "h"), defined
+
+
+def test_help_of_solve_fits_a_screen(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(command("solve", "--help").out.splitlines()) <= 60
 
 
 def test_help_of_a_topic(command):
