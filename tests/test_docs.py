@@ -3,13 +3,18 @@
 import contextlib
 import io
 import re
+import shlex
 import sys
 import types
 from pathlib import Path
 
 import pytest
 
+from mccfr_plus.cli import play
+from mccfr_plus.cli.main import main
+
 ROOT = Path(__file__).parent.parent
+COMMANDS = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -83,3 +88,37 @@ def test_pages(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run(ROOT / "docs" / name)
     assert capsys.readouterr().out
+
+
+def run_commands(path):
+    """Runs the commands of a page in this process, and returns how many."""
+    lines = [line for match in COMMANDS.finditer(path.read_text(encoding="utf-8")) for line in match[1].splitlines()]
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        assert program == "mccfr-plus"
+        assert main(arguments) == 0, line
+    return len(lines)
+
+
+def test_play(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    game = blocks_of(ROOT / "docs" / "add-a-game.md")[0]
+    (tmp_path / "my_game.py").write_text(f"{game}\n{REGISTER}", encoding="utf-8")
+    monkeypatch.setattr("builtins.input", lambda _: "q")
+    served = []
+    monkeypatch.setattr(play, "serve_until_interrupted", lambda respond, port, opened: served.append(respond))
+    assert run_commands(ROOT / "docs" / "play.md") == 7
+    assert capsys.readouterr().out.count("Score: +0 in 0 games.") == 4
+    assert "phantom_ttt" in served[0]("GET", "/", "").content
+
+
+def test_export(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("matplotlib").use("agg")
+    monkeypatch.chdir(tmp_path)
+    run(ROOT / "docs" / "export.md")
+    run_commands(ROOT / "docs" / "export.md")
+    assert "information_state" in capsys.readouterr().out
+    assert {file.name for file in tmp_path.iterdir()} == {"kuhn.json", "kuhn.npz", "kuhn.parquet", "kuhn.png"}
