@@ -17,10 +17,17 @@ from mccfr_plus.solver import engine
 _composed = engine.composed
 
 
+def checked(index) -> int:
+    """Returns what `at` does, as Python indexes with it. Kernels do not wrap negative ones, and NumPy checks others."""
+    if index < 0:
+        raise IndexError(f"a kernel reads or writes at {index}")
+    return int(index)
+
+
 @functools.cache
 def interpreted(kernel: Callable) -> Callable:
     """Returns a kernel as a Python function."""
-    function = plain(kernel, {at: int})
+    function = plain(kernel, {at: checked})
 
     def run(*arguments):
         with np.errstate(all="ignore"):  # as compiled code does

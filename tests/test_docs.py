@@ -42,11 +42,11 @@ def test_readme(tmp_path, monkeypatch, capsys):
 def test_neural(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
-    run(ROOT / "docs" / "neural.md")
+    run(ROOT / "docs" / "how-to" / "neural.md")
     assert 0 < float(capsys.readouterr().out) < 0.6  # 2.37 for uniform play
 
 
-@pytest.mark.parametrize("name", ["add-an-estimator.md", "add-a-minimizer.md"])
+@pytest.mark.parametrize("name", ["tutorials/own-estimator.md", "tutorials/own-minimizer.md"])
 def test_guides(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run(ROOT / "docs" / name)
@@ -56,7 +56,7 @@ def test_guides(name, tmp_path, monkeypatch, capsys):
 
 
 def test_add_a_game(tmp_path, monkeypatch, capsys):
-    page = ROOT / "docs" / "add-a-game.md"
+    page = ROOT / "docs" / "tutorials" / "own-game.md"
     (tmp_path / "my_game.py").write_text(blocks_of(page)[0], encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     program = types.ModuleType("my_program")  # a module that exists, as classes of games are pickled
@@ -70,7 +70,7 @@ def test_add_a_game(tmp_path, monkeypatch, capsys):
 
 def test_games_are_shown_as_they_are():
     """After each block of Python stands what it prints."""
-    text = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "background" / "games.md").read_text(encoding="utf-8")
     function, *examples = re.findall(
         r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", text, re.MULTILINE | re.DOTALL
     )
@@ -83,7 +83,7 @@ def test_games_are_shown_as_they_are():
         assert printed.getvalue() == expected
 
 
-@pytest.mark.parametrize("name", ["bounds.md", "large-games.md", "online-play.md"])
+@pytest.mark.parametrize("name", ["background/bounds.md", "how-to/large-games.md", "how-to/online-play.md"])
 def test_pages(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run(ROOT / "docs" / name)

@@ -22,7 +22,7 @@ D = D' = max |payoff| / delta for outcome sampling (Farina et al., equation 7; w
 least 1 / (number of sequences - 1)); where subsets of own actions are visited, D = D' = (largest - smallest payoff,
 0 among them) / delta.
 
-docs/bounds.md lists the differences from the papers, with derivations.
+docs/background/bounds.md lists the differences from the papers, with derivations.
 """
 
 from __future__ import annotations
@@ -94,7 +94,14 @@ _SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
 
 @dataclass(frozen=True)
 class RegretBound:
-    """A bound on a player's average regret, and its source."""
+    """A bound on a player's average regret, and its source.
+
+    Example:
+        >>> import mccfr_plus
+        >>> bound = mccfr_plus.regret_bound(mccfr_plus.compile_game("kuhn_poker"), 0, 2000, "full", "rm")
+        >>> round(bound.value, 3), bound.probability
+        (0.438, 1.0)
+    """
 
     value: float  # in the game's payoffs; with weights, on the weighted average
     theorem: str  # author, year, number

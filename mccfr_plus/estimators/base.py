@@ -46,6 +46,13 @@ class Estimator(abc.ABC):
             are right up to a factor per infoset that never changes, which regret matching and its relatives ignore.
         keeps_values: Whether it keeps a value of every history, in the place of baselines.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
+
+    Example:
+        >>> import mccfr_plus
+        >>> issubclass(mccfr_plus.ExternalSampling, mccfr_plus.Estimator)
+        True
+        >>> mccfr_plus.ExternalSampling().samples, mccfr_plus.Full().samples
+        (True, False)
     """
 
     short_name: ClassVar[str]
@@ -67,6 +74,11 @@ class Estimator(abc.ABC):
             expected: Whether baselines move towards expected values, or towards sampled ones.
         """
         return None
+
+    @property
+    def kernel_by_rules(self) -> Callable | None:
+        """The kernel for games that are traversed by rules: the usual one, unless it is another algorithm."""
+        return self.kernel
 
     def parameters(self) -> np.ndarray:
         """Returns what the kernel gets as ``parameters``, float64."""
@@ -111,6 +123,11 @@ class Estimator(abc.ABC):
         that were not visited yet. A sampling strategy is a table over all infosets.
         """
         return not type(self).__module__.startswith("mccfr_plus.") or self.sampling_weights == SamplingWeights.SAMPLING
+
+    @property
+    def needs_nodes(self) -> bool:
+        """Whether the kernel, or its sampling strategy, needs stored histories, so that no rules take their place."""
+        return self.needs_whole_tree
 
 
 def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
@@ -29,11 +29,11 @@ from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.evaluation.tabulation import InfosetHistories, tabulate
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.histories import FRAME_COLUMNS, traverse_histories
+from mccfr_plus.tree.access import ALL_PLAYERS
+from mccfr_plus.tree.histories import DEPTH_OF_PIECES, traverse_histories
 from mccfr_plus.tree.implicit_tree import (
     ImplicitTree,
     fixed_cost,
@@ -44,9 +44,16 @@ from mccfr_plus.tree.implicit_tree import (
 )
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.tree.payoff_matrix import (
+    PayoffMatrix,
+    both_gradients,
+    leaves_to_count,
+    no_leaves,
+    num_entries,
+    room_for_leaves,
+)
 from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
 
-_DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out
 _NUM_PIECES = 256  # the progress bar moves between them
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
 _COST_OF_SYMMETRY = 1.5  # times as long for a history
@@ -59,15 +66,12 @@ _SMALL = 100_000  # histories: a game with fewer is one piece
 class Thread(NamedTuple):
     """What a thread of a traversal of all histories writes."""
 
-    counts: np.ndarray  # as `Scratch.counts`: which rows are its own
+    counts: np.ndarray  # as `Scratch.counts`: which words are its own
     gradient: np.ndarray  # [slot_capacity + num_players] float64, of all players
-    reach: np.ndarray  # [max_depth + 1, num_players + 1] float64: of the players and of chance
-    frames: np.ndarray  # [max_depth + 1, FRAME_COLUMNS] int64
-    actions: np.ndarray  # [max_depth + 1, most actions] int64
-    path: np.ndarray  # [max_depth + 1] int64: the actions of players and chance so far, if they are recorded
-    visited: np.ndarray  # [2] int64: histories, and leaves among them
-    turns: np.ndarray  # [max_depth + 1, most actions] int64: how actions are turned, in games with symmetries,
-    fixed: np.ndarray  # [max_depth + 1] int64: and which of these leave the whole history where it is
+    leaf_next: np.ndarray  # as in `Leaves`, as the next three
+    leaf_entries: np.ndarray
+    leaf_values: np.ndarray
+    leaf_numbers: np.ndarray
     histories: np.ndarray  # of all threads, as in `InfosetHistories`, as the next two
     lengths: np.ndarray
     frames_of_infosets: np.ndarray
@@ -98,7 +102,14 @@ class RulesEvaluator:
         tree, known = self._tree, len(strategy)
         begin = np.ascontiguousarray(strategy, np.float64)
         threads = self._threads(InfosetHistories.none())
-        self._traverse("exact evaluation", threads, begin, is_recording=False)
+        if tree.matrix_words is not None:
+            threads = threads[:1]
+            with announce_compilation(both_gradients, "the evaluation by a payoff matrix", 2):
+                both_gradients(
+                    tree.arrays, tree.matrix_words, begin, np.zeros(tree.slot_capacity + 2), threads[0].gradient
+                )
+        else:
+            self._traverse("exact evaluation", threads, begin)
         gradient = threads[0].gradient[: tree.num_slots]
         roots = threads[0].gradient[tree.slot_capacity :]
         for other in threads[1:]:
@@ -107,34 +118,63 @@ class RulesEvaluator:
         full = tree.first_strategy
         full[:known] = begin[: tree.num_slots]
         result = Evaluation(roots, roots.copy())
-        _values(tree.found_infosets, full, gradient, tree.slot_capacity, result.values, result.best_response_values)
+        _values(tree.found_infosets, full, gradient, gradient.copy(), tree.slot_capacity, result.values, result.best_response_values)
         return result
 
-    def number_infosets(self) -> InfosetHistories:
+    def number_infosets(self) -> None:
+        """Numbers all infosets: by one thread, so that their order is always the same.
+
+        Raises:
+            BudgetError: If the infosets do not fit the memory.
+        """
+        threads = self._threads(InfosetHistories.none())[:1]
+        self._traverse("numbering information sets", threads, np.zeros(0), ADD_GRADIENTS=False)
+
+    def payoff_matrix(self) -> PayoffMatrix | None:
+        """Returns the payoff matrix of a game of two players, by two traversals; None if it is too large.
+
+        Infosets that have no number yet get one, as by `number_infosets`.
+
+        Raises:
+            BudgetError: If the infosets do not fit the memory.
+        """
+        tree, threads = self._tree, self._threads(InfosetHistories.none())
+        counted = [leaves_to_count(tree.slot_capacity) for _ in threads]
+        options = {"ADD_GRADIENTS": False, "LIST_LEAVES": True}
+
+        def with_leaves(leaves: Sequence[Leaves]) -> list[Thread]:
+            return [thread._replace(**own._asdict()) for thread, own in zip(threads, leaves, strict=True)]
+
+        # One after the other, so that infosets get the same numbers every time.
+        self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
+        if num_entries(counted) * np.dtype(np.uint32).itemsize > tree.bytes_left:
+            return None
+        room = room_for_leaves(counted, tree.num_slots)
+        if room is None:
+            return None
+        matrix, listed = room
+        self._traverse("listing leaves", with_leaves(listed), np.zeros(0), **options)
+        return matrix
+
+    def find_histories(self) -> InfosetHistories:
         """Numbers all infosets of a tree on which none was found before, and returns a history of each.
 
         Raises:
             BudgetError: If the infosets do not fit the memory.
         """
         found = InfosetHistories.room_for(self._tree)
-        self._traverse("finding information sets", self._threads(found), np.zeros(0), is_recording=True)
+        options = {"ADD_GRADIENTS": False, "RECORD_HISTORIES": True}
+        self._traverse("finding information sets", self._threads(found), np.zeros(0), **options)
         count = self._tree.num_infosets
         return InfosetHistories(found.actions[:count], found.lengths[:count], found.frames[:count])
 
     def _threads(self, found: InfosetHistories) -> list[Thread]:
         tree = self._tree
-        players, depth = tree.num_players, tree.shape.max_depth + 1
         threads = [
             Thread(
                 counts=np.zeros(THREAD + 1, np.int64),
-                gradient=np.zeros(tree.slot_capacity + players),
-                reach=np.ones((depth, players + 1)),
-                frames=np.zeros((depth, FRAME_COLUMNS), np.int64),
-                actions=np.zeros((depth, max(tree.rules_game.most_actions, 1)), np.int64),
-                path=np.zeros(depth, np.int64),
-                visited=np.zeros(2, np.int64),
-                turns=np.zeros((depth, max(tree.rules_game.most_actions, 1)), np.int64),
-                fixed=np.full(depth, (1 << tree.num_symmetries) - 1),
+                gradient=np.zeros(tree.slot_capacity + tree.num_players),
+                **no_leaves()._asdict(),
                 histories=found.actions,
                 lengths=found.lengths,
                 frames_of_infosets=found.frames,
@@ -145,34 +185,44 @@ class RulesEvaluator:
             thread.counts[THREAD] = number
         return threads
 
-    def _traverse(self, what: str, threads: list[Thread], strategy: np.ndarray, *, is_recording: bool) -> None:
+    def _traverse(
+        self, what: str, threads: list[Thread], strategy: np.ndarray, *, is_serial: bool = False, **constants: bool
+    ) -> None:
         tree = self._tree
-        traverse = compose(traverse_histories, strict=False, RECORD_HISTORIES=is_recording, **tree.rule_kernels)
+        traverse = compose(traverse_histories, strict=False, **tree.rule_kernels, **constants)
         with announce_compilation(traverse, "the evaluation by rules", 5):
-            traverse(tree.arrays, threads[0], strategy, _DEPTH_OF_PIECES, self._num_pieces, self._num_pieces)
-        self._run(what, functools.partial(traverse, tree.arrays), threads, strategy)
-        self.num_histories, self.num_leaves = np.sum([thread.visited for thread in threads], axis=0).tolist()
+            nothing = self._num_pieces
+            traverse(tree.arrays, threads[0], strategy, ALL_PLAYERS, DEPTH_OF_PIECES, nothing, self._num_pieces)
+        visited = self._run(what, functools.partial(traverse, tree.arrays), threads, strategy, is_serial)
+        self.num_histories, self.num_leaves = visited.tolist()
         self._num_pieces = 1 if self.num_histories < _SMALL else _NUM_PIECES
 
-    def _run(self, what: str, traverse: Callable[..., bool], threads: list[Thread], strategy: np.ndarray) -> None:
+    def _run(
+        self, what: str, traverse: Callable[..., tuple], threads: list[Thread], strategy: np.ndarray, is_serial: bool
+    ) -> np.ndarray:
+        """Returns the numbers of histories and of leaves visited. If it is serial, pieces follow one another."""
         tree, disable = self._tree, None if self._progress is None else not self._progress
         total = self._num_pieces
         pieces = [list(range(number, total, len(threads))) for number in range(len(threads))]
         bar = tqdm(total=total, desc=what, unit=" parts", delay=1.0, disable=disable, leave=False)
-        begin, done = time.monotonic(), 0
-        with bar, ThreadPoolExecutor(len(threads), thread_name_prefix="mccfr_plus") as pool:
+        begin, done, visited = time.monotonic(), 0, np.zeros(2, np.int64)
+        with bar, ThreadPoolExecutor(1 if is_serial else len(threads), thread_name_prefix="mccfr_plus") as pool:
 
             def submit(number: int):
                 piece = pieces[number].pop(0)
-                return pool.submit(traverse, threads[number], strategy, _DEPTH_OF_PIECES, piece, total), number
+                arguments = threads[number], strategy, ALL_PLAYERS, DEPTH_OF_PIECES, piece, total
+                return pool.submit(traverse, *arguments), number
 
             running = dict(submit(number) for number in range(len(threads)) if pieces[number])
             try:
                 while running:
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    ended = wait(running, return_when=FIRST_COMPLETED).done
+                    for future in sorted(ended, key=lambda future: pieces[running[future]][:1]):
                         number = running.pop(future)
-                        if not future.result():
+                        has_ended, *counts = future.result()
+                        if not has_ended:
                             raise BudgetError(_why_full(tree))
+                        visited += counts
                         done += 1
                         bar.update()
                         if pieces[number]:
@@ -187,6 +237,7 @@ class RulesEvaluator:
                     seconds = time.monotonic() - begin
                     raise KeyboardInterrupt(f"{what}: {done} of {total} parts in {seconds:.0f} s") from None
                 raise
+        return visited
 
 
 def evaluate_by_rules(
@@ -250,7 +301,7 @@ def evaluate_by_rules(
         bounds = np.searchsorted(players, np.arange(tree.num_players + 1))
         tree.set_prior(bounds, keys, first, probabilities)
     elif policy is not None:
-        tabulate(tree, policy, evaluator.number_infosets(), strategy, uniform_elsewhere, progress)
+        tabulate(tree, policy, evaluator.find_histories(), strategy, uniform_elsewhere, progress)
     return evaluator.evaluate(strategy)
 
 
@@ -334,19 +385,18 @@ def estimated_seconds(
 
 
 @kernel
-def _values(infosets, strategy, gradient, capacity, values, best_values):
+def _values(infosets, strategy, gradient, below, capacity, values, best_values):
     """Adds up the on-policy and the best-response value of every player.
 
     Args:
         infosets: ``[num_infosets]`` INFOSET, parents first.
         strategy: ``[num_slots]``.
         gradient: ``[num_slots]``, all players' gradients. Modified in place.
+        below: A copy of it, in which the values of the strategy go up. Modified in place.
         capacity: Slot of player 0's empty sequence.
         values: ``[num_players]``, the gradients at the empty sequences. Modified in place, as the next one.
         best_values: The same.
     """
-    infosets, strategy, gradient = no_refcount(infosets), no_refcount(strategy), no_refcount(gradient)
-    below = gradient.copy()  # the values of the strategy go up as those of best actions do
     for index in range(len(infosets) - 1, -1, -1):
         first, count = infosets[index]["first_slot"], infosets[index]["num_actions"]
         parent = infosets[index]["parent_slot"]

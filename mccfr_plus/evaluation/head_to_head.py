@@ -17,7 +17,14 @@ from mccfr_plus.tree.game import load_game
 
 
 class HeadToHead(NamedTuple):
-    """The payoff of `first` per game against `second`."""
+    """The payoff of `first` per game against `second`.
+
+    Example:
+        >>> import mccfr_plus
+        >>> result = mccfr_plus.head_to_head("kuhn_poker", {}, {}, num_games=1000, seed=1)
+        >>> result.estimate.low < 0 < result.estimate.high, len(result.by_seat)
+        (True, 2)
+    """
 
     estimate: Estimate  # average over seats
     plain: Estimate  # the average payoff of the same games, without control variates

@@ -66,7 +66,14 @@ class Finding(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """Numbers about a policy, and notes on missing ones."""
+    """Numbers about a policy, and notes on missing ones.
+
+    Example:
+        >>> import mccfr_plus
+        >>> quality = mccfr_plus.estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)
+        >>> quality.findings[0].estimate.low < 0.125 < quality.findings[0].estimate.high
+        True
+    """
 
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]  # what is missing, why, and what would help
@@ -101,12 +108,10 @@ def estimate_quality(
     Example:
         >>> from mccfr_plus.evaluation import estimate_quality
         >>> quality = estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)  # of uniform play: 0.458
-        >>> for found in quality.findings:
-        ...     if found.quantity == "exploitability":
-        ...         print(found.estimate.kind, "by", found.method)
-        lower bound by local best response
-        lower bound by sampled best response
-        upper bound by sampled best response
+        >>> for found in quality.findings[:2]:
+        ...     print(found.quantity, found.player, found.estimate.kind)
+        value 0 estimate
+        value 1 estimate
     """
     require_seconds(seconds, optional=False)
     require_confidence(confidence)

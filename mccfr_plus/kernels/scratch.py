@@ -68,6 +68,9 @@ FRAME = np.dtype(
 
 DRAWN_ACTION = -1
 
+# An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
+at = np.uint64
+
 LOOK_AHEAD = 8  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
 _LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
@@ -159,12 +162,6 @@ def _sizes(
         "frames": (shape.max_depth + 1 if frames else 0, FRAME),
         "counts": (NUM_COUNTS, np.int64),
     }
-
-
-@inline_kernel
-def at(index):
-    """Returns an index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap."""
-    return np.uint64(index)
 
 
 @inline_kernel

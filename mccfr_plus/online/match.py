@@ -17,7 +17,15 @@ from mccfr_plus.tree.game import game_of_name
 
 
 class MatchResult(NamedTuple):
-    """The payoffs of each player in each game."""
+    """The payoffs of each player in each game.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> bots = [pyspiel.make_uniform_random_bot(player, player) for player in (0, 1)]
+        >>> result = mccfr_plus.play_games("kuhn_poker", bots, 100, seed=1)
+        >>> result.payoffs.shape, bool(abs(result.mean.sum()) < 1e-12)
+        ((100, 2), True)
+    """
 
     payoffs: np.ndarray  # [num_games, num_players] float64
 

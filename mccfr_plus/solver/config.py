@@ -170,10 +170,11 @@ class SolverConfig:
             return
         if threads > cores:
             logger.warning("threads=%s: this machine has %s cores, so that more threads gain nothing.", threads, cores)
-        if not self.estimator.samples:
+        if not self.estimator.samples and not (self.is_team and (self.symmetry or self.tree == "rules")):
             raise ConfigError(
                 f"threads={threads} with estimator={self.estimator.short_name!r}: it samples nothing, so that all "
-                "threads would compute the same gradient."
+                "threads would compute the same gradient. They share one with tree='rules' and "
+                "thread_mode='deterministic'."
             )
         if self.is_team and (self.baseline is not None or self.estimator.keeps_values):
             what = (
@@ -221,15 +222,26 @@ class SolverConfig:
         return None
 
     def needs_stored_nodes(self) -> str | None:
-        """Returns which component keeps something of every history, as a user names it; None if none does."""
+        """Returns which component needs every history to be stored, as a user names it; None if none does."""
         if self.baseline is not None:
             return "a baseline, which keeps a number per history"
         if self.estimator.keeps_values:
             return f"estimator={self.estimator.short_name!r}, which keeps values of histories"
+        if self.estimator.needs_nodes:
+            return f"estimator={self.estimator.short_name!r}"
+        if self.averaging.kernel is not None or (self.averaging.method == "exact" and self.estimator.samples):
+            return f"averaging={self.averaging.method!r}"
         return None
 
-    def average_method(self, num_players: int, perfect_recall: bool) -> AverageMethod:
-        """Returns how the average is formed in a game."""
+    def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
+        """Returns how the average is formed in a game.
+
+        Args:
+            num_players: Of the game.
+            perfect_recall: Whether it has perfect recall.
+            by_rules: Whether it is traversed by rules: slots are not in order there, and what does not sample touches
+                all infosets.
+        """
         estimator, method = self.estimator, self.averaging.method
         if self.averaging.kernel is not None:
             return user_defined(self.averaging.kernel)
@@ -241,7 +253,7 @@ class SolverConfig:
             return own_traversal_method(estimator.visits_all_own)
         if method == "visits" and self.averaging.method == "sampled":
             return DRAWN_ACTIONS
-        methods = {"exact": EXACT, "lazy": LAZY, "optimistic": OPTIMISTIC, "last": LAST, "touched": TOUCHED}
+        methods = {"exact": TOUCHED if by_rules else EXACT, "lazy": LAZY, "optimistic": OPTIMISTIC, "last": LAST, "touched": TOUCHED}
         return methods.get(method, VISITS)
 
     def describe(self) -> dict[str, Any]:

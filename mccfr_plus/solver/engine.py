@@ -14,6 +14,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
+from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.loops.components import Settings, State
@@ -62,11 +63,13 @@ class Engine:
     def __init__(self, config: SolverConfig, tree: GameTree | ExpandingTree, rngs: np.ndarray):
         self.config = config
         self.tree = tree
-        self.average_method = config.average_method(tree.num_players, tree.perfect_recall)
+        is_by_rules = isinstance(tree, ImplicitTree)
+        self.average_method = config.average_method(tree.num_players, tree.perfect_recall, by_rules=is_by_rules)
         self.stopped: str | None = None  # why a lazy tree cannot expand any more
         self.is_ended = False  # whether `end` was called since the last `begin`
         self._pool: ThreadPoolExecutor | None = None
         self._is_recall_checked = False
+        self._lacks_infosets = is_by_rules and config.needs_whole_tree() is not None
         self._allocate(rngs)
 
     def _allocate(self, rngs: np.ndarray) -> None:
@@ -200,8 +203,25 @@ class Engine:
 
     # --- running ---
 
+    def number_infosets(self) -> None:
+        """Numbers all infosets of a game by rules, if a component needs them at the start; once, by one traversal.
+
+        Raises:
+            BudgetError: If they do not fit the memory.
+        """
+        if self._lacks_infosets and isinstance(self.tree, ImplicitTree):
+            evaluator, matrix = RulesEvaluator(self.tree), None
+            if self.config.estimator.needs_leaves and self.tree.num_players == 2:
+                matrix = evaluator.payoff_matrix()
+            else:
+                evaluator.number_infosets()
+            if matrix is not None:
+                self.tree.set_payoff_matrix(matrix, evaluator.num_histories)
+            self._lacks_infosets = False
+
     def prepare(self) -> None:
-        """Compiles the kernel, if that is to be done."""
+        """Compiles the kernel, and numbers infosets, if that is to be done."""
+        self.number_infosets()
         self.run(*self._arguments[0], 0)
 
     def begin(self) -> None:
@@ -229,6 +249,7 @@ class Engine:
         if self._only is not None:
             self.run(*self._only, iterations)
             return
+        self.number_infosets()
         target = self.iterations + iterations
         self._run_to(target)
         if isinstance(self.tree, ExpandingTree):

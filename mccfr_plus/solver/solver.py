@@ -48,7 +48,15 @@ _SUM_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress information passed to callbacks of `Solver.run`."""
+    """Progress information passed to callbacks of `Solver.run`.
+
+    Example:
+        >>> import mccfr_plus
+        >>> def enough(progress):
+        ...     return progress.iterations >= 100
+        >>> mccfr_plus.Solver("kuhn_poker", seed=1).run(10**9, callback=enough).iterations < 10**9
+        True
+    """
 
     solver: Solver
     iterations: int  # of the solver, earlier runs included

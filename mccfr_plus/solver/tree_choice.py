@@ -67,14 +67,21 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
         return game
     loaded = load_game(game)
     kind = "rules" if config.symmetry else config.tree
-    reason = config.needs_whole_tree() or (config.needs_stored_nodes() if kind == "rules" else None)
+    reason = config.needs_stored_nodes() if kind == "rules" else config.needs_whole_tree()
     if kind in ("lazy", "rules") and reason:
         raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind == "rules":
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
-    kind = "compiled" if reason else config.tree
-    tree = compiled_if_it_fits(loaded, kind, config.memory, limits, rules=config.rules)
-    if tree is None and suits_rules(loaded, config):
+    has_rules = suits_rules(loaded, config)
+    try:
+        tree = compiled_if_it_fits(
+            loaded, "compiled" if reason else config.tree, config.memory, limits, rules=config.rules
+        )
+    except BudgetError:
+        if not has_rules:
+            raise
+        tree = None
+    if tree is None and has_rules:
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
     return tree or _lazy_tree(loaded, config)
 
@@ -171,9 +178,11 @@ def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys:
     )
 
 
-def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool) -> Costs:
+def costs_of_solver(
+    config: SolverConfig, num_players: int, perfect_recall: bool, *, by_rules: bool = False
+) -> Costs:
     """Returns what the solver's tables and the making of a policy take, without the tree; see `costs_of`."""
-    method = config.average_method(num_players, perfect_recall)
+    method = config.average_method(num_players, perfect_recall, by_rules=by_rules)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
     private += _NUMBER if method.name in ("touched", "optimistic") else 0  # the reach
@@ -205,7 +214,7 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
 def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -> ImplicitTree:
     if config.symmetry:
         require_symmetries(game, rules)
-    costs = costs_of_solver(config, game.num_players(), True)
+    costs = costs_of_solver(config, game.num_players(), True, by_rules=True)
     plan = plan_memory(
         config.memory,
         node_cost=0,

@@ -36,6 +36,11 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     Raises:
         GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
             kind that cannot be solved here: mean field, sampled chance, no information states.
+
+    Example:
+        >>> import mccfr_plus
+        >>> mccfr_plus.load_game("kuhn_poker(players=3)").num_players()
+        3
     """
     if isinstance(game, str):
         game = game_of_name(game)

@@ -96,6 +96,12 @@ class GameTree(Tree):
         info_states: Per infoset, its information state string. A player's infosets stand together.
         slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
         outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
+
+    Example:
+        >>> import mccfr_plus
+        >>> tree = mccfr_plus.compile_game("kuhn_poker")
+        >>> tree.num_nodes, tree.num_infosets, tree.num_slots
+        (58, 12, 24)
     """
 
     game: pyspiel.Game

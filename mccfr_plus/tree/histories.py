@@ -8,7 +8,6 @@ from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as GAME_OVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.expansion import EXPANDING, LOCK, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
@@ -25,10 +24,14 @@ from mccfr_plus.tree.frames import (
     to_representative,
     turned,
 )
+from mccfr_plus.tree.payoff_matrix import list_leaf
 from mccfr_plus.tree.positions import (
+    MAX_ACTIONS,
+    MAX_DEPTH,
     NUM_PLAYERS,
     NUM_WORDS,
     OPEN,
+    PATHS,
     STATE_SIZE,
     find_outcomes,
     first_node,
@@ -50,37 +53,66 @@ from mccfr_plus.tree.positions import (
 )
 from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_returns
 
+DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out to threads
+
 _NEXT, _COUNT, _FIRST, _MOVER = range(4)  # columns of the frames
-FRAME_COLUMNS = 4
+_FRAME_COLUMNS = 4
 
 # A turn: the element by which an action is turned into the one of the infoset; the number of that one; how many actions
 # it stands for; and how many children are left out for this one, which symmetries turn into it, with itself.
 _ELEMENT, _OFFSET, _ORBIT, _WEIGHT, _BYTE = 0, 8, 16, 24, 255
 
-# Composed in: whether the traversal records a history of each infoset instead of adding gradients.
-RECORD_HISTORIES = False
+# Composed in: whether gradients are added up, and whether a history of each infoset is recorded.
+ADD_GRADIENTS, RECORD_HISTORIES = True, False
+LIST_LEAVES = False  # and whether leaves are counted or listed, for the payoff matrix of two players
+
+
+@inline_kernel
+def words_per_depth():
+    """Returns how many words a thread has for each depth of the path: the columns of `_path_of`."""
+    return NUM_PLAYERS + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS + 2
+
+
+@inline_kernel
+def _column(tree, thread, first, width, dtype):
+    """Returns columns of a thread's words for the path, ``[max_depth + 1, width]``, which lie one after the other."""
+    depths = tree.expansion[MAX_DEPTH] + 1
+    address = own_words(tree, thread) + tree.expansion[PATHS] + 8 * depths * first
+    return numba.carray(pointer(address), (depths, width), dtype)
 
 
 @kernel
-def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_pieces):
-    """Adds all players' gradients of a piece of the game. Returns False if it had to stop.
+def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, num_pieces):
+    """Adds gradients of a piece of the game, and numbers infosets that are met for the first time.
 
-    With `RECORD_HISTORIES` it records a history of each infoset instead, and no probability is used.
+    For one player, what the others do not reach is left out; for all of them, what two players do not reach.
 
     Histories at `depth_of_pieces` are counted; those whose number leaves the remainder `piece` belong to it, with all
     that is below. Histories above belong to piece 0. Nothing belongs to piece `num_pieces`.
 
     Args:
         tree: `TreeArrays`.
-        thread: What the thread writes, see `mccfr_plus.evaluation.by_rules.Thread`. Modified in place.
-        strategy: ``[known slots]``; at other slots play is uniform.
+        thread: What the thread writes: a `Scratch`, or an `evaluation.by_rules.Thread`. Modified in place.
+        strategy: ``[known slots]``; at other slots play is what new infosets begin with.
+        player: Whose gradient, or `ALL_PLAYERS`.
         depth_of_pieces: In actions of players and chance.
         piece: Which one.
         num_pieces: How many there are.
+
+    Returns:
+        Whether it has come to the end, and the numbers of histories and of leaves visited.
     """
-    tree, thread, strategy = no_refcount(tree), no_refcount(thread), no_refcount(strategy)
-    gradient, reach, frames, actions = thread.gradient, thread.reach, thread.frames, thread.actions
-    path, turns, fixed, symmetries = thread.path, thread.turns, thread.fixed, symmetries_of(tree.expansion)
+    gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
+    reach = _column(tree, thread, 0, NUM_PLAYERS + 1, np.float64)  # of the players; last of chance, or of all others
+    frames = _column(tree, thread, NUM_PLAYERS + 1, _FRAME_COLUMNS, np.int64)
+    actions = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS, MAX_ACTIONS, np.int64)
+    turns = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS + MAX_ACTIONS, MAX_ACTIONS, np.int64)
+    # Symmetries that leave the whole history where it is, a bit each.
+    fixed = _column(tree, thread, NUM_PLAYERS + 1 + _FRAME_COLUMNS + 2 * MAX_ACTIONS, 1, np.int64)
+    path = _column(tree, thread, NUM_PLAYERS + 2 + _FRAME_COLUMNS + 2 * MAX_ACTIONS, 1, np.int64)
+    for each in range(NUM_PLAYERS + 1):
+        reach[0, each] = 1.0
+    fixed[0, 0] = (1 << NUM_SYMMETRIES) - 1
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
     first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), 1, np.float64)
     payoffs = payoffs_of(tree, thread)
@@ -98,16 +130,21 @@ def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_piece
             histories += is_own
             if mover == GAME_OVER:
                 leaves += is_own
-                if is_own and not RECORD_HISTORIES:
-                    for player in range(NUM_PLAYERS):
-                        payoffs[at(player)] = 0.0
+                if is_own and (ADD_GRADIENTS or LIST_LEAVES):
+                    for each in range(NUM_PLAYERS):
+                        payoffs[at(each)] = 0.0
                     rule_returns(parameters, table, state, payoffs)
-                    for player in range(NUM_PLAYERS):
+                    if LIST_LEAVES:
+                        slots, weight = row[STATE_SIZE : STATE_SIZE + 2], reach[at(depth), NUM_PLAYERS]
+                        list_leaf(thread, tree.slot_range[-1], low_of(slots[0]), low_of(slots[1]), weight, payoffs)
+                    for each in range(NUM_PLAYERS if ADD_GRADIENTS else 0):
+                        if player not in (each, ALL_PLAYERS):
+                            continue
                         weight = reach[at(depth), NUM_PLAYERS]
                         for other in range(NUM_PLAYERS):
-                            if other != player:
+                            if other != each:
                                 weight *= reach[at(depth), at(other)]
-                        gradient[at(low_of(row[at(STATE_SIZE + player)]))] += weight * payoffs[at(player)]
+                        gradient[at(low_of(row[at(STATE_SIZE + each)]))] += weight * payoffs[at(each)]
                 depth -= 1
                 continue
             frame[_NEXT], frame[_MOVER] = 0, mover
@@ -117,25 +154,25 @@ def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_piece
                 known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
                 found = infoset_at(tree, thread, row, state, mover)
                 if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
-                    return False
+                    return False, histories, leaves
                 if RECORD_HISTORIES and low_of(found) >= known_slots:
                     own = row[at(place_of_frame(mover))] if NUM_SYMMETRIES > 1 else 0
-                    _record_history(tree, thread, low_of(found), depth, own)
+                    _record_history(tree, thread, path, low_of(found), depth, own)
                 frame[_FIRST], frame[_COUNT] = low_of(found), high_of(found)
                 # In the cache, as the slots' actions are not.
                 num_legal = rule_legal(parameters, table, state, actions[at(depth)])
                 if NUM_SYMMETRIES > 1:
                     own = row[at(place_of_frame(mover))]
                     frame[_COUNT] = _list_turns(
-                        symmetries, own, fixed[at(depth)], actions[at(depth)], num_legal, turns[at(depth)]
+                        symmetries, own, fixed[at(depth), 0], actions[at(depth)], num_legal, turns[at(depth)]
                     )
         index, mover = frame[_NEXT], frame[_MOVER]
         if index == frame[_COUNT]:
             depth -= 1
             continue
         frame[_NEXT] = index + 1
-        for player in range(0 if RECORD_HISTORIES else NUM_PLAYERS + 1):
-            reach[at(depth + 1), at(player)] = reach[at(depth), at(player)]
+        for each in range(NUM_PLAYERS + 1 if ADD_GRADIENTS or LIST_LEAVES else 0):
+            reach[at(depth + 1), at(each)] = reach[at(depth), at(each)]
         slot = np.int64(-1)
         if mover == CHANCE_MOVES:
             find_outcomes(tree, thread, state, OPEN)
@@ -149,16 +186,16 @@ def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_piece
                 slot = frame[_FIRST] + (turn >> _OFFSET & _BYTE)
                 reach[at(depth + 1), NUM_PLAYERS] *= (turn >> _WEIGHT & _BYTE) / (turn >> _ORBIT & _BYTE)
             probability = 1.0
-            if not RECORD_HISTORIES:
+            if ADD_GRADIENTS and mover != player:  # a player's own reach is not part of its gradient
                 probability = strategy[at(slot)] if slot < known else first_strategy[at(slot)]
-                reach[at(depth + 1), at(mover)] *= probability
+                reach[at(depth + 1), at(mover if player == ALL_PLAYERS else NUM_PLAYERS)] *= probability
         if RECORD_HISTORIES:
-            path[at(depth)] = action
-        elif probability == 0.0:
+            path[at(depth), 0] = action
+        if ADD_GRADIENTS and probability == 0.0:
             zeros = 0
-            for player in range(NUM_PLAYERS):
-                zeros += reach[at(depth + 1), at(player)] == 0.0
-            if zeros > 1 or mover == CHANCE_MOVES:
+            for each in range(NUM_PLAYERS):
+                zeros += reach[at(depth + 1), at(each)] == 0.0
+            if zeros > 1 or mover == CHANCE_MOVES or player != ALL_PLAYERS:
                 continue
         if depth + 1 == depth_of_pieces:
             number += 1
@@ -174,14 +211,12 @@ def traverse_histories(tree, thread, strategy, depth_of_pieces, piece, num_piece
                 if stabilizer_of(own) > 1:
                     played = turned(symmetries, turn >> _ELEMENT & _BYTE, turned(symmetries, element_of(own), action))
                     child[at(place_of_frame(mover))] = after(symmetries, own, turn >> _ELEMENT & _BYTE, played)
-                fixed[at(depth + 1)] = fixed[at(depth)] & fixing(symmetries, action)
+                fixed[at(depth + 1), 0] = fixed[at(depth), 0] & fixing(symmetries, action)
         elif NUM_SYMMETRIES > 1:
-            fixed[at(depth + 1)] = fixed[at(depth)]
+            fixed[at(depth + 1), 0] = fixed[at(depth), 0]
         rule_apply(parameters, table, child[:STATE_SIZE], action)
         depth, is_new = depth + 1, True
-    thread.visited[0] += histories
-    thread.visited[1] += leaves
-    return True
+    return True, histories, leaves
 
 
 @inline_kernel
@@ -227,7 +262,7 @@ def _list_turns(symmetries, frame, fixed, actions, num_legal, turns):
 
 
 @inline_kernel
-def _record_history(tree, thread, first_slot, depth, own_frame):
+def _record_history(tree, thread, path, first_slot, depth, own_frame):
     """Records the path of a thread as the history of an infoset that is new, unless another thread has done so."""
     low, high = np.int64(0), tree.expansion[NUM_INFOSETS]
     while high - low > 1:
@@ -241,7 +276,7 @@ def _record_history(tree, thread, first_slot, depth, own_frame):
         pass
     if thread.lengths[low] == 0:
         for index in range(depth):
-            thread.histories[low, index] = thread.path[index]
+            thread.histories[low, index] = path[index, 0]
         thread.lengths[low] = depth + 1
         thread.frames_of_infosets[low] = own_frame
     publish_word(words, LOCK, 0)

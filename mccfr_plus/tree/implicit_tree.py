@@ -23,7 +23,9 @@ from mccfr_plus.tree import positions as p
 from mccfr_plus.tree import successors as n
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
+from mccfr_plus.tree.histories import traverse_histories, words_per_depth
 from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.payoff_matrix import PayoffMatrix
 from mccfr_plus.tree.rules_keys import RulesKeys, places_of
 from mccfr_plus.tree.rules_traversal import rule_outcomes
 
@@ -146,11 +148,13 @@ class ImplicitTree(ExpandingTree):
         self.keys = self._new_keys()
         words = self._size_of(p.words_before_rows)
         words += self._size_of(p.words_per_row) * (self._size_of(p.first_waiting) + shape.max_stack)
+        paths, words = 8 * words, words + self._size_of(words_per_depth) * (max_depth + 1)
         words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver
         self._rows = np.zeros((self.max_threads, words), np.int64)
         expansion = self._expansion
         expansion[p.ROWS], expansion[p.BYTES_PER_THREAD] = address_of(self._rows), 8 * words
+        expansion[p.THREADS], expansion[p.PATHS], expansion[p.MAX_DEPTH] = threads, paths, max_depth
         # Empty arrays have an address, too.
         self._parameters = np.append(rules_game.parameters, 0)
         self._table = np.append(rules_game.table, 0.0)
@@ -212,7 +216,8 @@ class ImplicitTree(ExpandingTree):
     @cached_property
     def access(self) -> Mapping[str, Any]:
         """The functions of `mccfr_plus.tree.access` for this game, by name."""
-        return {name: compose(getattr(p, name), strict=False, **self.rule_kernels) for name in _ACCESS}
+        functions = (*(getattr(p, name) for name in _ACCESS), traverse_histories)
+        return {f.__name__: compose(f, strict=False, **self.rule_kernels) for f in functions}
 
     def bind(
         self,
@@ -242,6 +247,29 @@ class ImplicitTree(ExpandingTree):
         places = (p.PRIOR_RANGE, p.PRIOR_KEYS, p.PRIOR_FIRST, p.PRIOR_PROBABILITIES)
         for place, array in zip(places, self._prior, strict=True):
             self._expansion[place] = address_of(array)
+
+    @property
+    def bytes_left(self) -> int:
+        """What infosets leave of the memory, in bytes."""
+        return self.plan.infosets_bytes - self._cost(self.sizes())
+
+    @property
+    def matrix_words(self) -> np.ndarray | None:
+        """The words that lead kernels to the payoff matrix; None if there is none."""
+        words = self.arrays.expansion[p.MATRIX :]
+        return words if words[0] else None
+
+    def set_payoff_matrix(self, matrix: PayoffMatrix, num_histories: int) -> None:
+        """Takes the game's payoff matrix, for estimators that use it.
+
+        Args:
+            matrix: The matrix, of all infosets.
+            num_histories: That a traversal of all visits.
+        """
+        self._matrix = matrix  # keeps it alive
+        self._expansion[p.NUM_HISTORIES] = num_histories
+        words = (*map(address_of, matrix[:3]), len(matrix.entries), matrix.column_bits)
+        self._expansion[p.MATRIX : p.MATRIX + len(words)] = words
 
     def evict(self) -> slice:
         """Does nothing: no node is stored."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import allocating_kernel
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game import action_name
 from mccfr_plus.tree.game_tree import GameTree
@@ -80,7 +80,7 @@ def _ranks(actions: np.ndarray, firsts: np.ndarray, counts: np.ndarray) -> np.nd
     return ranks
 
 
-@kernel
+@allocating_kernel
 def _traverse_in_text_order(tree, infoset_of_slot, slot_rank, outcome_rank, max_stack):
     """Returns the infosets in the order of first visit, the first node of each, and each node's parent."""
     nodes = tree.nodes

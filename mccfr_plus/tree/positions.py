@@ -89,8 +89,13 @@ from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch_word, find,
     PRIOR_FIRST,
     PRIOR_PROBABILITIES,
     SYMMETRIES,  # address of what `frames` reads
-) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 17)
-NUM_WORDS = NUM_BLOCK_WORDS + 17
+    THREADS,  # threads that make one gradient together
+    PATHS,  # where in a thread's words those of `histories` begin, in bytes
+    MAX_DEPTH,
+    NUM_HISTORIES,  # that a traversal of all visits, once they are counted
+    MATRIX,  # addresses of the parts of the `payoff_matrix`, or 0 where there is none; its number of entries; its bits
+) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 22)
+NUM_WORDS = MATRIX + 5
 
 # What a game's sizes are, composed in.
 STATE_SIZE, NUM_PLAYERS, MAX_ACTIONS, MAX_OUTCOMES, VIEW_SIZE, NUM_NUMBERS = 1, 2, 1, 1, 1, 0

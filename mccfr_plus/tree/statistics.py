@@ -11,7 +11,14 @@ from mccfr_plus.tree.arrays import CHANCE, TERMINAL, Shape, TreeArrays
 
 @dataclass(frozen=True)
 class Statistics:
-    """Counts of a tree; a list has one entry per player."""
+    """Counts of a tree; a list has one entry per player.
+
+    Example:
+        >>> import mccfr_plus
+        >>> statistics = mccfr_plus.compile_game("kuhn_poker").statistics()
+        >>> statistics.histories, statistics.sequences
+        (58, [13, 13])
+    """
 
     histories: int  # all nodes: the root, chance and terminal nodes included
     decision_nodes: list[int]

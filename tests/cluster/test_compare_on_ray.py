@@ -129,10 +129,10 @@ def test_lost_workers_lose_no_record(cluster, command, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_hundred_runs_lose_no_record(cluster, command, tmp_path):
+def test_many_runs_lose_no_record(cluster, command, tmp_path):
     algorithms = "external[batch=4],outcome,opponent/rm+,external/rm+/linear,openspiel:external"
-    arguments = ["compare", *GAMES, f"--algorithms={algorithms}", "--seeds=10", "--nodes=3e6", "--num_evaluations=8"]
-    assert compare_twice(command, tmp_path, arguments, 100, 25) >= 15
+    arguments = ["compare", *GAMES, f"--algorithms={algorithms}", "--seeds=3", "--nodes=2e6", "--num_evaluations=8"]
+    assert compare_twice(command, tmp_path, arguments, 30, 8) >= 4
 
 
 def test_what_is_told_while_runs_go_on(cluster, tmp_path):

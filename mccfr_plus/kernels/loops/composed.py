@@ -38,7 +38,8 @@ def estimate_with(
         ConfigError: If it has no kernel, or none that uses baselines.
     """
     if baseline is None:
-        kernel, what = estimator.kernel, "no kernel: give its class one; see mccfr_plus.Estimator"
+        kernel = estimator.kernel if access is None else estimator.kernel_by_rules
+        what = "no kernel: give its class one; see mccfr_plus.Estimator"
     else:
         kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
         what = "no kernel that uses baselines; see mccfr_plus.Estimator.kernel_with_baseline"
