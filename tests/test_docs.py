@@ -94,21 +94,33 @@ def run_commands(path):
     """Runs the commands of a page in this process, and returns how many."""
     lines = [line for match in COMMANDS.finditer(path.read_text(encoding="utf-8")) for line in match[1].splitlines()]
     for line in lines:
-        program, *arguments = shlex.split(line)
+        program, *arguments = shlex.split(re.sub(r"--seconds=\d+", "--seconds=1", line))
         assert program == "mccfr-plus"
         assert main(arguments) == 0, line
     return len(lines)
 
 
+MY_GAME = """
+import pyspiel
+from open_spiel.python.games import kuhn_poker
+
+kind = kuhn_poker._GAME_TYPE
+names = [name for name in dir(kind) if name.startswith(("provides", "m")) or name.endswith(("dynamics", "mode", "model"))]
+names += ["information", "utility", "long_name"]
+fields = {name: getattr(kind, name) for name in names}
+pyspiel.register_game(pyspiel.GameType(short_name="my_game", **fields), kuhn_poker.KuhnPokerGame)
+"""
+
+
 def test_play(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    game = blocks_of(ROOT / "docs" / "add-a-game.md")[0]
-    (tmp_path / "my_game.py").write_text(f"{game}\n{REGISTER}", encoding="utf-8")
+    (tmp_path / "my_game.py").write_text(MY_GAME, encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "my_game", raising=False)  # of another test
     monkeypatch.setattr("builtins.input", lambda _: "q")
     served = []
     monkeypatch.setattr(play, "serve_until_interrupted", lambda respond, port, opened: served.append(respond))
-    assert run_commands(ROOT / "docs" / "play.md") == 7
+    assert run_commands(ROOT / "docs" / "how-to" / "play.md") == 7
     assert capsys.readouterr().out.count("Score: +0 in 0 games.") == 4
     assert "phantom_ttt" in served[0]("GET", "/", "").content
 
@@ -118,7 +130,7 @@ def test_export(tmp_path, monkeypatch, capsys):
     pytest.importorskip("pyarrow")
     pytest.importorskip("matplotlib").use("agg")
     monkeypatch.chdir(tmp_path)
-    run(ROOT / "docs" / "export.md")
-    run_commands(ROOT / "docs" / "export.md")
+    run(ROOT / "docs" / "how-to" / "export.md")
+    run_commands(ROOT / "docs" / "how-to" / "export.md")
     assert "information_state" in capsys.readouterr().out
     assert {file.name for file in tmp_path.iterdir()} == {"kuhn.json", "kuhn.npz", "kuhn.parquet", "kuhn.png"}

@@ -37,7 +37,19 @@ def sample_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
 
 @kernel
 def add_samples(
-    count, parameters, sampling_weights, tree, strategy, scratch, player, traverser, batch, signs, moments, projected, sums
+    count,
+    parameters,
+    sampling_weights,
+    tree,
+    strategy,
+    scratch,
+    player,
+    traverser,
+    batch,
+    signs,
+    moments,
+    projected,
+    sums,
 ):
     """Adds up `count` gradients, their squares, how often they were not 0, and projections; 0: estimates one only.
 

@@ -31,8 +31,8 @@ from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.access import ALL_PLAYERS
+from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.histories import DEPTH_OF_PIECES, traverse_histories
 from mccfr_plus.tree.implicit_tree import (
     ImplicitTree,
@@ -118,7 +118,15 @@ class RulesEvaluator:
         full = tree.first_strategy
         full[:known] = begin[: tree.num_slots]
         result = Evaluation(roots, roots.copy())
-        _values(tree.found_infosets, full, gradient, gradient.copy(), tree.slot_capacity, result.values, result.best_response_values)
+        _values(
+            tree.found_infosets,
+            full,
+            gradient,
+            gradient.copy(),
+            tree.slot_capacity,
+            result.values,
+            result.best_response_values,
+        )
         return result
 
     def number_infosets(self) -> None:

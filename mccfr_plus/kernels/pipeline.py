@@ -158,7 +158,9 @@ def _require_no_new_arrays(state: Any) -> None:
         called = state.typemap[expression.func.name] if expression.op == "call" else None
         if getattr(called, "typing_key", None) is numba.carray:
             continue
-        if isinstance(called, types.Dispatcher) and issubclass(called.dispatcher._compiler.pipeline_class, KernelCompiler):
+        if isinstance(called, types.Dispatcher) and issubclass(
+            called.dispatcher._compiler.pipeline_class, KernelCompiler
+        ):
             continue
         raise UnsupportedError(
             f"{state.func_id.func_qualname} makes an array, which would never be freed: pass it as an argument, or use "
