@@ -36,7 +36,12 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/tutorials/own-components.md",
 }
 SLOW_COMMANDS = {"README.md", "docs/start/first-comparison.md"}
-APART = {"docs/background/games.md", "docs/how-to/export.md", "docs/how-to/play.md", "docs/tutorials/own-game.md"}  # tests of their own, below
+APART = {
+    "docs/background/games.md",
+    "docs/how-to/export.md",
+    "docs/how-to/play.md",
+    "docs/tutorials/own-game.md",
+}  # tests of their own, below
 NEEDS_TORCH = {"docs/how-to/neural.md"}
 
 
@@ -176,7 +181,7 @@ def test_play(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("builtins.input", lambda _: "q")
     served = []
     monkeypatch.setattr(play, "serve_until_interrupted", lambda respond, port, opened: served.append(respond))
-    assert run_commands(DOCS / "how-to" / "play.md", capsys) == 6
+    assert run_commands(DOCS / "how-to" / "play.md", capsys) == 7
     assert capsys.readouterr().out.count("Score: +0 in 0 games.") == 4
     assert "phantom_ttt" in served[0]("GET", "/", "").content
 
