@@ -6,6 +6,7 @@ from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
 PLOT = ["matplotlib>=3.8", "bokeh>=3.4"]
+EXPORT = ["pandas>=2.0", "pyarrow>=15"]
 RAY = ["ray[client]>=2.54"]  # older ones listen on every interface
 
 setup(
@@ -43,10 +44,21 @@ setup(
             "torch==2.13.0",
             *PLOT,
             *RAY,
+            *EXPORT,
+            "polars>=1.0",
         ],
         "plot": PLOT,
+        "docs": [
+            "mkdocs>=1.6,<2",
+            "mkdocs-material>=9.6,<10",
+            "mkdocstrings[python]>=1.0,<2",
+            "markdown-exec>=1.10,<2",
+            "latex2mathml>=3.78,<4",
+            *PLOT,
+        ],
         "neural": ["torch>=2.0"],
         "ray": RAY,
+        "export": EXPORT,
     },
     entry_points={"console_scripts": ["mccfr-plus=mccfr_plus.cli.main:main"]},
     classifiers=[

@@ -1,6 +1,6 @@
 """How close to an equilibrium solvers come, and how noisy samples are: ``python benchmarks/accuracy.py SUBJECT``.
 
-algorithms  exploitability of twenty algorithms after CPU seconds on six games: the tables of docs/which-algorithm.md
+algorithms  exploitability of twenty algorithms after CPU seconds on six games (docs/benchmarks/which-algorithm.md)
 escher      the same for tabular ESCHER beside outcome and external sampling
 nodes       exploitability per node touched of the estimators that sample (Gibson et al. 2012, figure 3a)
 iterations  exploitability after as many sampled iterations, here and in OpenSpiel's C++, over seeds

@@ -28,7 +28,7 @@ flags.DEFINE_float("seconds", 60.0, "Of a run: expansion CPU seconds, judged and
 flags.DEFINE_float("warm_seconds", 5.0, "expansion: CPU seconds of a run on an expanded tree")
 flags.DEFINE_float("judge_seconds", 60.0, "judged: of each judgement")
 flags.DEFINE_integer("rounds", 5, "expansion: how often both are run")
-flags.DEFINE_list("points", ["30", "120"], "exact: CPU seconds; full: iterations")
+flags.DEFINE_list("marks", ["30", "120"], "exact: CPU seconds; full: iterations")
 flags.DEFINE_list("minimizers", ["prm+"], "full: minimizers")
 flags.DEFINE_integer("threads", 1, "full: threads")
 flags.DEFINE_bool("symmetry", False, "exact, full: whether symmetries of the board make infosets one")
@@ -186,7 +186,7 @@ def exact():
                     symmetry=FLAGS.symmetry,
                 ).run(1)
                 spent = 0.0
-                for point in map(float, FLAGS.points):
+                for point in map(float, FLAGS.marks):
                     spent = run_to(solver, spent, point)
                     print_evaluated(solver, f"{game} {estimator} {averaging}: {spent:.0f} CPU s")
 
@@ -199,7 +199,7 @@ def full():
             solver.tables()  # numbers the infosets, and lists leaves if they fit the memory
             spent = time.process_time() - begin
             print(f"{game} {minimizer}: {spent:.0f} CPU s before the first iteration", flush=True)
-            for point in map(int, FLAGS.points):
+            for point in map(int, FLAGS.marks):
                 begin = time.process_time()
                 solver.run(point - solver.iterations)
                 spent += time.process_time() - begin

@@ -4,18 +4,21 @@ deep_cfr  Deep CFR beside OpenSpiel's with the same hyper-parameters: CPU time a
 nfsp      NFSP beside OpenSpiel's with the same hyper-parameters: episodes per CPU second
 escher    ESCHER beside OpenSpiel's, each with its defaults: exploitability after CPU seconds
 dream     DREAM with and without baselines: exploitability, and the variance of sampled regrets
-curves    exploitability of our defaults after CPU seconds: table and picture of docs/neural.md
+curves    exploitability of our defaults after CPU seconds: table and picture of docs/how-to/neural.md
 sampling  histories/s of sampling alone, by kernels and batched, over OpenSpiel's Deep CFR
 batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
+exact     the exact exploitability of the same after histories, on a game with compiled rules; --out keeps it as JSON
 
 One thread. Evaluations are not counted, nor the training of OpenSpiel's average-policy networks, whose policies are
 masked and renormalized before they are measured.
 """
 
+import json
 import math
 import resource
 import statistics
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -31,16 +34,18 @@ from mccfr_plus.experiments.record import Point
 from mccfr_plus.neural.batched.paths import sample_paths
 from mccfr_plus.tree.order import representative_states
 
-flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched: phantom_ttt")
+flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched, exact: phantom_ttt")
 flags.DEFINE_integer("seeds", 3, "How many runs")
-flags.DEFINE_list("marks", None, "CPU seconds, deep_cfr: iterations, after which to evaluate. Default: the subject's")
+flags.DEFINE_list(
+    "marks", None, "When to evaluate: CPU seconds; deep_cfr: iterations; exact: histories. Default: the subject's"
+)
 flags.DEFINE_multi_string("set", [], "A field of our config, such as values='exact'; may be given several times")
-flags.DEFINE_enum("algorithm", "DREAM", ["DREAM", "ESCHER", "NFSP"], "batched: which")
+flags.DEFINE_enum("algorithm", "DREAM", ["DREAM", "ESCHER", "NFSP"], "batched, exact: which")
 flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_integer("rounds", 5, "nfsp, sampling: how often both sides take turns")
 flags.DEFINE_integer("games", 4000, "batched: games of an evaluation")
 flags.DEFINE_list("solvers", None, "curves: some of deep_cfr, dream, escher, nfsp ... Default: all")
-flags.DEFINE_string("out", None, "curves: write the picture there, .png or .svg")
+flags.DEFINE_string("out", None, "curves: write the picture there, .png or .svg; exact: the records, .json")
 
 CPU = time.process_time
 
@@ -418,6 +423,35 @@ def batched():
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 
+def exact():
+    """The budget of Rudolph et al. 2025 is ten million steps; a step is a history that a traversal visits."""
+    torch.set_num_threads(1)
+    name = f"Batched{FLAGS.algorithm}"
+    solver, spent, records = new(name, FLAGS.game or "phantom_ttt", 1), 0.0, []
+    for mark in marks([1e6, 1e7]):
+        while solver.nodes_touched < mark:
+            spent += timed(solver.iteration, CPU)
+        begin = CPU()
+        found = mccfr_plus.evaluate_by_rules(solver.game, solver.average_policy())
+        record = {
+            "game": str(solver.game),
+            "algorithm": name,
+            "seed": 1,
+            "settings": FLAGS.set,
+            "histories": solver.nodes_touched,
+            "iterations": solver.iterations,
+            "cpu_seconds": round(spent, 1),
+            "exploitability": found.nash_conv / len(found.values),
+            "values": found.values.tolist(),
+            "best_response_values": found.best_response_values.tolist(),
+            "evaluation_cpu_seconds": round(CPU() - begin, 1),
+        }
+        print(json.dumps(record), flush=True)
+        records.append(record)
+        if FLAGS.out:
+            Path(FLAGS.out).write_text(json.dumps(records, indent=1) + "\n")
+
+
 if __name__ == "__main__":
-    subjects = (deep_cfr, nfsp, escher, dream, curves, sampling, batched)
+    subjects = (deep_cfr, nfsp, escher, dream, curves, sampling, batched, exact)
     run(__doc__, {function.__name__: function for function in subjects})

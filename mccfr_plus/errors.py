@@ -4,35 +4,107 @@ import numpy as np
 
 
 class MccfrPlusError(Exception):
-    """The root of all errors that this package raises on purpose."""
+    """The root of all errors that this package raises on purpose.
+
+    Example:
+        >>> import mccfr_plus
+        >>> try:
+        ...     mccfr_plus.Solver("chess_with_typo")
+        ... except mccfr_plus.MccfrPlusError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 class GameError(MccfrPlusError, ValueError):
-    """A game that does not exist or that no solver of this package can take."""
+    """A game that does not exist or that no solver of this package can take.
+
+    Example:
+        >>> import mccfr_plus
+        >>> try:
+        ...     mccfr_plus.load_game("leduc")
+        ... except mccfr_plus.GameError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 class BudgetError(GameError, MemoryError):
-    """A game tree that is larger than the node or memory budget it was given."""
+    """A game tree that is larger than the node or memory budget it was given.
+
+    Example:
+        >>> import mccfr_plus
+        >>> try:
+        ...     mccfr_plus.compile_game("leduc_poker", max_nodes=100)
+        ... except mccfr_plus.BudgetError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 class ConfigError(MccfrPlusError, ValueError):
-    """A parameter, or a combination of components, that is not allowed."""
+    """A parameter, or a combination of components, that is not allowed.
+
+    Example:
+        >>> import mccfr_plus
+        >>> try:
+        ...     mccfr_plus.OutcomeSampling(epsilon=0.0)
+        ... except mccfr_plus.ConfigError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 class PolicyError(MccfrPlusError, ValueError):
-    """A policy that does not fit the game it is used with."""
+    """A policy that does not fit the game it is used with.
+
+    Example:
+        >>> import mccfr_plus
+        >>> try:
+        ...     mccfr_plus.exploitability("kuhn_poker", {"no such state": {0: 1.0}})
+        ... except mccfr_plus.PolicyError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 class PolicyFileError(PolicyError):
-    """A file that is no policy of this package, is damaged, or belongs to another game."""
+    """A file that is no policy of this package, is damaged, or belongs to another game.
+
+    Example:
+        >>> import mccfr_plus
+        >>> try:
+        ...     mccfr_plus.load_policy("missing.npz")
+        ... except mccfr_plus.PolicyFileError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 class CheckError(MccfrPlusError, AssertionError):
-    """A component that breaks its contract: what failed, where, what was expected and found, where to look."""
+    """A component that breaks its contract: what failed, where, what was expected and found, where to look.
+
+    Example:
+        >>> import mccfr_plus
+        >>> try:
+        ...     mccfr_plus.check_game("no_such_game")
+        ... except mccfr_plus.MccfrPlusError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 class CheckpointError(MccfrPlusError, ValueError):
-    """A checkpoint that cannot be written or read, is in use, or belongs to another game or to other components."""
+    """A checkpoint that cannot be written or read, is in use, or belongs to another game or to other components.
+
+    Example:
+        >>> import mccfr_plus
+        >>> try:
+        ...     mccfr_plus.Solver.from_checkpoint("missing.checkpoint")
+        ... except mccfr_plus.CheckpointError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 class RecordError(MccfrPlusError, ValueError):

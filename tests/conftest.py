@@ -7,11 +7,13 @@ keep kernels between runs, and delete what it holds after an edit.
 import os
 import shutil
 import tempfile
+import time
 
 import pytest
 from numba.core import config
 
 pytest_plugins = ["ray_cluster"]
+_begin = time.monotonic()
 
 # Processes that tests start are to import the package that is being tested, and not what lies in the current folder,
 # which has other paths and so other kernels.
@@ -32,6 +34,17 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
+def pytest_addoption(parser):
+    parser.addoption("--seconds", type=float, metavar="N", help="skip tests that would begin after N seconds")
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures are made
+def pytest_runtest_setup(item):
+    limit = item.config.getoption("seconds")
+    if limit is not None and time.monotonic() - _begin > limit:
+        pytest.skip(f"--seconds={limit:g} are over")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure():
     if _temporary_cache:
@@ -40,14 +53,18 @@ def pytest_unconfigure():
 
 @pytest.fixture
 def interpreted_loops(monkeypatch):
-    """Runs solvers' loops as plain Python."""
+    """Runs solvers' loops as plain Python: `solver/test_compiled.py` compares compiled ones with them."""
     import interpreted  # it imports the package, and so must come after the folder of the cache is set
 
     monkeypatch.setattr(interpreted.engine, "composed", interpreted.composed)
 
 
-@pytest.fixture(params=["interpreted", pytest.param("compiled", marks=pytest.mark.slow)])
-def interpreted_or_compiled(request):
-    """Runs solvers' loops as plain Python. Compiled ones are slow: each combination costs a second or two."""
-    if request.param == "interpreted":
-        request.getfixturevalue("interpreted_loops")
+@pytest.fixture
+def interpreted_evaluation(monkeypatch):
+    """Runs exact evaluations by rules as plain Python: compiled, each game takes some seconds."""
+    from interpreted import interpreted
+
+    from mccfr_plus.evaluation import by_rules
+
+    compose = by_rules.compose
+    monkeypatch.setattr(by_rules, "compose", lambda *names, **options: interpreted(compose(*names, **options)))

@@ -20,6 +20,8 @@ ROOT = Path(mccfr_plus.__file__).parent
 # A module belongs to the longest name here that its own begins with. It imports from its own line and those above.
 LAYERS = """
     errors
+    display
+    user_modules
     citations
     kernels
     games
@@ -45,7 +47,10 @@ ROOMS = {
     "averages", "bounds", "checkpoints", "checks", "cli", "cluster", "drop_in", "estimators", "evaluation",
     "experiments", "games", "kernels", "minimizers", "neural", "online", "policies", "solver", "tree",
 }  # fmt: skip
-FILES = {"__init__.py", "__main__.py", "citations.py", "errors.py", "py.typed", "references.bib"}
+FILES = {
+    "__init__.py", "__main__.py", "citations.py", "display.py", "errors.py", "py.typed", "references.bib",
+    "user_modules.py",
+}  # fmt: skip
 
 # Still to be mended, and then to be taken from here.
 OPEN_IMPORTS = {

@@ -33,6 +33,13 @@ class PowerAverage:
     Args:
         gamma: The exponent, finite and at least 0; ``"last"`` ignores it.
         method: How the sums are formed.
+
+    Example:
+        >>> import mccfr_plus
+        >>> average = mccfr_plus.PowerAverage(gamma=2.0, method="exact")
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "dcfr", average)
+        >>> solver.run(100).exploitability() < 0.01
+        True
     """
 
     gamma: float = 2.0

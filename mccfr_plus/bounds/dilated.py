@@ -4,8 +4,8 @@ With step size eta, regularizer psi >= 0 that is 0 at the start, Omega = max psi
 
     R^T <= Omega / eta + eta / (2 mu) * sum over t of ||g_t - m_t||_inf^2
 
-where m_t is the prediction of g_t, 0 without one; docs/bounds.md has the derivation. Mirror descent, with its second
-projection where it is optimistic, has the same constants.
+where m_t is the prediction of g_t, 0 without one; docs/background/bounds.md has the derivation. Mirror descent, with
+its second projection where it is optimistic, has the same constants.
 
 References: Rakhlin, Sridharan 2013, "Online learning with predictable sequences"; Syrgkanis et al. 2015, "Fast
 convergence of regularized learning in games"; `mccfr_plus.minimizers.dilated_weights` for psi and mu.

@@ -6,7 +6,7 @@ With the weighted averages X of x_t and Y of y_t over T iterations, W the sum of
 * alternating updates that improve against the current opponent: NashConv(X, Y) <= (R_1 + R_2) / W + w_T Delta / W.
   Exact gradients with RM, RM+ and discounted regrets do.
 
-References: Burch, Moravcik, Schmid 2019; docs/bounds.md has the derivation.
+References: Burch, Moravcik, Schmid 2019; docs/background/bounds.md has the derivation.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ D = D' = max |payoff| / delta for outcome sampling (Farina et al., equation 7; w
 least 1 / (number of sequences - 1)); where subsets of own actions are visited, D = D' = (largest - smallest payoff,
 0 among them) / delta.
 
-docs/bounds.md lists the differences from the papers, with derivations.
+docs/background/bounds.md lists the differences from the papers, with derivations.
 """
 
 from __future__ import annotations
@@ -94,12 +94,25 @@ _SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
 
 @dataclass(frozen=True)
 class RegretBound:
-    """A bound on a player's average regret, and its source."""
+    """A bound on a player's average regret, and its source.
 
-    value: float  # in the game's payoffs; with weights, on the weighted average
-    theorem: str  # author, year, number
+    Attributes:
+        value: The bound, in the game's payoffs; with weights, on the weighted average.
+        theorem: Its author, year and number.
+        assumptions: What it holds for.
+        probability: Least probability of holding; 1.0 if nothing is sampled.
+
+    Example:
+        >>> import mccfr_plus
+        >>> bound = mccfr_plus.regret_bound(mccfr_plus.compile_game("kuhn_poker"), 0, 2000, "full", "rm")
+        >>> round(bound.value, 3), bound.probability
+        (0.438, 1.0)
+    """
+
+    value: float
+    theorem: str
     assumptions: tuple[str, ...]
-    probability: float  # of holding, at least; 1.0 if nothing is sampled
+    probability: float
 
 
 @dataclass(frozen=True)

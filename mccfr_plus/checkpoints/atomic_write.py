@@ -68,6 +68,13 @@ def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError], 
         )
 
 
+def require_new(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> None:
+    """Raises `error_type` if a file is there already, or cannot be written; call it before long work."""
+    require_writable(path, error_type)
+    if Path(path).exists():
+        raise error_type(f"{path} exists already: delete it, or give another name; it is not overwritten.")
+
+
 def remove_leftovers(path: str | os.PathLike) -> None:
     """Deletes the temporary files that killed processes left beside `path`. No process may be writing it."""
     path = Path(path)

@@ -27,7 +27,6 @@ from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.kernels.loops.components import LISTS_VISITS, UPDATE_ALL_PLAYERS, accumulate
 from mccfr_plus.kernels.loops.composed import composed
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_traversal
 from mccfr_plus.minimizers import RegretMatching
@@ -49,7 +48,6 @@ _REACH = (
 @kernel
 def replay(parameters, sampling_weights, tree, strategies, weights, average, scratch, length, sums):
     """Plays two strategies in turn, `length` iterations a batch, and adds them up; `sums` gets one row per batch."""
-    tree, scratch = no_refcount(tree), no_refcount(scratch)
     for batch in range(len(sums)):
         average[:] = 0.0
         for slot in range(len(scratch.mark)):

@@ -20,7 +20,6 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.loops.components import minimize
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
 from mccfr_plus.minimizers import Minimizer
@@ -92,7 +91,6 @@ def play_rounds(tree, strategy, tables, scratch, parameters, values, against, be
     an output, is what the strategy before it earned in each round. With `against`, an adversary writes the values: 0
     for the action that is played most, 1 for all others.
     """
-    tree, scratch = no_refcount(tree), no_refcount(scratch)
     record = tree.infosets[1]
     first, count = record["first_slot"], record["num_actions"]
     for number in range(len(values)):

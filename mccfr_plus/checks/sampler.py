@@ -14,7 +14,6 @@ from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate
 from mccfr_plus.kernels.loops.composed import estimate_with
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import begin_traversal, mean_of_traversals, new_scratch
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import sampling_strategy
@@ -38,16 +37,15 @@ def sample_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
 
 @kernel
 def add_samples(
-    count, parameters, sampling_weights, tree, strategy, scratch, player, traverser, batch, signs, moments, projected
-):
+    count, parameters, sampling_weights, tree, strategy, scratch, player, traverser, batch, signs, moments, projected,
+    sums,
+):  # fmt: skip
     """Adds up `count` gradients, their squares, how often they were not 0, and projections; 0: estimates one only.
 
     `scratch`, `moments` (``[3, num_slots + num_players]``) and `projected` (``[2, num_signs]``) are modified in place;
-    `signs` is ``[num_slots + num_players, num_signs]``.
+    `signs` is ``[num_slots + num_players, num_signs]``; `sums`, ``[num_signs]``, is overwritten.
     """
-    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
     empty = tree.slot_range[-1] + player
-    sums = np.zeros(signs.shape[1])
     for _ in range(max(count, 1)):
         sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
         if count == 0:  # what the traversal listed may be wrong
@@ -163,5 +161,5 @@ class Sampler:
         self.scratch.reach_valid[:] = 0
         self.run(
             count, self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player,
-            0 if self.all_players else player, self.batch, signs, moments, projected,
+            0 if self.all_players else player, self.batch, signs, moments, projected, np.empty(signs.shape[1]),
         )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import os
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from absl import flags
 
 from mccfr_plus.cli.command import LOCAL, UsageError, address, define, whole
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.user_modules import imported_modules
 
 if TYPE_CHECKING:
     from mccfr_plus.checkpoints.lock import CheckpointLock
@@ -61,7 +60,9 @@ def connected(values: Any) -> AbstractContextManager[Cluster | str]:
         return contextlib.nullcontext(LOCAL)
     from mccfr_plus.cluster.cluster import Cluster
 
-    return Cluster(values.cluster, cpus=max(plan_of(values)["workers"], os.cpu_count() or 1))
+    return Cluster(
+        values.cluster, imports=imported_modules(), cpus=max(plan_of(values)["workers"], os.cpu_count() or 1)
+    )
 
 
 def new_solver(game: str, values: Any, cluster: Cluster | str, lock: CheckpointLock | None) -> DistributedSolver:
@@ -107,41 +108,21 @@ def define_for_runs(values: flags.FlagValues) -> None:
     define(values, "cluster", address(), meaning, LOCAL)
 
 
-def imports_of(values: Any) -> tuple[str, ...]:
-    """Returns the modules of ``--worker_import``, imported.
-
-    Raises:
-        UsageError: If flags do not go together.
-        ConfigError: If a module cannot be imported.
-    """
-    imports = tuple(values.worker_import or ()) if "worker_import" in values else ()
-    if values.cluster == LOCAL:
-        if imports:
-            raise UsageError("--worker_import is for workers of a cluster: give --cluster, too.")
-        return ()
-    if values.processes is not None:
+def check_processes(values: Any) -> None:
+    """Raises UsageError if ``--processes`` is given with a cluster."""
+    if values.cluster != LOCAL and values.processes is not None:
         raise UsageError(
             f"--processes={values.processes} is for --cluster={LOCAL}: with --cluster={values.cluster} the number of "
             "parallel runs is the number of free CPUs of the cluster (ray start --num-cpus=N sets a node's)."
         )
-    for name in imports:
-        try:
-            importlib.import_module(name)
-        except Exception as error:
-            raise ConfigError(
-                f"--worker_import={name}: it cannot be imported here ({type(error).__name__}: {error}). Python must "
-                "find it here and on each node, by PYTHONPATH for example."
-            ) from None
-    return imports
 
 
 @contextlib.contextmanager
-def chosen_cluster(values: Any, imports: Sequence[str] = (), games: Sequence[str] = ()) -> Iterator[Cluster | None]:
+def chosen_cluster(values: Any, games: Sequence[str] = ()) -> Iterator[Cluster | None]:
     """Yields the connected cluster of the flags, checked; None: runs are made on this machine.
 
     Args:
         values: The flags.
-        imports: See `imports_of`.
         games: Which each node must be able to load.
 
     Raises:
@@ -153,7 +134,7 @@ def chosen_cluster(values: Any, imports: Sequence[str] = (), games: Sequence[str
         return
     from mccfr_plus.cluster.cluster import Cluster
 
-    with Cluster(values.cluster, imports=imports) as cluster:
+    with Cluster(values.cluster, imports=imported_modules()) as cluster:
         if cluster.cpus < 1:
             logger.warning("the cluster has no CPU: runs begin when it has one.")
         for game in games:

@@ -8,8 +8,8 @@ import math
 import shutil
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from absl import flags
 
@@ -26,11 +26,21 @@ or a game of this package (mccfr-plus games):
   bid_goofspiel    "bluff(dice1=1,dice2=1)"    "leduc_ranks(ranks=5)"
 """
 
+_OF_MULTI = "    repeat this option"  # what absl adds to the meaning of a flag that may be repeated
+_MEANING = 24  # column where the help's meanings of flags begin
 _SECONDS_OF = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class UsageError(MccfrPlusError):
     """Arguments that the command line does not take."""
+
+
+class Topic(NamedTuple):
+    """A further page of a command's help, printed by ``--help_NAME``."""
+
+    summary: str
+    flags: tuple[str, ...]  # that are explained there, and not by --help
+    notes: str = ""
 
 
 class Command(ABC):
@@ -40,16 +50,20 @@ class Command(ABC):
         name: The word after `mccfr-plus`.
         summary: One line of what it does.
         positionals: Names of the arguments that are not flags, all of them required.
+        optional: Names of those that may follow them.
         repeats_last: Whether the last of them may be given several times.
         notes: What the help says after the flags, and after how games are written if one is given.
+        topics: Further pages of the help, by name.
         line: The command line as it was given, for records.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     positionals: ClassVar[tuple[str, ...]] = ()
+    optional: ClassVar[tuple[str, ...]] = ()
     repeats_last: ClassVar[bool] = False
     notes: ClassVar[str] = ""
+    topics: ClassVar[dict[str, Topic]] = {}
     line: str = PROGRAM
 
     @abstractmethod
@@ -61,7 +75,7 @@ class Command(ABC):
         """Does the work.
 
         Args:
-            arguments: As many as `positionals`, or more if the last one repeats.
+            arguments: As many as `positionals`, or more: those of `optional`, or if the last one repeats.
             values: The parsed `flags.FlagValues`; a flag is an attribute.
 
         Raises:
@@ -85,27 +99,40 @@ class Command(ABC):
             raise UsageError(f"{str(error).rstrip(' ?')}. {see_help}") from None
         except (flags.Error, ValueError) as error:
             raise UsageError(f"{str(error).removeprefix('ERROR:: ').rstrip('.')}. {see_help}") from None
-        if values["help"].value:
+        if wants_help(values):
             return arguments, values
         if len(arguments) < len(self.positionals):
             missing = self.positionals[len(arguments)]
             raise UsageError(f"{missing} is missing: {self.usage()}. {see_help}")
-        if len(arguments) > len(self.positionals) and not self.repeats_last:
-            extra = arguments[len(self.positionals)]
+        most = len(self.positionals) + len(self.optional)
+        if len(arguments) > most and not self.repeats_last:
+            extra = arguments[most]
             raise UsageError(f"unexpected argument {extra!r}: {self.usage()}. {see_help}")
         return arguments, values
 
     def usage(self) -> str:
         """Returns the line that shows how to call it."""
-        more = ["..."] if self.repeats_last else []
+        more = ["..."] if self.repeats_last else [f"[{name}]" for name in self.optional]
         return " ".join([PROGRAM, self.name, *self.positionals, *more, "[--flags]"])
 
     def help(self, values: flags.FlagValues | None = None) -> str:
         """Returns usage, flags with their defaults, and the notes; `values` are those that --help was given with."""
-        width = max(60, min(shutil.get_terminal_size().columns, 110))
+        elsewhere = {name for topic in self.topics.values() for name in topic.flags}
+        for name, topic in self.topics.items():
+            if values is not None and values[f"help_{name}"].value:
+                lines = [f"{topic.summary}: further help on {PROGRAM} {self.name}", "", "flags:"]
+                return "\n".join([*lines, *self._explained(topic.flags), topic.notes]).rstrip()
         lines = [self.summary, "", f"usage: {self.usage()}", "", "flags:"]
+        lines += self._explained([name for name in self.flags() if name not in elsewhere])
+        notes = GAME_NOTE + self.notes if "GAME" in self.positionals else self.notes
+        return "\n".join([*lines, "", notes.strip()]).rstrip()
+
+    def _explained(self, names: Sequence[str]) -> list[str]:
+        """Returns lines about some flags: name and meaning side by side, as in a table."""
+        width = max(60, min(shutil.get_terminal_size().columns, 110))
+        lines = []
         flags_by_name = self.flags()
-        for name in flags_by_name:
+        for name in names:
             flag = flags_by_name[name]
             default = ", ".join(flag.default) if isinstance(flag.default, list) else flag.default
             if name != flag.name:  # a short name
@@ -115,16 +142,30 @@ class Command(ABC):
             else:
                 heading = f"--{name}={getattr(flag.parser, 'metavar', '')}"
                 description = flag.help if default is None else f"{flag.help} Default: {default}."
-            lines += [f"  {heading}", textwrap.indent(wrapped(str(description), width - 6), " " * 6)]
-        notes = GAME_NOTE + self.notes if "GAME" in self.positionals else self.notes
-        return "\n".join([*lines, "", notes.strip()]).rstrip()
+            description = str(description).partition(f";\n{_OF_MULTI}")[0]
+            meaning = textwrap.indent(wrapped(description, width - _MEANING), " " * _MEANING).split("\n")
+            if len(heading) + 4 <= _MEANING:
+                meaning[0] = f"  {heading}".ljust(_MEANING) + meaning[0].strip()
+            else:
+                lines.append(f"  {heading}")
+            lines += meaning
+        return lines
 
     def flags(self) -> flags.FlagValues:
         """Returns the command's flags with their defaults."""
         values = flags.FlagValues()
         self.define_flags(values)
+        meaning = "A module to import first, by name or file, that registers games or components; may be repeated."
+        flags.DEFINE_multi(text("MODULE"), flags.ArgumentSerializer(), "import", None, meaning, values)
+        for name, topic in self.topics.items():
+            define_switch(values, f"help_{name}", f"Help on: {topic.summary}.")
         define_switch(values, "help", "Print this and exit.", short_name="h")
         return values
+
+
+def wants_help(values: flags.FlagValues) -> bool:
+    """Returns whether a page of the help was asked for."""
+    return any(values[name].value for name in values if name == "help" or name.startswith("help_"))
 
 
 def wrapped(text: str, width: int = 100) -> str:
@@ -247,6 +288,17 @@ def memory_size() -> Kind:
             raise ValueError("must be a size such as 4GB, 512MiB or 4e9") from None
 
     return Kind("SIZE", read)
+
+
+def port() -> Kind:
+    """A port of this machine; 0: any that is free."""
+
+    def read(argument: str | int) -> int:
+        if not str(argument).isdecimal() or int(argument) > 65535:
+            raise ValueError("must be a whole number up to 65535")
+        return int(argument)
+
+    return Kind("N", read)
 
 
 def address() -> Kind:

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from absl import flags
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.cluster import chosen_cluster, define_for_runs, imports_of
+from mccfr_plus.cli.cluster import check_processes, chosen_cluster, define_for_runs
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError, define, names, positive, text, whole
+from mccfr_plus.display import AXES, require_library
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory, about_here
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
 from mccfr_plus.experiments.evaluation_points import limit_of
-from mccfr_plus.experiments.page import require_library
-from mccfr_plus.experiments.plot import AXES, plot_curves
+from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.report import write_report
 from mccfr_plus.experiments.run_all import STOPPED, RunEvent, in_order, run_all
 
@@ -60,8 +60,6 @@ count histories: theirs are those that our solver with the same scheme has touch
         define(values, "num_evaluations", whole(), "Evaluations of a run. Default: as many as cost little.")
         define(values, "out", text("DIR"), "Directory of records and pictures; made if it is not there.")
         define_for_runs(values)
-        meaning = "With --cluster: modules to import before a game is loaded, here and in each worker."
-        define(values, "worker_import", names("MODULE,..."), meaning)
         keys = (
             "out, and rows: a list with game, algorithm, seeds, nodes, iterations, seconds (means over seeds at the "
             "end), exploitability (mean), low, high (quantiles 5 % and 95 %); failed: a list of texts; pictures"
@@ -72,7 +70,7 @@ count histories: theirs are those that our solver with the same scheme has touch
     def run(self, arguments: list[str], values: Any) -> None:
         if values.out is None:
             raise UsageError(f"--out=DIR is missing: say where records go. See {PROGRAM} {self.name} --help.")
-        imports = imports_of(values)
+        check_processes(values)
         comparison = Comparison(
             tuple(arguments),
             tuple(values.algorithms),
@@ -86,7 +84,7 @@ count histories: theirs are those that our solver with the same scheme has touch
         failures: dict[int, str] = {}
         with (
             telling_what_is_kept(values.quiet),
-            chosen_cluster(values, imports, comparison.games) as cluster,
+            chosen_cluster(values, comparison.games) as cluster,
             directory,
             View([directory], quiet=values.quiet) as view,
         ):

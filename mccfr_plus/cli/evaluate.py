@@ -80,7 +80,8 @@ What is printed, in the game's payoffs:
 These are exact if the game's tree fits. They are exact, too, if the game has compiled rules: then all histories are
 traversed, and the time that this takes is announced. If not, or with --estimate, each number is estimated by play
 within --seconds, and is marked as an estimate, a lower bound (rely on the start of its interval) or an upper bound
-(rely on the end of it). A small lower bound does not show that a policy is good.
+(rely on the end of it). A lower bound is the best of several looks, whose intervals hold together. A small one does not
+show that a policy is good.
 
 --against=OTHER plays POLICY in each seat in turn against OTHER in all other seats: exactly if the tree fits, else by
 games, with control variates for chance and for both policies' own actions.

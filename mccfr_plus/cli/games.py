@@ -23,7 +23,7 @@ class GamesCommand(Command):
 What is counted: as in `mccfr-plus stats GAME`; l is the longest history in moves of players.
 Papers: Lanctot, Waugh, Zinkevich,
 Bowling 2009; Gibson, Burch, Lanctot, Szafron 2012; Farina, Kroer, Sandholm 2020. Every game loads with
-pyspiel.load_game(NAME) after `import mccfr_plus`; docs/games.md has the rules.
+pyspiel.load_game(NAME) after `import mccfr_plus`; docs/background/games.md has the rules.
 """
 
     def define_flags(self, values: flags.FlagValues) -> None:
@@ -41,7 +41,9 @@ pyspiel.load_game(NAME) after `import mccfr_plus`; docs/games.md has the rules.
             for number, line in enumerate(lines):
                 print(f"  {game.short_name if not number else '':<{width}}  {line}")
         print()
-        print(wrapped(f"Games of OpenSpiel with compiled rules (docs/games.md): {', '.join(OPENSPIEL_GAMES)}"))
+        print(
+            wrapped(f"Games of OpenSpiel with compiled rules (docs/background/games.md): {', '.join(OPENSPIEL_GAMES)}")
+        )
         print()
         print("Sizes in the papers and by enumeration:")
         print()

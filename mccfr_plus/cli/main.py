@@ -18,21 +18,27 @@ import sys
 from collections.abc import Iterator
 
 from mccfr_plus.cli.benchmark import BenchmarkCommand
-from mccfr_plus.cli.command import PROGRAM, Command, UsageError
+from mccfr_plus.cli.command import PROGRAM, Command, UsageError, wants_help
 from mccfr_plus.cli.compare import CompareCommand
+from mccfr_plus.cli.completion import CompletionCommand
 from mccfr_plus.cli.evaluate import EvaluateCommand
+from mccfr_plus.cli.export import ExportCommand
 from mccfr_plus.cli.games import GamesCommand
+from mccfr_plus.cli.play import PlayCommand
 from mccfr_plus.cli.reproduce import ReproduceCommand
 from mccfr_plus.cli.solve import SolveCommand
 from mccfr_plus.cli.stats import StatsCommand
 from mccfr_plus.cli.view import ViewCommand
+from mccfr_plus.cli.warm_up import WarmUpCommand
 from mccfr_plus.errors import MccfrPlusError
+from mccfr_plus.user_modules import import_user_modules
 
 _KINDS: tuple[type[Command], ...] = (
-    SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, ReproduceCommand, GamesCommand,
-    BenchmarkCommand,
+    SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, PlayCommand, ExportCommand,
+    ReproduceCommand, GamesCommand, BenchmarkCommand, WarmUpCommand, CompletionCommand,
 )  # fmt: skip
 COMMANDS = {kind.name: kind() for kind in _KINDS}
+CompletionCommand.commands = COMMANDS
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
@@ -80,9 +86,10 @@ def _dispatch(argv: list[str]) -> None:
     command = COMMANDS[argv[position]]
     command.line = shlex.join([PROGRAM, *argv])
     arguments, values = command.parse(argv[:position] + argv[position + 1 :])
-    if values["help"].value:
+    if wants_help(values):
         print(command.help(values))
         return
+    import_user_modules(values["import"].value or ())
     if "quiet" in values and values["quiet"].value:
         logger = logging.getLogger("mccfr_plus")
         logger.setLevel(logging.WARNING)

@@ -10,7 +10,7 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.cluster import chosen_cluster, define_for_runs, imports_of
+from mccfr_plus.cli.cluster import check_processes, chosen_cluster, define_for_runs
 from mccfr_plus.cli.command import Command, define, names, one_of, text
 from mccfr_plus.cli.compare import View, telling_what_is_kept
 from mccfr_plus.errors import ConfigError
@@ -46,7 +46,7 @@ class ReproduceCommand(Command):
             raise ConfigError(f"{name!r} is no paper that can be reproduced: give one of {', '.join(PAPERS)}.")
         paper = PAPERS[name]
         items = paper.chosen(values.item)
-        imports_of(values)
+        check_processes(values)
         folder = Path(values.out or f"{name}-{values.scale}")
         with record_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from mccfr_plus.cli import checkpoints, cluster, neural, output
 from mccfr_plus.cli.checkpoints import ALGORITHMS, TABULAR
 from mccfr_plus.cli.command import (
     Command,
+    Topic,
     UsageError,
     address,
     define,
@@ -38,6 +39,13 @@ from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.keys import KINDS
 
 _NOTES = """
+The run ends at the first limit reached, by default after ten seconds. Ctrl-C
+ends it early; the result so far is still printed and written.
+exploitability: what a best response would gain, on average over the players;
+0 at a Nash equilibrium. Seconds are those of the run, without compiling.
+"""
+
+_COMPONENTS = """
 A tabular solver is an estimator, a minimizer and an average; any three go together. Parameters go into parentheses,
 as in --estimator="outcome(epsilon=0.3)" or --averaging="power(gamma=1.5)".
 
@@ -65,22 +73,42 @@ averages: the weight of iteration t, and how the sums are formed
   optimistic              as if nothing had changed since the last visit: biased
   last                    the last strategy
 --batch=N makes the mean of N traversals one gradient. --baseline reduces the variance of sampled gradients.
+User-defined components and games: --import=MODULE of a module that registers them.
+"""
 
---algorithm=NAME solves with neural networks instead of tables: deep_cfr, dream, escher and nfsp on a compiled tree,
-batched_deep_cfr and so on without one. They need torch and a game with information-state tensors. `mccfr-plus solve
---algorithm=NAME --help` lists the settings for --set. Flags about tables are errors with them.
-
-The run ends at the first limit reached, by default after ten seconds. Ctrl-C and SIGTERM end it early; the result so
-far is still printed and written. With --resume, the same command continues the run of --checkpoint, bitwise identical
-to one run; limits count the whole run. Components, settings and seed come from the checkpoint.
-
---cluster=ray samples on a Ray cluster: the one of RAY_ADDRESS or of this machine, else a new one for this run. Results
-depend on --seed, --batch and --num_batches only.
-
-exploitability is the sum over players of what a best response would gain, divided by the number of players: 0 at a
-Nash equilibrium. Nodes touched counts visited histories. Seconds are those of the run, without compiling.
+_MORE = """
+With --resume, the same command continues the run of --checkpoint, bitwise identical to one run; limits count the whole
+run. Components, settings and seed come from the checkpoint. SIGTERM ends a run as Ctrl-C does.
+Nodes touched counts visited histories.
 --bounds prints regret bounds. They hold together with probability --confidence, for a given number of --iterations.
 """
+
+_NEURAL = """
+--algorithm=NAME solves with neural networks instead of tables: deep_cfr, dream, escher and nfsp on a compiled tree,
+batched_deep_cfr and so on without one. They need torch and a game with information-state tensors. Flags about tables
+are errors with them. --help_neural --algorithm=NAME lists the settings for --set.
+"""
+
+_CLUSTER = """
+--cluster=ray samples on a Ray cluster: the one of RAY_ADDRESS or of this machine, else a new one for this run. Results
+depend on --seed, --batch and --num_batches only.
+"""
+
+_TOPICS = {
+    "components": Topic(
+        "Estimators, minimizers, averages", ("batch", "baseline", "baseline_rate", "alternating"), _COMPONENTS
+    ),
+    "neural": Topic("Neural networks", ("algorithm", "set"), _NEURAL),
+    "cluster": Topic("Ray clusters", ("cluster", "workers", "num_batches"), _CLUSTER),
+    "more": Topic(
+        "Trees, checkpoints, threads, bounds",
+        (
+            "checkpoint_interval", "tree", "keys", "rules", "symmetry", "max_nodes", "max_bytes",
+            "thread_mode", "bounds", "confidence", "bound_seconds",
+        ),
+        _MORE,
+    ),
+}  # fmt: skip
 
 _KEYS = (
     "game, algorithm, estimator, minimizer, averaging, alternating, batch, baseline_rate, seed, iterations, "
@@ -107,6 +135,7 @@ class SolveCommand(Command):
     summary = "Compute an approximate equilibrium of a game."
     positionals = ("GAME",)
     notes = _NOTES
+    topics = _TOPICS
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define(values, "estimator", text("NAME"), f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
@@ -152,9 +181,11 @@ class SolveCommand(Command):
         output.define_quiet(values)
 
     def help(self, values: Any = None) -> str:
+        text = super().help(values)
         if values is not None and values.algorithm != TABULAR:
-            return neural.settings_of(values.algorithm)
-        return super().help()
+            settings = neural.settings_of(values.algorithm)
+            return f"{text}\n\n{settings}" if values.help_neural else settings
+        return text
 
     def run(self, arguments: list[str], values: Any) -> None:
         (game,) = arguments

@@ -16,7 +16,6 @@ from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_n
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import begin_gradients, estimate, weight_of
 from mccfr_plus.kernels.loops.composed import estimate_with
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
@@ -99,9 +98,7 @@ def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player
         weights: ``[num_slots]`` float64, zeros; or empty, if traversals list nothing. Modified in place: sums.
         visited: ``[num_slots]`` int32, or empty. Modified in place: where `weights` is not 0.
     """
-    tree, scratch = no_refcount(tree), no_refcount(scratch)
-    strategy, sampling_weights = no_refcount(strategy), no_refcount(sampling_weights)
-    parameters, num_visited = no_refcount(parameters), 0
+    num_visited = 0
     begin_gradients(tree, scratch, player)
     for _ in range(traversals):
         begin_traversal(scratch)
@@ -120,7 +117,6 @@ def traverse_batch(tree, scratch, strategy, parameters, sampling_weights, player
 @kernel
 def begin_sums(tree, scratch, first_player, last_player):
     """Begins the gradients of the players from `first_player` to `last_player`. `scratch` is modified in place."""
-    tree, scratch = no_refcount(tree), no_refcount(scratch)
     for player in range(first_player, last_player + 1):
         begin_gradient(tree, scratch, player)
 
@@ -137,7 +133,6 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
         first_slots: See `SparseSums`.
         values: Likewise.
     """
-    tree, scratch = no_refcount(tree), no_refcount(scratch)
     gradient, stamp, place = scratch.gradient, scratch.counts[STAMP], 0
     for first in first_slots:
         infoset = tree.infosets[infoset_of_slot[first]]

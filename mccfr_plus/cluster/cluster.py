@@ -245,7 +245,7 @@ class Cluster(Closing):
                 raise ClusterError(
                     f"node {node} cannot load {game!r}, which this program can: {problem} If a module of yours "
                     "registers the game, workers must import it, too: name it with imports=('MODULE',), or on the "
-                    "command line with --worker_import=MODULE; each node must find it, by PYTHONPATH for example."
+                    "command line with --import=MODULE; each node must find it, by PYTHONPATH for example."
                 )
 
     def check_room(self, size: int, what: str) -> None:
@@ -323,14 +323,13 @@ def _caught(what: Callable[..., Any]) -> Callable[..., Any]:
 
 def _loading() -> Callable[..., str | None]:
     def load(game: str, imports: tuple[str, ...]) -> str | None:
-        import importlib
-
         from mccfr_plus.errors import MccfrPlusError
         from mccfr_plus.tree.game import load_game
+        from mccfr_plus.user_modules import import_user_module
 
-        for name in imports:
-            importlib.import_module(name)
         try:
+            for name in imports:
+                import_user_module(name)
             load_game(game)
         except MccfrPlusError as error:
             return str(error)

@@ -10,7 +10,6 @@ from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.loops.components import State, accumulate, minimize, weight_of
 from mccfr_plus.kernels.loops.composed import composed
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, mean_of_traversals
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
@@ -33,7 +32,6 @@ def update(tree, state, scratch, settings, first_player, last_player, iteration)
         last_player: The last one.
         iteration: Its number, from 1.
     """
-    tree, state, scratch, settings = no_refcount(tree), no_refcount(state), no_refcount(scratch), no_refcount(settings)
     weight, count = weight_of(iteration, settings.gamma), last_player + 1 - first_player
     for step in range(2 * count):  # one place that averages and one that minimizes: each is inlined once
         player = first_player + step % count

@@ -18,6 +18,7 @@ from mccfr_plus.evaluation.head_to_head import HeadToHead, result_of, seats_of
 from mccfr_plus.evaluation.play import Stop, play_until
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import load_game
+from mccfr_plus.user_modules import import_user_module
 
 
 def head_to_head(
@@ -79,10 +80,8 @@ def head_to_head(
 def _play(
     game: str, policies: tuple[JointPolicy, JointPolicy], num_games: int, seed: int, batch: int, imports: Sequence[str]
 ) -> tuple[list[Running], list[Running]]:
-    import importlib
-
     for name in imports:
-        importlib.import_module(name)
+        import_user_module(name)
     rng = random.Random(int(stream_of(seed, batch)[0]))
     plays = seats_of(load_game(game), *policies, rng)
     plain, controlled, _ = play_until(plays, Stop(num_games, None, 0.95, False))

@@ -53,6 +53,15 @@ class CFRSolver(_CFRSolver):
 
     Raises:
         GameError: If the game cannot be compiled or has imperfect recall.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> game = pyspiel.load_game("kuhn_poker")
+        >>> solver = mccfr_plus.CFRSolver(game)
+        >>> for _ in range(20):
+        ...     solver.evaluate_and_update_policy()
+        >>> pyspiel.exploitability(game, solver.average_policy()) < 0.1
+        True
     """
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
@@ -60,7 +69,17 @@ class CFRSolver(_CFRSolver):
 
 
 class CFRPlusSolver(_CFRSolver):
-    """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `CFRSolver` for the arguments."""
+    """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `CFRSolver` for the arguments.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> game = pyspiel.load_game("kuhn_poker")
+        >>> solver = mccfr_plus.CFRPlusSolver(game)
+        >>> for _ in range(20):
+        ...     solver.evaluate_and_update_policy()
+        >>> pyspiel.exploitability(game, solver.average_policy()) < 0.1
+        True
+    """
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, True, seed=seed)

@@ -54,6 +54,15 @@ class DCFRSolver(_DCFRSolver):
         ConfigError: If alpha, beta or gamma is out of range.
 
     Reference: Brown, Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> game = pyspiel.load_game("kuhn_poker")
+        >>> solver = mccfr_plus.DCFRSolver(game)
+        >>> for _ in range(20):
+        ...     solver.evaluate_and_update_policy()
+        >>> pyspiel.exploitability(game, solver.average_policy()) < 0.1
+        True
     """
 
     def __init__(
@@ -63,7 +72,17 @@ class DCFRSolver(_DCFRSolver):
 
 
 class LCFRSolver(_DCFRSolver):
-    """Linear CFR (Brown, Sandholm 2019): alpha = beta = gamma = 1. See `DCFRSolver` for the arguments."""
+    """Linear CFR (Brown, Sandholm 2019): alpha = beta = gamma = 1. See `DCFRSolver` for the arguments.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> game = pyspiel.load_game("kuhn_poker")
+        >>> solver = mccfr_plus.LCFRSolver(game)
+        >>> for _ in range(20):
+        ...     solver.evaluate_and_update_policy()
+        >>> pyspiel.exploitability(game, solver.average_policy()) < 0.1
+        True
+    """
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):
         super().__init__(game, True, True, False, 1, 1, 1, seed=seed)

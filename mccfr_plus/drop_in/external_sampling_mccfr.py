@@ -44,6 +44,15 @@ class ExternalSamplingSolver(DropInSolver):
     Raises:
         GameError: If the game cannot be solved or has imperfect recall.
         ConfigError: If `average_type` or `seed` is something else.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> game = pyspiel.load_game("kuhn_poker")
+        >>> solver = mccfr_plus.ExternalSamplingSolver(game, seed=1)
+        >>> for _ in range(500):
+        ...     solver.iteration()
+        >>> pyspiel.exploitability(game, solver.average_policy()) < 0.2
+        True
     """
 
     def __init__(self, game: pyspiel.Game, average_type: AverageType = AverageType.SIMPLE, *, seed: Seed = None):

@@ -27,6 +27,15 @@ class OutcomeSamplingSolver(DropInSolver):
     Raises:
         GameError: If the game cannot be solved.
         ConfigError: If `seed` is something else.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> game = pyspiel.load_game("kuhn_poker")
+        >>> solver = mccfr_plus.OutcomeSamplingSolver(game, seed=1)
+        >>> for _ in range(500):
+        ...     solver.iteration()
+        >>> pyspiel.exploitability(game, solver.average_policy()) < 0.3
+        True
     """
 
     def __init__(self, game: pyspiel.Game, *, seed: Seed = None):

@@ -52,6 +52,13 @@ class AverageStrategySampling(OpponentsSampled):
         tau: Actions that are played with a probability of at least 1 / tau are visited surely; at least 1.
         beta: While sums are below this, all actions are likely to be visited; at least 0.
         sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
+
+    Example:
+        >>> import mccfr_plus
+        >>> estimator = mccfr_plus.AverageStrategySampling(epsilon=0.05, tau=100.0, beta=1e3)
+        >>> solver = mccfr_plus.Solver("kuhn_poker", estimator, seed=1)
+        >>> solver.run(200).exploitability() < 0.4
+        True
     """
 
     epsilon: float = 0.05

@@ -63,6 +63,12 @@ class BalancedOutcomeSampling(Estimator):
 
     Args:
         epsilon: Share of that strategy, in (0, 1]; 1 as in the paper. The rest is on-policy.
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.BalancedOutcomeSampling(), seed=1)
+        >>> solver.run(200).exploitability() < 0.4
+        True
     """
 
     epsilon: float = 1.0

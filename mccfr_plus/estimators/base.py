@@ -45,6 +45,13 @@ class Estimator(abc.ABC):
             are right up to a factor per infoset that never changes, which regret matching and its relatives ignore.
         keeps_values: Whether it keeps a value of every history, in the place of baselines.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
+
+    Example:
+        >>> import mccfr_plus
+        >>> issubclass(mccfr_plus.ExternalSampling, mccfr_plus.Estimator)
+        True
+        >>> mccfr_plus.ExternalSampling().samples, mccfr_plus.Full().samples
+        (True, False)
     """
 
     short_name: ClassVar[str]

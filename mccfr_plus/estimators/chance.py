@@ -10,7 +10,14 @@ from mccfr_plus.estimators.sampling import TraversalSampling
 
 @dataclass(frozen=True)
 class ChanceSampling(TraversalSampling):
-    """One outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3)."""
+    """One outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1)
+        >>> solver.run(200).exploitability() < 0.4
+        True
+    """
 
     short_name: ClassVar[str] = "chance"
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret", "lanctot2009monte")

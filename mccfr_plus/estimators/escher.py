@@ -151,6 +151,12 @@ class Escher(Estimator):
         rate: How far learned values move, in (0, 1].
         sampling: From what own actions are drawn in all iterations: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020. (One that changes would change the factors.)
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.Escher(values="exact"), seed=1)
+        >>> solver.run(200).exploitability() < 0.4
+        True
     """
 
     values: str = "exact"

@@ -149,6 +149,12 @@ class OutcomeSampling(Estimator):
             player in which the others play on-policy. Then all players are updated at the end of an iteration.
         sampling: The strategy that is explored: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
             `GameTree`; None: all actions are equally likely. Every legal action must have positive probability.
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.OutcomeSampling(epsilon=0.6), seed=1)
+        >>> solver.run(200).exploitability() < 0.4
+        True
     """
 
     epsilon: float = 0.6

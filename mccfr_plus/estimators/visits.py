@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import allocating_kernel, expression_kernel, inline_kernel
 from mccfr_plus.kernels.scratch import DRAWN_ACTION, note_visit
 from mccfr_plus.tree.arrays import CHANCE
 
 
-@inline_kernel
+@expression_kernel
 def list_nothing(scratch, position, first, count, index, weight):
     """Lists nothing. Returns the number of visits listed so far."""
     return position
@@ -42,7 +42,7 @@ def list_drawn_action(scratch, position, first, count, index, weight):
 NO_PLAYER = -9  # a player without nodes: all players are opponents
 
 
-@kernel
+@allocating_kernel
 def max_visits(nodes, player, own, all_chance, all_own):
     """Returns the largest number of visits that a traversal for the player can list.
 

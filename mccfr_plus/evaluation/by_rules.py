@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError, PolicyError
 from mccfr_plus.evaluation.behavior import JointPolicy
@@ -30,7 +30,6 @@ from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.evaluation.tabulation import InfosetHistories, tabulate
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.access import ALL_PLAYERS
@@ -122,7 +121,8 @@ class RulesEvaluator:
         full = tree.first_strategy
         full[:known] = begin[: tree.num_slots]
         result = Evaluation(roots, roots.copy())
-        _values(tree.found_infosets, full, gradient, tree.slot_capacity, result.values, result.best_response_values)
+        below, values, best = gradient.copy(), result.values, result.best_response_values
+        _values(tree.found_infosets, full, gradient, below, tree.slot_capacity, values, best)
         return result
 
     def number_infosets(self) -> None:
@@ -397,19 +397,18 @@ def estimated_seconds(
 
 
 @kernel
-def _values(infosets, strategy, gradient, capacity, values, best_values):
+def _values(infosets, strategy, gradient, below, capacity, values, best_values):
     """Adds up the on-policy and the best-response value of every player.
 
     Args:
         infosets: ``[num_infosets]`` INFOSET, parents first.
         strategy: ``[num_slots]``.
         gradient: ``[num_slots]``, all players' gradients. Modified in place.
+        below: A copy of it, in which the values of the strategy go up. Modified in place.
         capacity: Slot of player 0's empty sequence.
         values: ``[num_players]``, the gradients at the empty sequences. Modified in place, as the next one.
         best_values: The same.
     """
-    infosets, strategy, gradient = no_refcount(infosets), no_refcount(strategy), no_refcount(gradient)
-    below = gradient.copy()  # the values of the strategy go up as those of best actions do
     for index in range(len(infosets) - 1, -1, -1):
         first, count = infosets[index]["first_slot"], infosets[index]["num_actions"]
         parent = infosets[index]["parent_slot"]

@@ -22,6 +22,15 @@ class Estimate(NamedTuple):
     The mean of a "lower bound" is at most the quantity in question: rely on `low`. The mean of an "upper bound" is at
     least that quantity: rely on `high`.
 
+    Attributes:
+        value: The mean.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        kind: ``"exact"``, ``"estimate"``, ``"lower bound"`` or ``"upper bound"``.
+        confidence: Confidence of the interval, between 0 and 1.
+        samples: Number of independent games, or repetitions, that were averaged.
+        seconds: Seconds by the clock.
+
     Example:
         >>> from mccfr_plus.evaluation import Estimate
         >>> print(Estimate(0.25, 0.2, 0.3, "lower bound", 0.95, 1000, 1.5))
@@ -32,9 +41,9 @@ class Estimate(NamedTuple):
     low: float
     high: float
     kind: Kind
-    confidence: float  # of the interval, between 0 and 1
-    samples: int  # independent games, or repetitions, that were averaged
-    seconds: float  # of wall-clock time
+    confidence: float
+    samples: int
+    seconds: float
 
     @property
     def half_width(self) -> float:
@@ -107,6 +116,34 @@ def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: floa
     samples = sum(term.samples for term in estimates)
     seconds = math.fsum(term.seconds for term in estimates)
     return Estimate(value, value - half_width, value + half_width, kind, estimates[0].confidence, samples, seconds)
+
+
+def confidence_of_look(confidence: float, look: int | None) -> float:
+    """Returns the confidence of one of several looks of which the best is kept; see `best_look`.
+
+    Args:
+        confidence: That the best one shall have.
+        look: 1, 2, ... for those whose number is not known beforehand; None for the last one.
+    """
+    error = (1 - confidence) / 2
+    return 1 - (error if look is None else error / (look * (look + 1)))
+
+
+def best_look(looks: Sequence[Estimate], confidence: float) -> Estimate:
+    """Returns the best of several lower bounds of one quantity: the one whose interval begins highest.
+
+    The interval of look k has confidence `confidence_of_look`: it misses its mean with probability at most
+    a / (2 k (k + 1)), where a = 1 - confidence, and that of the last look with a / 2. These sum to at most a, however
+    many looks there are, because 1/2 + 1/6 + 1/12 + ... = 1. So all intervals hold together with probability 1 - a
+    (union bound; the looks need not be independent, and when to stop may depend on them). Then `low` of each look is
+    below the quantity, and so is the largest of them.
+
+    Args:
+        looks: At least one.
+        confidence: Of all of them together.
+    """
+    best = max(looks, key=lambda look: look.low)
+    return best._replace(confidence=confidence, seconds=math.fsum(look.seconds for look in looks))
 
 
 def require_confidence(confidence: float) -> None:

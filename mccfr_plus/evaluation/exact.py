@@ -19,10 +19,22 @@ AnyGame: TypeAlias = pyspiel.Game | str | GameTree
 
 
 class Evaluation(NamedTuple):
-    """Expected values and best-response values of a policy."""
+    """Expected values and best-response values of a policy.
 
-    values: np.ndarray  # [num_players] expected payoffs if all players follow the policy
-    best_response_values: np.ndarray  # [num_players] payoff of each player's best response to the others
+    Attributes:
+        values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
+        best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
+        >>> result = mccfr_plus.evaluate("kuhn_poker", uniform)
+        >>> result.values.round(3), round(result.nash_conv, 4)
+        (array([ 0.125, -0.125]), 0.9167)
+    """
+
+    values: np.ndarray
+    best_response_values: np.ndarray
 
     @property
     def nash_conv(self) -> float:
@@ -36,11 +48,24 @@ class Evaluation(NamedTuple):
 
 
 class BestResponse(NamedTuple):
-    """A player's best response to the others."""
+    """A player's best response to the others.
 
-    value: float  # the player's expected payoff
-    policy: TreePolicy  # the joint policy with the player's strategy replaced by the best response
-    actions: dict[str, int]  # information state -> action, the first of equally good ones
+    Attributes:
+        value: The player's expected payoff.
+        policy: The joint policy with the player's strategy replaced by the best response.
+        actions: From information state to action, the first of equally good ones.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
+        >>> response = mccfr_plus.best_response("kuhn_poker", uniform, player=0)
+        >>> response.value, response.actions["2pb"]
+        (0.5, 1)
+    """
+
+    value: float
+    policy: TreePolicy
+    actions: dict[str, int]
 
 
 class Evaluator:
@@ -68,7 +93,14 @@ def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
 
 
 def evaluate(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> Evaluation:
-    """Returns expected values and best-response values of all players. See `nash_conv` for arguments."""
+    """Returns expected values and best-response values of all players. See `nash_conv` for arguments.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
+        >>> mccfr_plus.evaluate("kuhn_poker", uniform).best_response_values.round(4)
+        array([0.5   , 0.4167])
+    """
     tree = compile_game(game)
     return evaluate_strategy(tree, strategy_of(tree, policy))
 
@@ -79,6 +111,12 @@ def expected_values(
     """Returns each player's expected payoff under a policy, ``[num_players]`` float64.
 
     See `nash_conv` for arguments and errors.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
+        >>> mccfr_plus.expected_values("kuhn_poker", uniform)
+        array([ 0.125, -0.125])
     """
     tree = compile_game(game)
     strategy = strategy_of(tree, policy)
@@ -106,6 +144,12 @@ def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_ope
     Raises:
         GameError: If the game cannot be compiled or has imperfect recall.
         PolicyError: If the policy does not fit the game.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
+        >>> round(mccfr_plus.nash_conv("kuhn_poker", uniform), 4)
+        0.9167
     """
     tree = compile_game(game)
     tree.require_perfect_recall("a best response")
@@ -119,6 +163,12 @@ def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> fl
     """Returns NashConv divided by the number of players, which is OpenSpiel's exploitability.
 
     OpenSpiel defines it for two-player constant-sum games only. See `nash_conv` for arguments and errors.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
+        >>> round(mccfr_plus.exploitability("kuhn_poker", uniform), 4)
+        0.4583
     """
     tree = compile_game(game)
     return nash_conv(tree, policy) / tree.num_players
@@ -131,6 +181,12 @@ def best_response(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], player
         game: See `nash_conv`, also for what is not listed here and for errors.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
+        >>> mccfr_plus.best_response("kuhn_poker", uniform, player=0).value
+        0.5
     """
     tree = compile_game(game)
     if isinstance(player, bool) or not isinstance(player, int | np.integer) or not 0 <= player < tree.num_players:

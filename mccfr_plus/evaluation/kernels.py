@@ -2,7 +2,6 @@
 
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL, TreeArrays
 
 
@@ -71,8 +70,7 @@ def evaluate(strategy, best_values, values, reach, gradient, best, *flat):
         best: ``[num_infosets]`` int32, overwritten.
         *flat: The fields of `TreeArrays`, one by one, which Numba unpacks in half the time.
     """
-    tree, strategy = no_refcount(TreeArrays(*flat)), no_refcount(strategy)
-    reach, gradient, best = no_refcount(reach), no_refcount(gradient), no_refcount(best)
+    tree = TreeArrays(*flat)
     own_reach(tree, strategy, reach)
     for player in range(len(values)):
         best_values[player], values[player] = best_response_value(tree, reach, player, gradient, best)

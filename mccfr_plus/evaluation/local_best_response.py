@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,6 +32,13 @@ class ExploitabilityBound(NamedTuple):
     responses: tuple[Estimate, ...]  # per player, a lower bound of the best response's value
 
 
+class Choice(NamedTuple):
+    """What determines a local best response."""
+
+    lookahead: Lookahead
+    seed: int  # of the expectations that are sampled
+
+
 @dataclass(frozen=True)
 class LocalResponses:
     """Local best responses to one policy."""
@@ -39,21 +46,23 @@ class LocalResponses:
     game: pyspiel.Game
     behavior: Behavior  # the policy
     own: Behavior  # how the responding player plays after the decision
-    lookahead: Lookahead
     stop: Stop  # for each player
     rng: random.Random  # modified in place
 
-    def respond(self, player: int) -> LocalBestResponse:
+    def choices(self, lookahead: Lookahead) -> Iterator[Choice]:
+        """Yields a new choice for each player, drawn when it is needed."""
+        return (Choice(lookahead, self.rng.getrandbits(64)) for _ in range(self.game.num_players()))
+
+    def respond(self, player: int, choice: Choice) -> LocalBestResponse:
         """Returns one player's response and the estimate of its payoff."""
-        limits = self.lookahead, self.rng.getrandbits(64), self.stop.deadline
-        responder = LocalResponder(self.game, self.behavior, player, self.own, *limits)
+        responder = LocalResponder(self.game, self.behavior, player, self.own, *choice, self.stop.deadline)
         policy = Response(self.game, player, responder.row, self.behavior)
         return LocalBestResponse(self._payoff(policy.row, player, "lower bound"), policy)
 
-    def bound(self) -> ExploitabilityBound:
-        """Returns the lower bound of the policy's exploitability."""
+    def bound(self, choices: Iterable[Choice]) -> ExploitabilityBound:
+        """Returns the lower bound of the policy's exploitability by the responses of one choice per player."""
         players, values = range(self.game.num_players()), []
-        responses = tuple(self.respond(player).estimate for player in players)
+        responses = tuple(self.respond(player, choice).estimate for player, choice in enumerate(choices))
         if sum_of_payoffs(self.game) is None:
             values = [self._payoff(self.behavior.row, player, "estimate") for player in players]
         return ExploitabilityBound(mean_gain(self.game, responses, values), responses)
@@ -120,7 +129,7 @@ def local_best_response(
     stop, lookahead = Stop(num_games, seconds, confidence, progress), Lookahead(max_histories, num_rollouts, max_nodes)
     responses = _prepare(game, policy, rollout, lookahead, stop, seed)
     require_player(responses.game, player)
-    return responses.respond(player)
+    return responses.respond(player, next(responses.choices(lookahead)))
 
 
 def exploitability_lower_bound(
@@ -157,7 +166,8 @@ def exploitability_lower_bound(
     Reference: Lisý, Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots".
     """
     stop, lookahead = Stop(num_games, seconds, confidence, progress), Lookahead(max_histories, num_rollouts, max_nodes)
-    return _prepare(game, policy, rollout, lookahead, stop, seed).bound()
+    responses = _prepare(game, policy, rollout, lookahead, stop, seed)
+    return responses.bound(responses.choices(lookahead))
 
 
 def _prepare(
@@ -173,4 +183,4 @@ def _prepare(
     game = load_game(game)
     behavior = Behavior(game, policy)
     own = behavior if rollout is None else Behavior(game, rollout)
-    return LocalResponses(game, behavior, own, lookahead, stop, random.Random(int(new_state(seed)[0])))
+    return LocalResponses(game, behavior, own, stop, random.Random(int(new_state(seed)[0])))

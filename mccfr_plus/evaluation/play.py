@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.behavior import Row, RowOf, chance_row

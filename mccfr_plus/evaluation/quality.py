@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import time
@@ -12,9 +13,16 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy
-from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Estimate, require_confidence, require_seconds
+from mccfr_plus.evaluation.estimates import (
+    MIN_SAMPLES,
+    Estimate,
+    best_look,
+    confidence_of_look,
+    require_confidence,
+    require_seconds,
+)
 from mccfr_plus.evaluation.head_to_head import head_to_head
-from mccfr_plus.evaluation.local_best_response import ExploitabilityBound, LocalResponses, mean_gain
+from mccfr_plus.evaluation.local_best_response import Choice, ExploitabilityBound, LocalResponses, mean_gain
 from mccfr_plus.evaluation.lookahead import Lookahead
 from mccfr_plus.evaluation.play import Stop, sum_of_payoffs
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
@@ -44,6 +52,7 @@ _PILOT_SHARE = 0.1  # for a trial of a lookahead
 _COARSE_SHARE = 0.5  # for all trials
 _COARSEST = 0.002  # of the largest lookahead
 _WORTHWHILE = 1.5  # times as much lookahead, to try it
+_MOST_GROWTH = 8.0  # times as much as in the look before, whose cost per game tells little of much larger ones
 _FEW_GAMES = 40  # of a player, for an interval; there will be more, as decisions are kept
 
 
@@ -57,10 +66,21 @@ class Finding(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """Numbers about a policy, and notes on missing ones."""
+    """Numbers about a policy, and notes on missing ones.
+
+    Attributes:
+        findings: Each with quantity, player, method and `Estimate`.
+        notes: What is missing, why, and what would help.
+
+    Example:
+        >>> import mccfr_plus
+        >>> quality = mccfr_plus.estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)
+        >>> quality.findings[0].estimate.low < 0.125 < quality.findings[0].estimate.high
+        True
+    """
 
     findings: tuple[Finding, ...]
-    notes: tuple[str, ...]  # what is missing, why, and what would help
+    notes: tuple[str, ...]
 
 
 def estimate_quality(
@@ -77,7 +97,8 @@ def estimate_quality(
     1. The players' values, by games with control variates.
     2. Lower and upper bounds by best responses in sampled games, with as many samples as the time allows. There are
        none if a trial with a few samples takes too long.
-    3. Lower bounds by local best responses, with as much lookahead as the time allows.
+    3. Lower bounds by local best responses: the best one of several looks, with more and more lookahead as far as the
+       time allows. Their intervals hold together, so that the best one is a bound, too.
 
     Bounds of one quantity by two methods are two numbers: the larger of two lower bounds is biased upwards.
 
@@ -91,12 +112,10 @@ def estimate_quality(
     Example:
         >>> from mccfr_plus.evaluation import estimate_quality
         >>> quality = estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)  # of uniform play: 0.458
-        >>> for found in quality.findings:
-        ...     if found.quantity == "exploitability":
-        ...         print(found.estimate.kind, "by", found.method)
-        lower bound by local best response
-        lower bound by sampled best response
-        upper bound by sampled best response
+        >>> for found in quality.findings[:2]:
+        ...     print(found.quantity, found.player, found.estimate.kind)
+        value 0 estimate
+        value 1 estimate
     """
     require_seconds(seconds, optional=False)
     require_confidence(confidence)
@@ -142,7 +161,9 @@ def local_bound(
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> ExploitabilityBound | None:
-    """Returns `exploitability_lower_bound` with as much lookahead as the time allows.
+    """Returns `exploitability_lower_bound` with the lookahead that promises most within the time.
+
+    It is the best of several looks, whose intervals hold together; see `mccfr_plus.evaluation.estimates.best_look`.
 
     None if it allows nothing, or if a sample shows imperfect recall.
 
@@ -166,26 +187,52 @@ def _local_bound(
     seed: np.random.Generator,
     progress: bool,
 ) -> ExploitabilityBound | None:
-    """Tries lookaheads, the coarsest first, and returns the bound by the largest one that leaves enough games."""
+    """Tries local best responses with more and more lookahead, plays the most promising ones longer, and returns the
+    best bound of all these looks.
+
+    A response is a strategy, which depends on the lookahead and on what was sampled for it. More lookahead is not
+    always better. For each player, the last look plays the strategy that promises most after the others, in new games.
+    """
     begin = time.perf_counter()
     behavior, rng = Behavior(game, policy), random.Random(int(seed.integers(2**62)))
     runs = game.num_players() * (1 if sum_of_payoffs(game) is not None else 2)
 
-    def bound(scale: float, seconds: float, progress: bool = False, deadline: float = math.inf) -> ExploitabilityBound:
-        stop = Stop(None, seconds / runs, confidence, progress, deadline)
-        return LocalResponses(game, behavior, behavior, Lookahead().scaled(scale), stop, rng).bound()
+    def responses(look: int | None, seconds: float, deadline: float = math.inf) -> LocalResponses:
+        of_look = confidence_of_look(confidence, look)
+        stop = Stop(None, seconds / runs, of_look, progress and look is None, deadline)
+        return LocalResponses(game, behavior, behavior, stop, rng)
 
+    looks: list[tuple[ExploitabilityBound, list[Choice]]] = []
     scale, more = 0.0, _COARSEST
     while more > _WORTHWHILE * scale:
         trial = time.perf_counter()
+        pilot = responses(len(looks) + 1, _PILOT_SHARE * seconds, begin + _COARSE_SHARE * seconds)
+        choices = list(pilot.choices(Lookahead().scaled(more)))
         try:
-            pilot = bound(more, _PILOT_SHARE * seconds, deadline=begin + _COARSE_SHARE * seconds)
+            looks.append((pilot.bound(choices), choices))
         except BudgetError:
             break
         scale, now = more, time.perf_counter()
-        games = min(response.samples for response in pilot.responses) * (begin + seconds - now) / (now - trial)
-        more = min(1.0, scale * games / _FEW_GAMES)
-    return bound(scale, begin + seconds - time.perf_counter(), progress) if scale else None
+        least = min(response.samples for response in looks[-1][0].responses)
+        games = least * (begin + seconds - now) / (now - trial)
+        more = min(1.0, scale * _MOST_GROWTH, scale * games / _FEW_GAMES)
+    if not looks:
+        return None
+    left = begin + seconds - time.perf_counter()
+    last = responses(None, left)
+
+    def promise(player: int, look: tuple[ExploitabilityBound, list[Choice]]) -> float:
+        """Returns where the interval of a player's response would begin after the last look."""
+        found = look[0].responses[player]
+        return found.value - found.half_width * math.sqrt(min(found.seconds / max(left / runs, 1e-9), 1.0))
+
+    best = [max(looks, key=functools.partial(promise, p))[1][p] for p in range(game.num_players())]
+    bounds = [*(bound for bound, _ in looks), last.bound(best)]
+    of_players = zip(*(bound.responses for bound in bounds), strict=True)
+    return ExploitabilityBound(
+        best_look([bound.estimate for bound in bounds], confidence),
+        tuple(best_look(estimates, confidence) for estimates in of_players),
+    )
 
 
 def _perfect_recall(game: pyspiel.Game, seconds: float, rng: np.random.Generator) -> bool:

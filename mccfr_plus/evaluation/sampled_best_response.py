@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, Row, chance_row, new_row

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.evaluation.behavior import JointPolicy, answers_at_batches

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import logging
 import tempfile
 import time
@@ -25,6 +24,7 @@ from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
 from mccfr_plus.solver.interrupts import deferred_signals
+from mccfr_plus.user_modules import import_user_module
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -322,7 +322,7 @@ def _version(path: Path) -> tuple[int, int, int] | None:
 
 def _work(number: int, run: Run, about: dict[str, Any], imports: tuple[str, ...], collector: Any) -> str:
     for name in imports:
-        importlib.import_module(name)
+        import_user_module(name)
     ray = ray_module()
     start = ray.get(collector.start.remote(number))
     if start.problem is not None:

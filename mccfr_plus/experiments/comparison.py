@@ -15,6 +15,7 @@ from typing import Any
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.checkpoints.lock import CheckpointLock
+from mccfr_plus.display import html_summary
 from mccfr_plus.errors import CheckpointError, ConfigError, RecordError
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import Limit, evaluation_points
@@ -63,6 +64,15 @@ class Comparison:
             load_game(game)
         if self.num_evaluations is not None:
             evaluation_points(self.limit, self.num_evaluations)
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "games": ", ".join(self.games),
+            "algorithms": ", ".join(self.algorithms),
+            "seeds": ", ".join(map(str, self.seeds)),
+            "length of a run": f"{self.limit.total:g} {self.limit.unit}",
+        }
+        return html_summary("Comparison", rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns plain values, as in the directory's file."""

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_plus.display import HIGH, LOW
 from mccfr_plus.experiments.comparison import Comparison, Directory, read_comparison
 from mccfr_plus.experiments.evaluation_points import UNITS
 from mccfr_plus.experiments.record import Point, read_record
-
-LOW, HIGH = 0.05, 0.95  # the band holds the middle nine tenths of the seeds; with few seeds nearly all of them
 
 
 @dataclass(frozen=True)

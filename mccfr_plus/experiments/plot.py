@@ -10,29 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
+from mccfr_plus.display import AXES, COLOURS, HIGH, LOW, MEASURE_LABELS, draw_line, finish_panel, require_library
 from mccfr_plus.errors import ConfigError, RecordError
-from mccfr_plus.experiments.curves import HIGH, LOW, Curve
-from mccfr_plus.experiments.page import require_library
-
-# Okabe, Ito 2008: told apart with any colour vision; markers and dashes differ as well, for print in grey.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
-DASHES = ("-", "--", "-.", ":")
-MARKERS = "osD^vP*X"
-
-AXES = {
-    "nodes": "histories touched",
-    "iterations": "iterations",
-    "seconds": "seconds (run alone, without evaluations)",
-}
-MEASURE_LABELS = {
-    "exploitability": "exploitability (NashConv / players, game's payoffs)",
-    "nash_conv": "NashConv (sum over players, game's payoffs)",
-}
-
-
-def colour_of(number: int) -> str:
-    """Returns the colour of a comparison's algorithm, by its place in the list."""
-    return COLOURS[number % len(COLOURS)]
+from mccfr_plus.experiments.curves import Curve
 
 
 def plot_curves(
@@ -80,31 +60,10 @@ def plot_curves(
                 label = (labels or {}).get(curve.algorithm, curve.algorithm)
                 number = algorithms.index(curve.algorithm)
                 style = styles[curve.algorithm] if styles else (number, number // len(COLOURS))
-                _draw(panel, curve.x(unit), curve.y(measure), number, style, label)
+                draw_line(panel, curve.x(unit), curve.y(measure), number, style, label)
         panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=MEASURE_LABELS[measure])
-        _finish(panel, (titles or {}).get(game, game))
+        finish_panel(panel, (titles or {}).get(game, game))
     _write(figure, [curve.num_seeds for curve in curves], source, paths)
-
-
-def _draw(panel: Any, x: np.ndarray, y: np.ndarray, number: int, style: tuple[int, int], label: str) -> None:
-    """Draws mean and band over seeds of ``[seeds, points]``."""
-    mean, (low, high) = y.mean(axis=0), np.quantile(y, [LOW, HIGH], axis=0)
-    positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis
-    panel.plot(
-        x[positive],
-        mean[positive],
-        color=colour_of(style[0]),
-        linestyle=DASHES[style[1] % len(DASHES)],
-        marker=MARKERS[number % len(MARKERS)],
-        markersize=3.5,
-        markevery=max(1, positive.sum() // 12),
-        linewidth=1.5,
-        label=label,
-    )
-    if len(y) > 1:
-        floor = mean[positive].min(initial=1.0) * 1e-3
-        band = (low[positive].clip(floor), high[positive].clip(floor))
-        panel.fill_between(x[positive], *band, color=colour_of(style[0]), alpha=0.18, linewidth=0)
 
 
 class Line(NamedTuple):
@@ -145,9 +104,9 @@ def plot_parameter(
     figure = _figure(6.4, 4.9)
     panel = figure.subplots()
     for number, line in enumerate(lines):
-        _draw(panel, np.array(line.x), np.array(line.y).T, number, (number, 0), line.label)
+        draw_line(panel, np.array(line.x), np.array(line.y).T, number, (number, 0), line.label)
     panel.set(xscale=xscale, yscale="log", xlabel=xlabel, ylabel=ylabel)
-    _finish(panel, title)
+    finish_panel(panel, title)
     _write(figure, [len(lines[0].y[0])], source, paths)
 
 
@@ -156,13 +115,6 @@ def _figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def _finish(panel: Any, title: str) -> None:
-    panel.set_title(title if len(title) <= 60 else f"{title[:57]}...", fontsize=10)
-    panel.grid(True, which="major", alpha=0.35)
-    panel.grid(True, which="minor", alpha=0.12)
-    panel.legend(fontsize=8)
 
 
 def _write(figure: Any, seeds: Sequence[int], source: str, paths: Sequence[str | os.PathLike]) -> None:

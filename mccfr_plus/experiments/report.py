@@ -6,10 +6,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from mccfr_plus.display import AXES, HIGH, LOW, MEASURE_LABELS, colour_of, html_table, require_library
 from mccfr_plus.experiments import page
 from mccfr_plus.experiments.comparison import Comparison, Directory
-from mccfr_plus.experiments.curves import HIGH, LOW, Curve, curves_of, final_rows
-from mccfr_plus.experiments.plot import AXES, MEASURE_LABELS, colour_of
+from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.strategy_table import MOST_SLOTS, strategy_view
 from mccfr_plus.policies.files import load_policy
@@ -34,7 +34,7 @@ def write_report(path: str | Path) -> Path:
         ConfigError: If bokeh is missing.
         RecordError: If the directory holds no comparison, nothing was recorded, or the file cannot be written.
     """
-    page.require_library("bokeh")
+    require_library("bokeh")
     comparison, curves = curves_of(path)
     file = Path(path) / REPORT_FILE
     page.write_page(file, page.page_of(_layout(Path(path), comparison, curves), f"Comparison {Path(path).name}"))
@@ -62,7 +62,7 @@ def _about(path: Path, comparison: Comparison) -> str:
         found = list(dict.fromkeys(_flat(header.get(name, "")) for header in headers))
         shown = f"{found[0]} to {found[-1]}" if name == "started" and len(found) > 1 else "; ".join(found)
         rows.append([name, shown])
-    return page.table(["", ""], rows, numbers_from=2)
+    return html_table(["", ""], rows, numbers_from=2)
 
 
 def _flat(value: Any) -> str:
@@ -129,7 +129,7 @@ def _final(curves: list[Curve]) -> str:
         [*(str(row[name]) for name in heading[:3]), *(f"{row[name]:,.4g}" for name in (*units, "low", "high"))]
         for row in final_rows(curves)
     ]
-    return page.table(heading, rows, numbers_from=2)
+    return html_table(heading, rows, numbers_from=2)
 
 
 def _strategy(path: Path, comparison: Comparison, curves: list[Curve], most_slots: int) -> list[Any]:

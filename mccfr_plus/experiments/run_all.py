@@ -20,6 +20,7 @@ from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
+from mccfr_plus.user_modules import import_user_module, imported_modules
 
 _POLL_SECONDS = 0.2
 
@@ -71,7 +72,8 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) 
     queue: Any = context.Queue()
     stop = context.Event()
     count = min(processes or os.cpu_count() or 1, len(runs))
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(queue, stop))
+    arguments = (queue, stop, imported_modules())
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=arguments)
     with pool:
         futures: dict[Future, int] = {pool.submit(_work, number, run, about): number for number, run in runs.items()}
         waiting = set(futures)
@@ -103,9 +105,11 @@ _queue: Any = None
 _stop: Any = None
 
 
-def _begin(queue: Any, stop: Any) -> None:
+def _begin(queue: Any, stop: Any, imports: tuple[str, ...]) -> None:
     global _queue, _stop
     _queue, _stop = queue, stop
+    for name in imports:
+        import_user_module(name)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process sets `stop`
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyspiel
 
+from mccfr_plus.display import COLOURS
 from mccfr_plus.evaluation.infoset_values import infoset_values
-from mccfr_plus.experiments.plot import COLOURS
 from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.order import action_names
 
 MOST_SLOTS = 100_000  # information states with their actions; about 2 MB of page
 
@@ -110,9 +110,9 @@ def _columns(tree: GameTree, strategy: np.ndarray, most_slots: int) -> tuple[dic
     order = order[np.cumsum(tree.arrays.infosets["num_actions"][order]) <= most_slots]
     names: dict[str, int] = {}
     columns: dict[str, list] = {name: [] for name in ("player", "state", "reach", "value", "a", "p", "v", "r")}
-    for infoset in np.sort(order).tolist():
+    shown = np.sort(order)
+    for infoset, texts in zip(shown.tolist(), action_names(tree, shown), strict=True):
         slots, player = tree.slots(infoset), int(tree.arrays.infosets[infoset]["player"])
-        texts = [action_name(tree.game, player, action) for action in tree.legal_actions(infoset)]
         columns["player"].append(player)
         columns["state"].append(tree.info_states[infoset])
         columns["reach"].append(_rounded(found.reach[infoset]))
@@ -122,14 +122,6 @@ def _columns(tree: GameTree, strategy: np.ndarray, most_slots: int) -> tuple[dic
         columns["v"].append([_rounded(value) for value in found.action_values[slots].tolist()])
         columns["r"].append([_rounded(value) for value in found.regrets[slots].tolist()])
     return columns, list(names)
-
-
-def action_name(game: pyspiel.Game, player: int, action: int) -> str:
-    """Returns what OpenSpiel calls an action, or its number where that depends on the state."""
-    try:
-        return game.action_to_string(player, action)
-    except (RuntimeError, AttributeError):
-        return str(action)
 
 
 def _rounded(value: float) -> float:

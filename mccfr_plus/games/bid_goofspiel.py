@@ -1,4 +1,4 @@
-"""Goofspiel in which every bid is a move, the forced last ones included (rules: docs/games.md).
+"""Goofspiel in which every bid is a move, the forced last ones included (rules: docs/background/games.md).
 
 Each round one prize is up, in descending, ascending or random order; player 0 bids a card, then player 1 without seeing
 it. The higher card wins the prize, equal cards lose it. Then both players learn the result or both cards

@@ -4,7 +4,7 @@ Both players roll their dice unseen; a roll is a multiset. They bid a quantity a
 the last (by quantity, then by face), or call "bluff"; the highest face is wild. If the dice of both show the bid, the
 caller loses a die, otherwise the bidder does. With ``payoff="match"``, the payoff is 1 against a player without dice,
 or the value of the next round, which the loser (``starts="loser"``) or the winner begins; with ``payoff="round"`` every
-round is worth 1, as in OpenSpiel's `liars_dice`, which Bluff(1, 1) equals. docs/games.md has the rules.
+round is worth 1, as in OpenSpiel's `liars_dice`, which Bluff(1, 1) equals. docs/background/games.md has the rules.
 
 Reference: Gibson, Burch, Lanctot, Szafron 2012; the order of bids and the wild face as in OpenSpiel.
 """

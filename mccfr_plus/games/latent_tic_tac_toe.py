@@ -1,7 +1,7 @@
-"""Latent Tic-Tac-Toe: a choice is not disclosed before the opponent has made the next one (rules: docs/games.md).
+"""Latent Tic-Tac-Toe: a choice is not disclosed before the opponent has made the next one.
 
-The player to move knows all choices except the opponent's last one. A choice of the cell of the opponent's hidden mark
-loses the turn. The paper leaves two things open:
+The rules: docs/background/games.md. The player to move knows all choices except the opponent's last one. A choice of
+the cell of the opponent's hidden mark loses the turn. The paper leaves two things open:
 
 * A line wins when its last mark is placed, hidden or not (``win=placement``), or once it is disclosed
   (``win=disclosure``).

@@ -7,7 +7,7 @@ game. It is at least as large as the last raise or bet of the round and at least
 Each round, chance deals one bucket to each player, who sees that one only. Buckets 1 (worst) to 5 (best) are
 percentiles of the expected square of hand strength, those of round 2 within each bucket of round 1. The probabilities
 of pairs, and of winning with them, are exact: ``tools/make_holdem_tables.py`` counted all deals. A showdown pays its
-expectation: chips times P(win) - P(lose) given both players' buckets. docs/games.md has the rules.
+expectation: chips times P(win) - P(lose) given both players' buckets. docs/background/games.md has the rules.
 
 Reference: Gibson, Burch, Lanctot, Szafron 2012, "Efficient Monte Carlo counterfactual regret minimization in games with
 many player actions", section 6, which does not publish its buckets' probabilities; Zinkevich, Johanson, Bowling,

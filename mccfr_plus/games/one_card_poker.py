@@ -1,4 +1,4 @@
-"""One-card poker: Kuhn poker with a deck of any size (rules: docs/games.md).
+"""One-card poker: Kuhn poker with a deck of any size (rules: docs/background/games.md).
 
 Reference: Gordon 2005, "No-regret algorithms for structured prediction problems", section 5; Lanctot et al.
 2009, section 5.

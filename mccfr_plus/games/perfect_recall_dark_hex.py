@@ -1,4 +1,4 @@
-"""Dark hex with perfect recall: hex in which players do not see each other's marks (rules: docs/games.md).
+"""Dark hex with perfect recall: hex in which players do not see each other's marks (rules: docs/background/games.md).
 
 Player 0 connects the first row with the last, player 1 the first column with the last. A choice of a cell that the
 opponent has marked places nothing; the player chooses again (``gameversion=cdh``) or loses the turn (``adh``). An

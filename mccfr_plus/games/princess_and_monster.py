@@ -1,4 +1,4 @@
-"""Princess and monster: a hunt in the dark on a grid, in discrete time (rules: docs/games.md).
+"""Princess and monster: a hunt in the dark on a grid, in discrete time (rules: docs/background/games.md).
 
 Chance puts both players on random cells, the same one only with ``same_start=True``. They move in turns to a
 neighboring cell, or stay with ``stay=True``, and see nothing of each other. The game ends when both are on the same

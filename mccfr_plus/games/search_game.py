@@ -1,4 +1,4 @@
-"""Search game: an attacker crosses a graph that a defender's patrols watch (rules: docs/games.md).
+"""Search game: an attacker crosses a graph that a defender's patrols watch (rules: docs/background/games.md).
 
 In each of at most `moves` rounds the defender (player 0) moves all patrols along their paths, and at the same time the
 attacker (player 1) moves along an edge, or waits with ``wait=True``. Neither ever sees the other's moves. An attacker

@@ -12,16 +12,18 @@ import hashlib
 import logging
 import threading
 import time
-import types
 from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 import numba
-from numba.core import config
+from numba.core import config, types
+from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
 from mccfr_plus.kernels.code_digest import digest_of
-from mccfr_plus.kernels.disk_cache import DiskCache
+from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
+from mccfr_plus.kernels.pipeline import InlineCompiler, KernelCompiler, no_collection
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -35,37 +37,69 @@ _NOTICE_AFTER = 1.0  # seconds; loading from the disk takes less
 
 
 def kernel(function: Callable) -> Any:
-    """Returns the function as a kernel: compiled by Numba when it is first called, and kept on disk."""
-    return _cached(numba.njit(**_OPTIONS)(function))
+    """Returns the function as a kernel: compiled by Numba when it is first called, and kept on disk.
+
+    It has no reference counts, and so must not make arrays.
+    """
+    return _dispatcher(function, _Kernel, DiskCache, _OPTIONS, KernelCompiler)
+
+
+def allocating_kernel(function: Callable) -> Any:
+    """Returns the function as a kernel that may make arrays. Only Python and kernels of this kind may call it."""
+    return _dispatcher(function, _Kernel, DiskCache, _OPTIONS, Compiler)
 
 
 def inline_kernel(function: Callable) -> Any:
     """Returns the function as a kernel that is inlined where it is called, by other kernels only.
 
-    It is for what runs per node or infoset. A call passes bundles of arrays and counts their references with atomic
-    operations, which was measured to cost ten times as much as the work itself.
+    It is for what runs per node or infoset: a call passes bundles of arrays, which was measured to cost ten times as
+    much as the work itself.
     """
-    dispatcher = _cached(numba.njit(**_INLINE_OPTIONS)(function))
-    if isinstance(dispatcher, CPUDispatcher):
-        dispatcher.__class__ = _InlineKernel
+    return _dispatcher(function, _InlineKernel, InlineCache, _INLINE_OPTIONS, InlineCompiler)
+
+
+def expression_kernel(function: Callable) -> Any:
+    """Returns an inline kernel without branches, which Numba compiles where it is called, and not on its own.
+
+    It is for what takes bundles of arrays and reads little of them: compiling that on its own takes longer.
+    """
+    return _dispatcher(function, _InlineKernel, InlineCache, {**_INLINE_OPTIONS, "inline": "always"}, InlineCompiler)
+
+
+def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options: dict, compiler: type) -> Any:
+    dispatcher = numba.njit(**options, pipeline_class=compiler)(function)
+    if isinstance(dispatcher, CPUDispatcher):  # or it is the plain function, where compilation is switched off
+        dispatcher.__class__ = kind
+        dispatcher._cache = cache(dispatcher)  # type: ignore[attr-defined]
     return dispatcher
 
 
-class _InlineKernel(CPUDispatcher):
+class _Kernel(CPUDispatcher):
+    def compile(self, sig: Any) -> Any:
+        """Compiles a version, or loads it, without garbage collections: they take a fifth of the time."""
+        with no_collection():
+            return super().compile(sig)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Compiles a version for types only: by default, one more is compiled for each constant that is passed."""
+        return super().get_call_template(
+            [types.unliteral(kind) for kind in args], {name: types.unliteral(kind) for name, kind in kws.items()}
+        )
+
+
+class _InlineKernel(_Kernel):
     """A kernel without a wrapper for Python; Python calls a copy that has one."""
 
     _callable: Any = None
+
+    def add_overload(self, cres: Any) -> None:
+        """Adds a compiled version, without an entry for Python."""
+        self.overloads[tuple(cres.signature.args)] = cres
 
     def __call__(self, *arguments: Any) -> Any:
         if self._callable is None:
             self._callable = kernel(self.py_func)
         return self._callable(*arguments)
-
-
-def _cached(dispatcher: Any) -> Any:
-    if isinstance(dispatcher, CPUDispatcher):  # or it is the plain function, where compilation is switched off
-        dispatcher._cache = DiskCache(dispatcher)  # type: ignore[attr-defined]
-    return dispatcher
 
 
 _composed: dict[tuple, tuple[Any, dict[str, Any]]] = {}  # the names are kept alive, as the key holds their ids
@@ -116,7 +150,7 @@ def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
         return function
     key = (source, tuple((name, id(value)) for name, value in replacements.items()))
     if key not in _composed:
-        copy = types.FunctionType(
+        copy = FunctionType(
             source.__code__,
             {**source.__globals__, **replacements},
             source.__name__,
@@ -127,10 +161,16 @@ def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
         # them are loaded from the disk. The name of the source tells what was composed into it before.
         label = ";".join([source.__qualname__, *(f"{name}={_label(value)}" for name, value in replacements.items())])
         copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:16]}"
-        options = getattr(function, "targetoptions", {})
-        is_inline = bool(options.get("forceinline"))
-        _composed[key] = (inline_kernel(copy) if is_inline else kernel(copy)), replacements
+        _composed[key] = _kind_of(function)(copy), replacements
     return _composed[key][0]
+
+
+def _kind_of(function: Any) -> Callable:
+    """Returns the decorator for a copy of a kernel; a user-defined one may make arrays."""
+    compiler: Any = getattr(getattr(function, "_compiler", None), "pipeline_class", None)
+    if compiler is InlineCompiler and "inline" in function.targetoptions:
+        return expression_kernel
+    return {InlineCompiler: inline_kernel, KernelCompiler: kernel}.get(compiler, allocating_kernel)
 
 
 def _source(function: Any) -> Any:
@@ -138,24 +178,24 @@ def _source(function: Any) -> Any:
 
 
 def _is_kernel(value: Any) -> bool:
-    if isinstance(getattr(value, "py_func", None), types.FunctionType):
+    if isinstance(getattr(value, "py_func", None), FunctionType):
         return True
-    return getattr(config, "DISABLE_JIT", 0) == 1 and isinstance(value, types.FunctionType)
+    return getattr(config, "DISABLE_JIT", 0) == 1 and isinstance(value, FunctionType)
 
 
-def _names(code: types.CodeType) -> set[str]:
-    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, types.CodeType)))
+def _names(code: CodeType) -> set[str]:
+    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 def _label(value: Any) -> str:
     source = _source(value)
-    if isinstance(source, types.FunctionType):
+    if isinstance(source, FunctionType):
         return f"{source.__module__}.{source.__qualname__}.{_digest(source)}"
     return repr(value)
 
 
 @functools.cache
-def _digest(function: types.FunctionType) -> str | None:
+def _digest(function: FunctionType) -> str | None:
     return digest_of(function)
 
 

@@ -23,6 +23,7 @@ from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 from mccfr_plus.kernels.code_digest import digest_of
+from mccfr_plus.kernels.pipeline import InlineLibrary
 
 
 def cache_folder() -> Path:
@@ -96,7 +97,7 @@ class DiskCache(caching._Cache):
             data = path.read_bytes()
         except OSError:
             return None
-        return compiler.CompileResult._rebuild(target_context, *pickle.loads(data))
+        return self._unpacked(target_context, pickle.loads(data))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keeps a compiled version; it is compiled again in the next process if the disk is full."""
@@ -107,11 +108,39 @@ class DiskCache(caching._Cache):
             handle, temporary = tempfile.mkstemp(dir=path.parent)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(dumps(data._reduce()))
+                    file.write(dumps(self._packed(data)))
                 os.replace(temporary, path)
             except BaseException:
                 os.unlink(temporary)
                 raise
+
+    def _packed(self, result: Any) -> tuple:
+        return result._reduce()
+
+    def _unpacked(self, target_context: Any, packed: tuple) -> Any:
+        return compiler.CompileResult._rebuild(target_context, *packed)
+
+
+class InlineCache(DiskCache):
+    """The same for an inline kernel, of which there is no machine code."""
+
+    def _packed(self, result: Any) -> tuple:
+        result.fndesc.typemap = result.fndesc.calltypes = None  # large, and not needed
+        name, _, bitcode = result.library.serialize_using_bitcode()
+        return name, bitcode, result.fndesc, result.signature
+
+    def _unpacked(self, target_context: Any, packed: tuple) -> Any:
+        name, bitcode, descriptor, signature = packed
+        library = InlineLibrary.load(target_context.codegen(), name, bitcode)
+        return compiler.compile_result(
+            typing_context=target_context.typing_context,
+            target_context=target_context,
+            entry_point=object(),
+            fndesc=descriptor,
+            library=library,
+            signature=signature,
+            objectmode=False,
+        )
 
 
 def _is_writable(folder: Path) -> bool:

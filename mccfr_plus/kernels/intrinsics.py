@@ -108,7 +108,7 @@ def _call_nothing(context, builder, signature, arguments):
 def unlikely(condition):
     """Returns the condition, of which the compiler learns that it is seldom true.
 
-    Without it, a call that is hardly ever made slows the hot loop around it; `docs/design.md`, "Threads", has figures.
+    Without it, a call that is hardly ever made slows the hot loop around it.
     """
     return condition
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.tree.arrays import Shape, TreeArrays
 
 # Entries of `Scratch.counts`.
@@ -67,6 +67,9 @@ FRAME = np.dtype(
 )
 
 DRAWN_ACTION = -1
+
+# An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
+at = np.uint64
 
 LOOK_AHEAD = 8  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
@@ -159,12 +162,6 @@ def _sizes(
         "frames": (shape.max_depth + 1 if frames else 0, FRAME),
         "counts": (NUM_COUNTS, np.int64),
     }
-
-
-@inline_kernel
-def at(index):
-    """Returns an index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap."""
-    return np.uint64(index)
 
 
 @inline_kernel
@@ -300,7 +297,7 @@ def note_visit(scratch, position, first, count, weight):
     visit["weight"] = weight
 
 
-@inline_kernel
+@expression_kernel
 def push(stack, position, node, slot, weight):
     """Writes an entry of a stack of PENDING nodes, modified in place."""
     pending = stack[at(position)]

@@ -40,6 +40,11 @@ class Minimizer(abc.ABC):
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
         default_gamma: The average of its paper weighs iteration t by t^gamma.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
+
+    Example:
+        >>> import mccfr_plus
+        >>> mccfr_plus.Discounted(alpha=1.5, beta=0.0).parameters()[:2]
+        array([1.5, 0. ])
     """
 
     short_name: ClassVar[str]

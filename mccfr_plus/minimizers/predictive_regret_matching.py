@@ -31,7 +31,14 @@ def predictive(values, strategy, tables, first, last, iteration, parameters):
 
 @dataclass(frozen=True)
 class PredictiveRegretMatching(Minimizer):
-    """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3)."""
+    """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())
+        >>> solver.run(100).exploitability() < 0.05
+        True
+    """
 
     short_name: ClassVar[str] = "prm"
     references: ClassVar[tuple[str, ...]] = ("farina2021faster",)

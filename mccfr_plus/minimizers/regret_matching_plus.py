@@ -29,7 +29,14 @@ def regret_matching_plus(values, strategy, tables, first, last, iteration, param
 
 @dataclass(frozen=True)
 class RegretMatchingPlus(Minimizer):
-    """Regret matching with regrets cut at 0 (Tammelin et al. 2015), the rule of CFR+."""
+    """Regret matching with regrets cut at 0 (Tammelin et al. 2015), the rule of CFR+.
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus())
+        >>> solver.run(100).exploitability() < 0.05
+        True
+    """
 
     short_name: ClassVar[str] = "rm+"
     references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")

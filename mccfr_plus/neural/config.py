@@ -159,7 +159,8 @@ class DeepCFRConfig(AdvantageConfig):
             iteration t by t^gamma; see `Discounted`. Both need aggregated memory, and ignore `weighting`.
         alpha: Exponent of the discount; None: 1.5 with dcfr+, 2.3 with pdcfr+.
         gamma: Exponent of the average's weights; None: 4 with dcfr+, 5 with pdcfr+.
-        **others: See `AdvantageConfig` and `TrainingConfig`.
+
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
 
     Raises:
         ConfigError: If a value is out of range, or two of them do not go together.
@@ -210,7 +211,8 @@ class DREAMConfig(AdvantageConfig):
         baseline_training: Shape and training of the network of action values.
         weight_clip: The largest weight of a sample, in units of the smallest possible one; larger ones are reduced to
             it, which biases regrets. None: no limit.
-        **others: See `AdvantageConfig` and `TrainingConfig`.
+
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
 
     Raises:
         ConfigError: If a value is out of range, or two of them do not go together.
@@ -249,7 +251,8 @@ class ESCHERConfig(AdvantageConfig):
         value_training: Shape and training of that network.
         sampling: The strategy that draws own actions in all iterations: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020.
-        **others: See `AdvantageConfig` and `TrainingConfig`.
+
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
 
     Raises:
         ConfigError: If a value is out of range, or two of them do not go together.

@@ -12,7 +12,6 @@ import numpy as np
 
 from mccfr_plus.estimators.draws import draw_action, draw_coin, draw_outcome, draw_uniform
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
@@ -143,8 +142,7 @@ def play(tree, tables, labels, anticipatory, epsilon, due, episodes, max_decisio
     Returns:
         The number of episodes and the number of visited nodes.
     """
-    tree, tables, buffer = no_refcount(tree), no_refcount(tables), no_refcount(buffer)
-    infoset_of_slot, slot_action = no_refcount(labels[0]), no_refcount(labels[1])
+    infoset_of_slot, slot_action = labels
     nodes, chance, counts, last = tree.nodes, tree.chance, buffer.counts, buffer.last
     num_players = len(steps)
     counts[:, :] = 0

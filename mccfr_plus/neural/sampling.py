@@ -13,7 +13,6 @@ from mccfr_plus.estimators.draws import draw_action, draw_exploring, draw_outcom
 from mccfr_plus.estimators.traversal import traversal
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     at,
@@ -172,7 +171,6 @@ def record_traversals(tree, strategy, scratch, player, traversals, max_samples, 
     Returns:
         The number of traversals and the number of samples.
     """
-    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
     gradient, touched = scratch.gradient, scratch.touched
     begin = tree.infoset_range[player]
     done, count = 0, 0
@@ -237,10 +235,8 @@ def record_paths(
     Returns:
         The number of trajectories and the number of samples.
     """
-    tree, scratch = no_refcount(tree), no_refcount(scratch)
-    strategy, values = no_refcount(strategy), no_refcount(values)
     nodes, rng, own = tree.nodes, scratch.rng, values[player]
-    (path, probabilities), (rows, regrets, weights) = no_refcount(trajectory), no_refcount(samples)
+    (path, probabilities), (rows, regrets, weights) = trajectory, samples
     epsilon, corrected = options
     begin = tree.infoset_range[player]
     done, count, touched = 0, 0, 0

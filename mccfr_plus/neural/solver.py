@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.checkpoints.writer import CheckpointWriter
 from mccfr_plus.errors import ConfigError

@@ -41,7 +41,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
       probability given the bot's own actions so far, which is the same distribution. After T games the exploration
       remains.
 
-    docs/online-play.md derives this.
+    docs/how-to/online-play.md derives this.
 
     **The averages** are exact: sums over all games, visited or not, of own reach times strategy, with unvisited
     infosets at uniform. They need no importance weights.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.evaluation.estimates import require_integer
@@ -17,9 +17,20 @@ from mccfr_plus.tree.game import game_of_name
 
 
 class MatchResult(NamedTuple):
-    """The payoffs of each player in each game."""
+    """The payoffs of each player in each game.
 
-    payoffs: np.ndarray  # [num_games, num_players] float64
+    Attributes:
+        payoffs: ``[num_games, num_players]`` float64.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> bots = [pyspiel.make_uniform_random_bot(player, player) for player in (0, 1)]
+        >>> result = mccfr_plus.play_games("kuhn_poker", bots, 100, seed=1)
+        >>> result.payoffs.shape, bool(abs(result.mean.sum()) < 1e-12)
+        ((100, 2), True)
+    """
+
+    payoffs: np.ndarray
 
     @property
     def mean(self) -> np.ndarray:

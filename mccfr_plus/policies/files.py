@@ -35,6 +35,15 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
 
     Raises:
         PolicyFileError: If the file cannot be written.
+
+    Example:
+        >>> import mccfr_plus, tempfile
+        >>> policy = mccfr_plus.Solver("kuhn_poker", "full", "rm+").run(100).average_policy()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mccfr_plus.save_policy(policy, f"{folder}/kuhn.npz")
+        ...     loaded = mccfr_plus.load_policy(f"{folder}/kuhn.npz", "kuhn_poker")
+        >>> bool((loaded.strategy() == policy.strategy()).all())
+        True
     """
     if isinstance(policy, KeyedPolicy):
         texts = np.frombuffer(policy.keys.as_bytes(), np.uint8)
@@ -65,6 +74,15 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
         PolicyFileError: If there is no such file, it is damaged or no policy of this package, or it belongs to a game
             with other information states or actions.
         GameError: If the game cannot be loaded or compiled.
+
+    Example:
+        >>> import mccfr_plus, tempfile
+        >>> policy = mccfr_plus.Solver("kuhn_poker", "full", "rm+").run(100).average_policy()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mccfr_plus.save_policy(policy, f"{folder}/kuhn.npz")
+        ...     loaded = mccfr_plus.load_policy(f"{folder}/kuhn.npz", "kuhn_poker")
+        >>> bool((loaded.strategy() == policy.strategy()).all())
+        True
     """
     path = Path(path)
     fields = _read(path)

@@ -15,6 +15,15 @@ class InfoStatePolicy(openspiel_policy.Policy):
         player: The player.
         rows: Information state string -> {action: probability}. Not copied.
         game: The game, which some of OpenSpiel's functions need.
+
+    Example:
+        >>> import mccfr_plus, pyspiel
+        >>> policy = mccfr_plus.InfoStatePolicy(0, {"2": {1: 1.0}})  # bets with the king
+        >>> state = pyspiel.load_game("kuhn_poker").new_initial_state()
+        >>> for card in (2, 0):
+        ...     state.apply_action(card)
+        >>> policy.action_probabilities(state)
+        {1: 1.0}
     """
 
     def __init__(self, player: int, rows: dict[str, dict[int, float]], game: pyspiel.Game | None = None):

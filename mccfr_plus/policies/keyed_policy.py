@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of
 from mccfr_plus.tree.expanding_tree import ExpandingTree
+from mccfr_plus.tree.game import action_name
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.rules_keys import RulesKeys, SymmetricKeys
 
@@ -192,6 +194,49 @@ class KeyedPolicy(openspiel_policy.Policy):
             (name, dict(zip(actions[a:b], probabilities[a:b], strict=True)))
             for name, (a, b) in zip(names, itertools.pairwise(bounds), strict=True)
         ]
+
+    def to_table(self) -> PolicyTable:
+        """Returns a row per information state found and action, as arrays; `reach` is not known."""
+        return self._table(self.num_infosets)
+
+    def _table(self, most: int) -> PolicyTable:
+        """Returns the table of so many information states, the first ones."""
+        counts = np.diff(self.table.first)[:most]
+        end = int(counts.sum())
+        players = np.repeat(self.table.players[:most], counts).astype(np.int64)
+        if self.keys.kind == "text":
+            names = [self.keys.texts[number] for number in self.table.keys[:most, 0].tolist()]
+        else:
+            names = [f"{low:016x}{high:016x}" for low, high in self.table.keys[:most].view(np.uint64).tolist()]
+        actions = self.table.actions[:end]
+        pairs = list(zip(players.tolist(), actions.tolist(), strict=True))
+        words = {pair: action_name(self.game, *pair) for pair in set(pairs)}
+        return PolicyTable(
+            players,
+            [name for name, count in zip(names, counts.tolist(), strict=True) for _ in range(count)],
+            actions,
+            [words[pair] for pair in pairs],
+            self.table.probabilities[:end],
+            None,
+        )
+
+    def to_dataframe(self, library: str | None = None) -> Any:
+        """Returns a row per information state found and action as a data frame.
+
+        The columns are those of `TreePolicy.to_dataframe` without ``reach``. Where the keys are hashes,
+        ``information_state`` is the key in hexadecimal digits: solve with ``keys="text"`` to get texts.
+
+        Args:
+            library: pandas or polars; None: the first of these that is installed.
+
+        Raises:
+            ConfigError: If neither is installed.
+        """
+        return self.to_table().to_dataframe(library)
+
+    def _repr_html_(self) -> str:
+        title = f"Policy of {self.game}, uniform where nothing was found"
+        return html_of(title, self.num_infosets, self._table(SHOWN))
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Returns a C++ tabular policy with the same probabilities; see `items` for errors.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
+from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of, table_of_tree
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import openspiel_order, representative_states
 
@@ -160,6 +162,34 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         return pyspiel.TabularPolicy(
             {key: self._actions_and_probabilities(infoset) for infoset, key in enumerate(self.tree.info_states)}
         )
+
+    def to_table(self) -> PolicyTable:
+        """Returns a row per information state and action, as arrays."""
+        return table_of_tree(self.tree, self.strategy())
+
+    def to_dataframe(self, library: str | None = None) -> Any:
+        """Returns a row per information state and action as a data frame.
+
+        The columns are ``player``, ``information_state``, ``action`` (OpenSpiel's number), ``action_name``,
+        ``probability`` and ``reach``, the probability of the information state if all players follow the policy.
+
+        Args:
+            library: pandas or polars; None: the first of these that is installed.
+
+        Raises:
+            ConfigError: If neither is installed.
+
+        Example:
+            >>> import mccfr_plus
+            >>> policy = mccfr_plus.Solver("kuhn_poker", "full").run(1000).average_policy()
+            >>> policy.to_dataframe().shape
+            (24, 6)
+        """
+        return self.to_table().to_dataframe(library)
+
+    def _repr_html_(self) -> str:
+        shown = table_of_tree(self.tree, self.strategy(), SHOWN)
+        return html_of(f"Policy of {self.game}", self.tree.num_infosets, shown)
 
     def __reduce__(self) -> tuple[type, tuple[GameTree, np.ndarray]]:
         return type(self), (self.tree, self.strategy())

@@ -15,10 +15,11 @@ from typing import Any, Self
 import numpy as np
 import pyspiel
 from open_spiel.python.policy import Policy
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.averages import AverageMethod, PowerAverage
 from mccfr_plus.checkpoints.writer import CheckpointWriter
+from mccfr_plus.display import html_summary
 from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
@@ -33,6 +34,7 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
+from mccfr_plus.solver.history import History, axes_for
 from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
 from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
 from mccfr_plus.tree.expanding_tree import ExpandingTree
@@ -46,13 +48,28 @@ _SUM_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress information passed to callbacks of `Solver.run`."""
+    """Progress information passed to callbacks of `Solver.run`.
+
+    Attributes:
+        solver: The solver that runs.
+        iterations: Iterations of the solver, earlier runs included.
+        nodes_touched: Histories touched, earlier runs included.
+        seconds: Seconds of this run.
+        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
+
+    Example:
+        >>> import mccfr_plus
+        >>> def enough(progress):
+        ...     return progress.iterations >= 100
+        >>> mccfr_plus.Solver("kuhn_poker", seed=1).run(10**9, callback=enough).iterations < 10**9
+        True
+    """
 
     solver: Solver
-    iterations: int  # of the solver, earlier runs included
-    nodes_touched: int  # likewise
-    seconds: float  # of this run
-    evaluation: Evaluation | None  # of the average policy, if it was evaluated since the last call
+    iterations: int
+    nodes_touched: int
+    seconds: float
+    evaluation: Evaluation | None
 
 
 class Solver:
@@ -173,6 +190,7 @@ class Solver:
         rngs = new_states(seed, config.threads)
         self._seed = int(seed) if isinstance(seed, int | np.integer) else None
         self._seconds = 0.0
+        self._history = History()
         self._tree_to_evaluate: GameTree | None = None
         self._evaluator: Evaluator | None = None
         tree = tree_for(game, config, limits or TreeLimits())
@@ -239,8 +257,8 @@ class Solver:
                 It is evaluated now and then, at a bounded share of the run's time.
             callback: Called after every chunk of about 0.2 seconds, and at the end, with a `Progress`; the run ends
                 early if it returns True.
-            evaluate_every: Evaluate the average policy about this often, in seconds, and tell the callback; 0: after
-                every chunk.
+            evaluate_every: Evaluate the average policy about this often, in seconds, for `history` and the callback; 0:
+                after every chunk.
             progress: Whether to show a progress bar.
             checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
                 now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
@@ -283,6 +301,10 @@ class Solver:
                         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                         done = True
                     evaluation = clock.maybe_evaluate(self, now, done)
+                    evaluated = time.perf_counter()
+                    if evaluation is not None:
+                        found = evaluation.exploitability
+                        self._history.add(self.iterations, self.nodes_touched, self._seconds, found)
                     if evaluation is not None and target_exploitability is not None:
                         done = done or evaluation.exploitability <= target_exploitability
                         bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
@@ -298,6 +320,7 @@ class Solver:
                                 "ended within the first iteration: its gradients take longer than the limit."
                             )
                         return self
+                    self._history.exclude(evaluated - now)
                     writer.maybe_write()
                     left = max(limit - (time.perf_counter() - begin), 0.0)
                     wanted = min(CHUNK_SECONDS, left, clock.due_in(), writer.due_in())
@@ -333,6 +356,26 @@ class Solver:
     def seconds(self) -> float:
         """How long `run` took so far, in seconds; what a checkpoint says was spent before is included."""
         return self._seconds
+
+    @property
+    def history(self) -> History:
+        """What `run` has measured with ``evaluate_every`` or ``target_exploitability``; not part of checkpoints."""
+        return self._history
+
+    def plot(self, x: str = "iterations", axes: Any = None, label: str | None = None) -> Any:
+        """Draws the exploitability that `run` has measured, and returns the axes.
+
+        Args:
+            x: What the horizontal axis shows: iterations, nodes or seconds.
+            axes: Of matplotlib, to draw on; None: new ones.
+            label: In the legend; None: the components.
+
+        Raises:
+            ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
+        """
+        axes = axes_for(self._history, x, axes)
+        self._history.plot(axes, x, label or str(self.config), str(self.tree.game))
+        return axes
 
     @property
     def seed(self) -> int | None:
@@ -487,6 +530,19 @@ class Solver:
             f"baseline={self.config.baseline!r})"
         )
 
+    def _repr_html_(self) -> str:
+        rows = {
+            "components": f"{self.config}, {self.averaging!r}",
+            "tree": self.tree.kind,
+            "iterations": f"{self.iterations:,}",
+            "nodes touched": f"{self.nodes_touched:,}",
+            "seconds": f"{self.seconds:.3g}",
+        }
+        if len(self._history):
+            at = f"after {self._history.iterations[-1]:,} iterations"
+            rows["exploitability"] = f"{self._history.exploitability[-1]:.4g} {at}"
+        return html_summary(f"Solver of {self.tree.game}", rows)
+
     # --- checkpoints ---
 
     def save_checkpoint(self, path: str | os.PathLike) -> None:
@@ -524,7 +580,7 @@ class Solver:
                 options; the solver is as before then.
         """
         header = checkpoints.restore(self, path)
-        self._seed, self._seconds = header["seed"], header["seconds"]
+        self._seed, self._seconds, self._history = header["seed"], header["seconds"], History()
         return self
 
     @classmethod

@@ -36,6 +36,11 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     Raises:
         GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
             kind that cannot be solved here: mean field, sampled chance, no information states.
+
+    Example:
+        >>> import mccfr_plus
+        >>> mccfr_plus.load_game("kuhn_poker(players=3)").num_players()
+        3
     """
     if isinstance(game, str):
         game = game_of_name(game)
@@ -87,6 +92,15 @@ def game_of_name(text: str) -> pyspiel.Game:
     except Exception as error:  # pyspiel raises RuntimeError, SpielError and ValueError here
         reason = re.sub(r"\S+\.(cc|h):\d+ ", "", " ".join(str(error).split()))  # where in OpenSpiel's source it is
         raise GameError(f"OpenSpiel does not accept the game string {text!r}: {reason}") from None
+
+
+def action_name(game: pyspiel.Game, player: int, action: int) -> str:
+    """Returns what OpenSpiel calls an action, or its number where that depends on the state."""
+    try:
+        name = game.action_to_string(player, action)
+    except (RuntimeError, AttributeError):
+        return str(action)
+    return str(action) if name.startswith("Action(id=") else name  # that is what a game says that has no names
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pyspiel
 
+from mccfr_plus.display import html_summary
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
 from mccfr_plus.tree import leaves, rules_tree
@@ -31,8 +32,25 @@ _TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile 
 class Tree(abc.ABC):
     """What all kinds of trees have in common."""
 
+    game: pyspiel.Game
+    kind: ClassVar[str]  # as `Solver` calls it
     arrays: TreeArrays
     slot_action: np.ndarray  # OpenSpiel's action of each slot
+
+    @property
+    @abc.abstractmethod
+    def num_nodes(self) -> int:
+        """Number of histories that are stored."""
+
+    @property
+    @abc.abstractmethod
+    def num_infosets(self) -> int:
+        """Number of information sets of all players together; of a tree that is not compiled those found so far."""
+
+    def _repr_html_(self) -> str:
+        stored = {"nodes": f"{self.num_nodes:,}"} if self.num_nodes else {}
+        rows = {"kind": self.kind, "players": self.num_players, **stored, "information sets": f"{self.num_infosets:,}"}
+        return html_summary(f"Tree of {self.game}", rows)
 
     @property
     def num_players(self) -> int:
@@ -78,6 +96,12 @@ class GameTree(Tree):
         info_states: Per infoset, its information state string. A player's infosets stand together.
         slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
         outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
+
+    Example:
+        >>> import mccfr_plus
+        >>> tree = mccfr_plus.compile_game("kuhn_poker")
+        >>> tree.num_nodes, tree.num_infosets, tree.num_slots
+        (58, 12, 24)
     """
 
     game: pyspiel.Game

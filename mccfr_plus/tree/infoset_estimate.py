@@ -21,7 +21,6 @@ import numpy as np
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.random_numbers import new_state, next_double
 from mccfr_plus.tree.positions import rule_observe
 from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_outcomes
@@ -124,7 +123,6 @@ def estimate_infosets(game: RulesGame, seconds: float = 3.0, seed: int | None = 
 @kernel
 def _probe(parameters, table, first_state, player, room, rng):
     """Makes a probe for a player, which writes ``room.totals``. Returns False if there were too many states."""
-    parameters, table, room = no_refcount(parameters), no_refcount(table), no_refcount(room)
     known, found, codes, seen = room.known, room.found, room.codes, room.seen
     states, actions, counts, path = room.states, room.actions, room.counts, room.path
     size = len(first_state)

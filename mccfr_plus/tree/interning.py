@@ -6,7 +6,7 @@ of places, each the index of a row or `EMPTY`, and is kept at most half full by 
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import allocating_kernel, inline_kernel
 
 EMPTY = -1
 
@@ -70,7 +70,7 @@ def index_of_row(table, rows, row, used):
     return table[place]
 
 
-@kernel
+@allocating_kernel
 def table_of_rows(rows, count, places):
     """Returns the table of the first `count` rows, all of them different, with that many places."""
     table = np.full(places, EMPTY, np.int32)

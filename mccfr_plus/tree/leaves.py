@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import allocating_kernel, kernel
 from mccfr_plus.tree.arrays import BLOCK, CHANCE, TERMINAL, Shape, TreeArrays
 
 
@@ -105,7 +105,7 @@ def _add_up(tree, player, others, order, last_slots, chance, payoff, length, col
     return size
 
 
-@kernel
+@allocating_kernel
 def _fill(order, ends, length, columns, value, others, values):
     """Moves entries, which lie row by row, to the blocks of their rows. The last two are outputs."""
     place = np.empty(len(order), np.int32)
@@ -123,7 +123,7 @@ def _fill(order, ends, length, columns, value, others, values):
             entry += 1
 
 
-@kernel
+@allocating_kernel
 def _collect(tree, max_stack, last_slots, chance, payoff):
     """Writes last slots, chance's probability and the payoff's row of every leaf. The last three are outputs.
 
@@ -166,7 +166,7 @@ def _collect(tree, max_stack, last_slots, chance, payoff):
             pending += 1
 
 
-@kernel
+@allocating_kernel
 def _counting_sort(order, keys, column, num_keys):
     """Returns `order`, stably sorted by a column of `keys`, whose entries are all in 0 .. num_keys - 1."""
     position = np.zeros(num_keys + 1, np.int64)

@@ -18,7 +18,7 @@ _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re
 
 _SHARE_OF_FREE = 0.5  # of what is free, without a limit
 _NODES_SHARE = 0.4  # of the limit; infosets get the rest, as nodes can be asked for again and regrets cannot
-# For states of the game that are kept to save replays; `docs/design.md` says what more of them brought.
+# For states of the game that are kept to save replays.
 _STATES_SHARE = 0.2
 _MOST_STATES = 4 << 30  # bytes
 _TRANSIENT_SHARE = 0.2  # of the nodes' share: for transient nodes, once the others are full

@@ -10,9 +10,12 @@ from __future__ import annotations
 import numpy as np
 import pyspiel
 
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import allocating_kernel
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.game import action_name
 from mccfr_plus.tree.game_tree import GameTree
+
+_MOST_NAMED = 50_000  # infosets, of some 0.1 ms each
 
 
 def openspiel_order(tree: GameTree) -> np.ndarray:
@@ -40,6 +43,20 @@ def representative_states(tree: GameTree, order: np.ndarray | None = None) -> li
     return states
 
 
+def action_names(tree: GameTree, infosets: np.ndarray) -> list[list[str]]:
+    """Returns what OpenSpiel calls the legal actions of some infosets, as the state of the first history writes them.
+
+    Of very many infosets the names are those that do not depend on the state; see `action_name`.
+    """
+    players, numbers = tree.arrays.infosets["player"], infosets.tolist()
+    if len(numbers) > _MOST_NAMED:
+        return [[action_name(tree.game, players[i], action) for action in tree.legal_actions(i)] for i in numbers]
+    return [
+        [state.action_to_string(players[i], action) for action in tree.legal_actions(i)]
+        for i, state in zip(numbers, representative_states(tree, infosets), strict=True)
+    ]
+
+
 def _order_and_nodes(tree: GameTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     arrays = tree.arrays
     slot_rank = _ranks(tree.slot_action, arrays.infosets["first_slot"], arrays.infosets["num_actions"])
@@ -63,7 +80,7 @@ def _ranks(actions: np.ndarray, firsts: np.ndarray, counts: np.ndarray) -> np.nd
     return ranks
 
 
-@kernel
+@allocating_kernel
 def _traverse_in_text_order(tree, infoset_of_slot, slot_rank, outcome_rank, max_stack):
     """Returns the infosets in the order of first visit, the first node of each, and each node's parent."""
     nodes = tree.nodes

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.games import PyspielGame

@@ -16,7 +16,6 @@ from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.games.rules import TERMINAL as NO_MOVER
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.info_states import pack
 from mccfr_plus.tree.interning import hash_step, index_of_row
@@ -152,8 +151,6 @@ def traversal(parameters, table, places, progress, arrays, num_players, max_visi
         num_players: Number of players.
         max_visits: The largest number of nodes to visit.
     """
-    parameters, table, places = no_refcount(parameters), no_refcount(table), no_refcount(places)
-    progress, arrays = no_refcount(progress), no_refcount(arrays)
     counts, states, actions = progress.counts, progress.states, progress.actions
     num_actions, num_taken, view, key = progress.num_actions, progress.num_taken, progress.seen, progress.key
     payoff, distribution, probabilities = progress.payoff, progress.distribution, progress.probabilities

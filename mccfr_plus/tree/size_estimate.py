@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyspiel
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.games import PyspielGame

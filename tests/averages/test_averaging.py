@@ -81,7 +81,7 @@ def limit(count, batches=200):
     return stats.t.isf(1e-6 / (2 * count), batches - 1)
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "random:2:0", "random:3:3"])
+@pytest.mark.parametrize("game", ["random:2:0", "random:3:3"])
 @pytest.mark.parametrize("scheme", SAMPLED)
 def test_expectation_is_reach_times_strategy(scheme, game):
     players = naive.tree_of(game).num_players
@@ -118,7 +118,7 @@ def test_the_check_sees_the_bias_of_optimistic_averages():
     assert worst > limit(count)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("minimizer", ["rm", "dcfr", "omd"])
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "random:3:1", "matrix_rps"])
@@ -247,7 +247,7 @@ def test_naive_own_traversals_are_right_over_all_outcomes(players):
             assert min(first.values(), default=1.0) > 0
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:3:1"])
 @pytest.mark.parametrize("scheme", list(registry.ESTIMATORS))
 def test_exact_average_of_a_sampled_solver_is_the_average_of_what_it_played(scheme, game):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numba
+import numpy as np
 import pytest
 
 from mccfr_plus import CheckError, ConfigError, Minimizer, RegretMatching, check_minimizer
@@ -27,60 +28,57 @@ FAULTS = {
 NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
 
 
-def rule_with(fault):
-    """Returns the kernel of regret matching with one fault; 0: none."""
-
-    @numba.njit(error_model="numpy")
-    def rule(values, strategy, tables, first, last, iteration, parameters):
-        value, total = 0.0, 0.0
-        for slot in range(first, last):
-            value += strategy[slot] * values[slot]
-        if fault == 7:
-            return value
-        for slot in range(first, last):
-            instant = values[slot] - value
-            if fault == 1:
-                instant = -instant
-            if fault == 9:  # follows the leader of the last round
-                tables[0, slot] = 0.0
-            tables[0, slot] += instant
-            strategy[slot] = max(tables[0, slot], 0.0)
-            if fault == 12 and tables[0, slot] < -2.0:
-                strategy[slot] = -0.1
-            if fault == 8 and slot == first:
-                strategy[slot] *= 1.01
-            if fault == 13:
-                strategy[slot] *= 1.0 + 1e-4 * (first % 7)
-                strategy[slot] += 1e-4 * (first % 5)
-            total += strategy[slot]
-        for slot in range(first, last):
-            if fault == 6:
-                strategy[slot] /= total
-            elif fault != 2 or total <= 0.0:
-                strategy[slot] = strategy[slot] / total if total > 0.0 else 1.0 / (last - first)
-        if fault == 3:
-            strategy[at(last)] = 0.5
-        if fault == 4:
-            tables[0, first - 1] += 1.0
-        if fault == 5:
-            values[at(last)] += 1.0
-        if fault == 10:
-            return 0.0
-        if fault == 11:
-            return value / 0.0 - value / 0.0
+@numba.njit(error_model="numpy")
+def rule(values, strategy, tables, first, last, iteration, parameters):
+    """Regret matching with the fault whose number is the parameter; 0: none."""
+    fault = parameters[0]
+    value, total = 0.0, 0.0
+    for slot in range(first, last):
+        value += strategy[slot] * values[slot]
+    if fault == 7:
         return value
-
-    return rule
+    for slot in range(first, last):
+        instant = values[slot] - value
+        if fault == 1:
+            instant = -instant
+        if fault == 9:  # follows the leader of the last round
+            tables[0, slot] = 0.0
+        tables[0, slot] += instant
+        strategy[slot] = max(tables[0, slot], 0.0)
+        if fault == 12 and tables[0, slot] < -2.0:
+            strategy[slot] = -0.1
+        if fault == 8 and slot == first:
+            strategy[slot] *= 1.01
+        if fault == 13:
+            strategy[slot] *= 1.0 + 1e-4 * (first % 7)
+            strategy[slot] += 1e-4 * (first % 5)
+        total += strategy[slot]
+    for slot in range(first, last):
+        if fault == 6:
+            strategy[slot] /= total
+        elif fault != 2 or total <= 0.0:
+            strategy[slot] = strategy[slot] / total if total > 0.0 else 1.0 / (last - first)
+    if fault == 3:
+        strategy[at(last)] = 0.5
+    if fault == 4:
+        tables[0, first - 1] += 1.0
+    if fault == 5:
+        values[at(last)] += 1.0
+    if fault == 10:
+        return 0.0
+    if fault == 11:
+        return value / 0.0 - value / 0.0
+    return value
 
 
 @dataclass(frozen=True)
 class Wrong(Minimizer):
     fault: str = ""
     short_name = "wrong"
+    kernel = staticmethod(rule)
 
-    @property
-    def kernel(self):
-        return rule_with(NUMBERS.get(self.fault, 0))
+    def parameters(self):
+        return np.array([NUMBERS.get(self.fault, 0)], np.float64)
 
 
 def test_without_a_fault_it_passes():

@@ -22,7 +22,7 @@ def test_lists_every_game_with_its_parameters(command):
         assert all(f"{name}={default}" in text for name, default in game.defaults.items())
     assert max(map(len, lines[begin : lines.index("", begin)])) <= 104
     assert outcome.err == ""
-    assert "Games of OpenSpiel with compiled rules (docs/games.md): kuhn_poker, " in outcome.out
+    assert "Games of OpenSpiel with compiled rules (docs/background/games.md): kuhn_poker, " in outcome.out
     assert all(name in outcome.out for name in OPENSPIEL_GAMES)
 
 

@@ -59,6 +59,7 @@ def test_no_bound_on_demand(command):
     assert "n/a (no bound" in outcome.out
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("tree", ["compiled", "lazy"])
 @pytest.mark.parametrize("mode", ["deterministic", "fast"])
 def test_threads(command, tree, mode):
@@ -66,16 +67,16 @@ def test_threads(command, tree, mode):
         f"--tree={tree}",
         "--threads=2",
         f"--thread_mode={mode}",
-        "--iterations=200",
+        "--iterations=20",
         "--bound_seconds=0",
         "--json",
     )
     outcome = command(*RUN, *flags)
     assert (outcome.json["threads"], outcome.json["thread_mode"]) == (2, mode)
     assert f"2 threads ({mode})" in outcome.out
-    assert outcome.json["iterations"] == 200
+    assert outcome.json["iterations"] == 20
     if tree == "compiled" and mode == "deterministic":
-        whole = mccfr_plus.Solver("leduc_poker", "external", "rm", seed=7, threads=2).run(200)
+        whole = mccfr_plus.Solver("leduc_poker", "external", "rm", seed=7, threads=2).run(20)
         assert outcome.json["nash_conv"] == whole.nash_conv()
 
 

@@ -129,10 +129,10 @@ def test_lost_workers_lose_no_record(cluster, command, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_hundred_runs_lose_no_record(cluster, command, tmp_path):
+def test_many_runs_lose_no_record(cluster, command, tmp_path):
     algorithms = "external[batch=4],outcome,opponent/rm+,external/rm+/linear,openspiel:external"
-    arguments = ["compare", *GAMES, f"--algorithms={algorithms}", "--seeds=10", "--nodes=3e6", "--num_evaluations=8"]
-    assert compare_twice(command, tmp_path, arguments, 100, 25) >= 15
+    arguments = ["compare", *GAMES, f"--algorithms={algorithms}", "--seeds=3", "--nodes=2e6", "--num_evaluations=8"]
+    assert compare_twice(command, tmp_path, arguments, 30, 8) >= 4
 
 
 def test_what_is_told_while_runs_go_on(cluster, tmp_path):
@@ -277,8 +277,6 @@ def assert_refused(found, tmp_path, *parts):
         (["--cluster=ray://nowhere"], ["must be local, ray, ray://HOST:PORT or HOST:PORT"]),
         (["--cluster="], ["must be local, ray, ray://HOST:PORT or HOST:PORT"]),
         (["--cluster=ray", "--processes=2"], ["--processes=2 is for --cluster=local", "free CPUs"]),
-        (["--worker_import=json"], ["--worker_import is for workers of a cluster: give --cluster, too"]),
-        (["--cluster=ray", "--worker_import=no_such"], ["--worker_import=no_such: it cannot be imported here"]),
     ],
 )
 def test_flags_that_are_refused(command, tmp_path, arguments, parts):
@@ -310,12 +308,12 @@ def test_a_cluster_that_cannot_be_reached(command, tmp_path, monkeypatch, form):
 def test_a_game_that_workers_do_not_know(cluster, command, tmp_path):
     game, path = "python_faulty(length=3)", tmp_path / "out"
     arguments = ["compare", game, *SHORT[2:], "--cluster=ray", f"--out={path}", "--quiet"]
-    assert_refused(command(*arguments), tmp_path, "cannot load 'python_faulty", "--worker_import=")
-    with pytest.raises(ClusterError, match=r"python_faulty.* --worker_import=MODULE"):
+    assert_refused(command(*arguments), tmp_path, "cannot load 'python_faulty", "--import=")
+    with pytest.raises(ClusterError, match=r"python_faulty.* --import=MODULE"):
         head_to_head(game, {}, {}, cluster=cluster, num_games=16, num_batches=1)
     with Cluster(imports=("no_such_module",)) as wrong, pytest.raises(ClusterError, match="no_such_module"):
         wrong.check_game(game)
-    code, _, err = command(*arguments, "--worker_import=lazy_games")
+    code, _, err = command(*arguments, "--import=lazy_games")
     assert (code, err) == (0, "")
     assert num_ended(path) == 1
     with Cluster(imports=("lazy_games",)) as importing:

@@ -8,9 +8,7 @@ from pool_workers import pickled
 from mccfr_plus import (
     CheckpointError,
     ConfigError,
-    ExternalSampling,
     GameError,
-    OutcomeSampling,
     Solver,
 )
 from mccfr_plus.cluster import DistributedEvaluator, DistributedSolver
@@ -81,7 +79,12 @@ def test_arrays_of_other_processes_give_identical_bits(kind):
         assert len(together._worker_pool.actors) == 3
 
 
-@pytest.mark.parametrize("kind", KINDS)
+ALSO_COMPARED = ("simultaneous", "whole sequences", "chance")  # in `test_one_batch_is_that_of_a_solver`
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in ALSO_COMPARED else ()) for kind in KINDS]
+)
 def test_it_converges_as_batches_do(kind):
     """The mean over batches is the mean over a batch: not the same draws, but about the same exploitability."""
     estimator, minimizer, averaging, alternating = KINDS[kind]
@@ -92,17 +95,26 @@ def test_it_converges_as_batches_do(kind):
     assert num_batches.nodes_touched == pytest.approx(whole.nodes_touched, rel=0.05)
 
 
-@pytest.mark.parametrize("averaging", ["lazy", "stochastic", "optimistic"])
-@pytest.mark.parametrize("estimator", [OutcomeSampling(update_all_players=True), ExternalSampling()])
-def test_one_batch_is_that_of_a_solver(estimator, averaging):
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize(
+    ("kind", "averaging"),
+    [
+        *((kind, KINDS[kind][2]) for kind in KINDS),
+        *(("update_all_players", averaging) for averaging in ("stochastic", "optimistic")),
+        *(("lazy", averaging) for averaging in ("stochastic", "optimistic")),
+    ],
+)
+def test_one_batch_is_that_of_a_solver(kind, averaging):
     """With one batch and the stream's state in its generator, the solver in this process makes the same traversals.
 
     A traversal for one player does so in player 0's turn; what serves all players, in the whole iteration.
     """
-    shared = estimator.updates_all_players
-    inside = Solver("leduc_poker", estimator, "rm", averaging, batch=11, seed=5)
-    plan = {"num_batches": 1, "traversals": 11, "seed": 5, "cluster": "local"}
-    with DistributedSolver("leduc_poker", estimator, "rm", averaging, **plan) as outside:
+    estimator, minimizer, _, alternating = KINDS[kind]
+    components = ("leduc_poker", estimator, minimizer, averaging)
+    inside = Solver(*components, batch=11, seed=5, alternating=alternating)
+    shared = inside.estimator.updates_all_players
+    plan = {"num_batches": 1, "traversals": 11, "seed": 5, "cluster": "local", "alternating": alternating}
+    with DistributedSolver(*components, **plan) as outside:
         seed = int(outside._engine._seed[0])
         slots = outside.tree.num_slots if shared else int(outside.tree.arrays.slot_range[1])
         for iteration in range(1, 6 if shared else 2):

@@ -13,6 +13,7 @@ import pytest
 from nodes import ENVIRONMENT, two_nodes
 
 import mccfr_plus
+from mccfr_plus.checkpoints.file import read_header
 from mccfr_plus.cluster import DistributedSolver
 
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.slow]
@@ -49,13 +50,10 @@ def expected():
 
 def test_a_killed_driver_goes_on_on_two_nodes(cluster_of_two, expected, tmp_path):
     file = tmp_path / "leduc.checkpoint"
-    killed = start_driver(cluster_of_two.address, file, "0.01")
-    for line in killed.stdout:
-        if line.split() == ["at", "5"]:
-            os.kill(killed.pid, signal.SIGKILL)
-            break
-    killed.communicate()
-    assert file.exists()
+    killed = start_driver(cluster_of_two.address, file, "killed")
+    _, errors = killed.communicate(timeout=240)
+    assert killed.returncode == -signal.SIGKILL, errors
+    assert 0 < read_header(file)["iterations"] < ITERATIONS
     found = result_of(start_driver(cluster_of_two.address, file))
     assert found == {"policy": expected, "nodes": 2}
 

@@ -10,7 +10,6 @@ from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS
 from mccfr_plus.kernels.loops.composed import estimate_with
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,
@@ -21,41 +20,35 @@ from mccfr_plus.solver.registry import estimator_of
 
 
 @kernel
-def _sample(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, total, squares, hits):
-    """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else."""
-    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
+def _sample(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, signs, slots, columns):
+    """Adds up `count` gradients: what stands at touched slots and at the empty sequence, and nothing else.
+
+    `slots` are ``[3, num_slots + 1]``: sums, sums of squares, and how often they were not 0. `columns` are ``[3,
+    num_columns]``: sums and sums of squares of gradients times the columns of `signs`, and what the last one was.
+    """
+    projected = columns[2]
     empty, traverser = tree.slot_range[-1] + player, 0 if UPDATE_ALL_PLAYERS else player
     for _ in range(count):
         sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
+        value = scratch.gradient[empty]
+        slots[0, -1] += value
+        slots[1, -1] += value**2
+        slots[2, -1] += value != 0
+        for column in range(len(projected)):
+            projected[column] = value * signs[-1, column]
         begin = tree.infoset_range[player]
         for position in range(begin, begin + scratch.num_touched[player]):
             first = scratch.touched[position]["first_slot"]
             for slot in range(first, first + scratch.touched[position]["num_actions"]):
-                total[slot] += scratch.gradient[slot]
-                squares[slot] += scratch.gradient[slot] ** 2
-                hits[slot] += scratch.gradient[slot] != 0
-        total[-1] += scratch.gradient[empty]
-        squares[-1] += scratch.gradient[empty] ** 2
-        hits[-1] += scratch.gradient[empty] != 0
-
-
-@kernel
-def _project(count, batch, parameters, sampling_weights, tree, strategy, scratch, player, signs, total, squares):
-    """Adds up values and squares of `count` sampled gradients times the columns of `signs`."""
-    tree, scratch, strategy = no_refcount(tree), no_refcount(scratch), no_refcount(strategy)
-    empty, traverser = tree.slot_range[-1] + player, 0 if UPDATE_ALL_PLAYERS else player
-    sums = np.zeros(signs.shape[1])
-    for _ in range(count):
-        sample_gradient(parameters, sampling_weights, tree, strategy, scratch, traverser, batch)
-        sums[:] = scratch.gradient[empty] * signs[-1]
-        begin = tree.infoset_range[player]
-        for position in range(begin, begin + scratch.num_touched[player]):
-            first = scratch.touched[position]["first_slot"]
-            for slot in range(first, first + scratch.touched[position]["num_actions"]):
-                for column in range(len(sums)):
-                    sums[column] += scratch.gradient[slot] * signs[slot, column]
-        total += sums
-        squares += sums**2
+                value = scratch.gradient[slot]
+                slots[0, slot] += value
+                slots[1, slot] += value**2
+                slots[2, slot] += value != 0
+                for column in range(len(projected)):
+                    projected[column] += value * signs[slot, column]
+        for column in range(len(projected)):
+            columns[0, column] += projected[column]
+            columns[1, column] += projected[column] ** 2
 
 
 class Sampler:
@@ -95,25 +88,25 @@ class Sampler:
             "estimate": estimate_with(self.estimator, baseline, list_visit=list_infoset),
             "UPDATE_ALL_PLAYERS": self.estimator.updates_all_players,
         }
-        self._sample, self._project = compose(_sample, **names), compose(_project, **names)
+        self._sample = compose(_sample, **names)
 
     def use(self, strategy: np.ndarray) -> None:
         self.strategy = strategy
         self.scratch.reach_valid[:] = 0
 
-    def _first(self, player: int) -> tuple:
-        return self.batch, self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player
+    def _add(self, player: int, count: int, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        slots, columns = np.zeros((3, self.tree.num_slots + 1)), np.zeros((3, signs.shape[1]))
+        arguments = self.parameters, self.sampling_weights, self.arrays, self.strategy, self.scratch, player
+        self._sample(count, self.batch, *arguments, signs, slots, columns)
+        return slots, columns
 
     def sum(self, player: int, count: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the sums of gradients, of their squares, and how often they were not 0, ``[num_slots + 1]``."""
-        out = np.zeros((3, self.tree.num_slots + 1))
-        self._sample(count, *self._first(player), *out)
-        return tuple(out)
+        return tuple(self._add(player, count, np.zeros((self.tree.num_slots + 1, 0)))[0])
 
     def project(self, player: int, count: int, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        out = np.zeros((2, signs.shape[1]))
-        self._project(count, *self._first(player), signs, *out)
-        return tuple(out)
+        """Returns the sums of gradients times the columns of `signs`, and of their squares, ``[num_columns]``."""
+        return tuple(self._add(player, count, signs)[1][:2])
 
     def touched(self, player: int) -> np.ndarray:
         begin = self.arrays.infoset_range[player]

@@ -61,7 +61,7 @@ def reached_nodes(root, player, strategy):
     return count(root, 1.0)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("minimizer", list(registry.MINIMIZERS))
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", GAMES)

@@ -58,8 +58,9 @@ def test_looks_as_far_as_the_time_allows(monkeypatch):
     """Time stands still but for games, of 1 ms and 1 ms more for each history that a belief may have."""
     clock, seen = [0.0], []
 
-    def bound(responses):
-        lookahead, stop = responses.lookahead, responses.stop
+    def bound(responses, choices):
+        choices = list(choices)
+        lookahead, stop = choices[0].lookahead, responses.stop
         begin, games, each = clock[0], 0, 1e-3 * (1 + lookahead.max_histories)
         while games < 4 or clock[0] - begin < 2 * stop.seconds:
             clock[0] += each
@@ -67,7 +68,8 @@ def test_looks_as_far_as_the_time_allows(monkeypatch):
             if clock[0] > stop.deadline:
                 raise BudgetError("too late")
         seen.append((lookahead, clock[0] - begin))
-        estimate = Estimate(0.0, 0.0, 0.0, "lower bound", stop.confidence, games, clock[0] - begin)
+        value = float(lookahead.max_histories)  # the best is the largest that was tried
+        estimate = Estimate(value, value, value, "lower bound", stop.confidence, games, (clock[0] - begin) / 2)
         return ExploitabilityBound(estimate, (estimate, estimate))
 
     monkeypatch.setattr(quality.time, "perf_counter", lambda: clock[0])
@@ -86,11 +88,34 @@ def test_looks_as_far_as_the_time_allows(monkeypatch):
     assert used(0.01) is None
 
 
+def test_the_last_look_plays_what_promised_most_and_the_best_of_all_is_returned(monkeypatch):
+    looks = []
+
+    def bound(responses, choices):
+        choices, stop = list(choices), responses.stop
+        looks.append((choices, stop.confidence))
+        # Player 0 does best in the first look, player 1 in the second; the last look is worse than the second.
+        values = [(0.5, 0.1), (0.4, 0.3), (0.0, 0.0)][min(len(looks) - 1, 2)]
+        of_players = [Estimate(v, v - 0.01, v + 0.01, "lower bound", stop.confidence, 1000, 0.01) for v in values]
+        return ExploitabilityBound(of_players[1]._replace(value=sum(values), low=sum(values) - 0.1), tuple(of_players))
+
+    monkeypatch.setattr(LocalResponses, "bound", bound)
+    game, rng = mccfr_plus.load_game("kuhn_poker"), np.random.default_rng(1)
+    found = quality._local_bound(game, {}, 1.0, confidence=0.9, seed=rng, progress=False)
+    assert len(looks) > 2
+    assert looks[-1][0] == [looks[0][0][0], looks[1][0][1]]
+    assert len({choice.seed for choices, _ in looks[:-1] for choice in choices}) == 2 * (len(looks) - 1)
+    assert sum(1 - confidence for _, confidence in looks) <= 0.1
+    assert (found.estimate.value, found.estimate.confidence) == (pytest.approx(0.7), 0.9)
+    assert [response.value for response in found.responses] == [0.5, 0.3]
+
+
 def test_gives_up_looking_ahead_after_the_deadline():
     game = mccfr_plus.load_game("kuhn_poker")
     stop, behavior = Stop(10, None, 0.95, False, deadline=time.perf_counter()), Behavior(game, {})
+    responses = LocalResponses(game, behavior, behavior, stop, random.Random(1))
     with pytest.raises(BudgetError, match="takes too long"):
-        LocalResponses(game, behavior, behavior, Lookahead(), stop, random.Random(1)).bound()
+        responses.bound(responses.choices(Lookahead()))
 
 
 def test_a_game_too_long_for_looking_ahead_takes_no_longer():

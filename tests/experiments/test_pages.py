@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from browser import run_script, screenshot
 
-from mccfr_plus import Solver, compile_game, save_policy
+from mccfr_plus import Solver, compile_game, display, save_policy
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.experiments import page
@@ -159,4 +159,4 @@ def test_a_page_that_cannot_be_written(tmp_path):
 def test_without_bokeh(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "bokeh", None)
     with pytest.raises(ConfigError, match=r"pip install 'mccfr_plus\[plot\]'"):
-        page.require_library("bokeh")
+        display.require_library("bokeh")

@@ -11,7 +11,7 @@ from mccfr_plus.cli.games import number_text
 from mccfr_plus.games import GAMES
 from mccfr_plus.games.catalogue import CATALOGUE
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "games.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "background" / "games.md"
 FAST = 1_000_000  # histories
 COUNTED = {"nl_holdem_buckets(stack=36)": 36}  # too large for a tree
 

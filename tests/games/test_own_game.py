@@ -1,4 +1,4 @@
-"""A user-defined game, that of docs/add-a-game.md: as a program, as a module, and its kernels in the disk cache."""
+"""The game of docs/tutorials/own-game.md: as a program, as a module, and its kernels in the disk cache."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from mccfr_plus.kernels.code_digest import digest_of
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "add-a-game.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "tutorials" / "own-game.md"
 USE = """
 import sys
 sys.path.insert(0, {folder!r})
@@ -22,7 +22,7 @@ print(mccfr_plus.compile_game("cup_game(cups=2)").num_nodes)
 
 @pytest.fixture
 def program(tmp_path):
-    """The program of docs/add-a-game.md. Its cached kernels are deleted with the test's folder."""
+    """The program of docs/tutorials/own-game.md. Its cached kernels are deleted with the test's folder."""
     path = tmp_path / "my_game.py"
     path.write_text(re.search(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S).group(1))
     return path

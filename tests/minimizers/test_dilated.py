@@ -35,7 +35,7 @@ def twin_of(minimizer, game):
     )
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("minimizer", FORMS, ids=repr)
@@ -52,7 +52,7 @@ def test_full_equals_the_definition(minimizer, game, alternating):
     assert np.abs(solver.current_strategy() - tree.uniform_strategy()).max() > 0.1
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("scheme", ["external", "outcome", "chance", "opponent", "balanced"])
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("minimizer", [m for m in FORMS if not m.optimistic], ids=repr)
@@ -110,7 +110,7 @@ def test_constant_steps_make_ftrl_and_omd_the_same(scheme, optimistic):
     assert np.abs(first.current_strategy() - tree.uniform_strategy()).max() > 0.1
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("game", "iterations", "eta"), [("kuhn_poker", 100, 0.7), ("leduc_poker", 6, 1.5)])
 @pytest.mark.parametrize("part", [FTRL, OMD])
 def test_equals_openspiels_mirror_descent(part, game, iterations, eta):
@@ -133,7 +133,7 @@ def test_equals_openspiels_mirror_descent(part, game, iterations, eta):
     np.testing.assert_allclose(solver.average_strategy(), strategy_of(theirs.get_avg_policies()), atol=1e-10)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("scheme", ["full", "external"])
 @pytest.mark.parametrize("minimizer", ["ftrl", "omd", "hedge"])
 def test_the_average_is_that_of_sequences(minimizer, scheme):
@@ -173,7 +173,7 @@ def test_exploitability_falls_at_the_rate_of_theory_on_leduc(kind, scheme):
     assert exploitability(64 * begin) < exploitability(begin) / 4
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_regret_is_below_the_bound_with_its_best_step_size():
     tree = naive.tree_of("kuhn_poker")
     iterations = 400

@@ -114,7 +114,7 @@ def test_plays_uniformly_where_no_regret_is_positive(short_name):
     assert infoset.strategy[2:5].sum() == pytest.approx(1)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:1", "random:3:1"])
 @pytest.mark.parametrize("short_name", MINIMIZERS)
@@ -141,7 +141,7 @@ def assert_equal(solver, twin, tolerance=1e-12):
         np.testing.assert_allclose(mine, regrets, rtol=1e-10, atol=tolerance)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("short_name", MINIMIZERS)
 def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
     tree = naive.tree_of("leduc_poker")
@@ -153,7 +153,7 @@ def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
     assert_equal(solver, twin)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:3", "random:3:0"])
 @pytest.mark.parametrize("short_name", MINIMIZERS)
@@ -197,7 +197,7 @@ t "" 4 "o4" { 5.0 -5.0 }
 """
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("short_name", MINIMIZERS)
 @pytest.mark.parametrize("scheme", ["chance", "external", "outcome"])
 def test_iterations_that_touch_no_infoset_count(scheme, short_name):
@@ -212,7 +212,7 @@ def test_iterations_that_touch_no_infoset_count(scheme, short_name):
         assert_equal(solver, twin)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("iterations", [1, 2, 17])
 def test_dcfr_1_1_weights_iterations_linearly(iterations):
     # R_T (T + 1) = sum of t r_t, with r_t from the strategies that the solver itself plays.
@@ -235,7 +235,7 @@ def test_linear_is_dcfr_1_1():
     assert registry.minimizer_of("linear") == Discounted(1.0, 1.0) == registry.minimizer_of("dcfr(alpha=1.0, beta=1.0)")
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("short_name", ["rm", "rm+"])
 def test_regret_is_below_its_bound(short_name):
     # Zinkevich et al. 2007, theorem 4: R_T <= sum over infosets of Delta sqrt(A T). Long enough that playing at
@@ -279,7 +279,7 @@ def test_extreme_discounts_stay_finite(alpha):
     assert np.isfinite(list(solver.regrets(solver.tree.info_states[0]).values())).all()
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("scheme", ["full", "external"])
 @pytest.mark.parametrize(("beta", "limit"), [(-math.inf, "rm+"), (math.inf, "rm")])
 def test_infinite_exponents_discount_nothing_or_all(beta, limit, scheme):
@@ -293,8 +293,9 @@ def test_infinite_exponents_discount_nothing_or_all(beta, limit, scheme):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("players", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", range(100, 125))
+@pytest.mark.parametrize("seed", range(100, 106))
 def test_more_random_games(players, seed):
     game = f"random:{players}:{seed}"
     tree, root = naive.tree_of(game), naive.root_of(game)

@@ -76,7 +76,7 @@ def assert_goes_on(path, tree, *arguments, first=7, then=6, **options):
 # --- bitwise identical results ---
 
 
-@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_or_compiled")
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
 @pytest.mark.parametrize("game", ["kuhn_poker", pytest.param("kuhn_poker(players=3)", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("estimator", list(registry.ESTIMATORS))
 def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
@@ -93,7 +93,7 @@ def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
     assert count >= rules * (len(registry.AVERAGES) - 2)
 
 
-@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_or_compiled")
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
 @pytest.mark.parametrize("game", ["random:2:0", "kuhn_poker(players=3)"])
 @pytest.mark.parametrize(
     ("estimator", "options"),
@@ -119,7 +119,7 @@ def test_options_go_on_bit_for_bit(estimator, options, minimizer, game, path):
     assert_goes_on(path, naive.tree_of(game), estimator, minimizer, first=30, **options)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(
     "minimizer", ["hedge(decay=0.5)", "ftrl(optimistic=True)", "omd(decay=0.5)", "dcfr(beta=-1e999)"]
 )
@@ -142,7 +142,7 @@ LAZY = [
 ]
 
 
-@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_or_compiled")
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
 @pytest.mark.parametrize(("estimator", "options"), LAZY, ids=str)
 @pytest.mark.parametrize(
     ("game", "keys"), [("leduc_poker", "hash"), ("kuhn_poker(players=3)", "checked"), ("kuhn_poker(players=3)", "text")]
@@ -150,7 +150,7 @@ LAZY = [
 def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
     """Also into other memory, which another tree has filled, and by pickle."""
     arguments = {"keys": keys, **options}
-    done, others, then = (5, 8, 7) if "threads" in options else (25, 40, 35)  # they wait for each other, as Python
+    done, others, then = (2, 4, 3) if "threads" in options else (25, 40, 35)  # they wait for each other, as Python
     whole = Solver(naive.tree_of(game), estimator, seed=3, **options).run(done + then)
     solver = lazy_solver(game, estimator, seed=3, **arguments).run(done)
     solver.save_checkpoint(path)
@@ -162,7 +162,7 @@ def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
         assert_same_bits(whole, one.run(then))
 
 
-@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_or_compiled")
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("averaging", ["lazy", "stochastic", "optimistic"])
 @pytest.mark.parametrize("alternating", [True, False])

@@ -86,7 +86,7 @@ def test_sampled_solvers_are_as_good_as_openspiels(scheme, theirs, iterations):
 # --- evaluations, one after the other ---
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("averaging", sorted(registry.AVERAGES))
 def test_an_evaluation_depends_on_no_earlier_one_and_changes_no_strategy(averaging):
     solver = Solver("leduc_poker", "outcome", averaging=averaging, seed=1)
@@ -146,16 +146,14 @@ def test_dominated_actions_of_a_general_sum_game_vanish():
 # --- all combinations ---
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(
     ("game", "least"),  # how far strategies have come, at the very least
     [
         ("kuhn_poker", 0.01),
         ("random:3:3", 0.01),
-        pytest.param("kuhn_poker(players=3)", 0.01, marks=pytest.mark.slow),
         pytest.param("tiny_hanabi", 0.01, marks=pytest.mark.slow),
         pytest.param("matrix_rps", -1.0, marks=pytest.mark.slow),
-        pytest.param("leduc_poker", 1e-6, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("estimator", list(registry.ESTIMATORS))
@@ -312,7 +310,7 @@ def test_regrets(solver):
             solver.regrets(*wrong)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("game", ["kuhn_poker", "python_kuhn_poker", "kuhn_poker(players=3)"])
 @pytest.mark.parametrize("scheme", list(registry.ESTIMATORS))
 def test_a_pickled_solver_goes_on_bit_for_bit(scheme, game):

@@ -147,7 +147,7 @@ class Sequential:
                 self.update(*update)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize(("estimator", "averaging", "options"), FORMS, ids=str)
 @pytest.mark.parametrize("game", GAMES)

@@ -48,9 +48,10 @@ def compare(name, estimator, minimizer="rm", averaging=None, *, iterations=40, k
 # --- the same bits as a compiled tree ---
 
 
-@pytest.mark.slow  # each combination is compiled
+@pytest.mark.slow
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("estimator", ["chance", "opponent", "external", "outcome", "average_strategy"])
-@pytest.mark.parametrize("game", ["kuhn_poker", pytest.param("kuhn_poker(players=3)", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
 def test_every_combination_that_can_grow(estimator, game):
     count = 0
     for minimizer in parts.MINIMIZERS:
@@ -70,7 +71,7 @@ def test_every_combination_that_can_grow(estimator, game):
     assert count >= len(parts.MINIMIZERS) * (len(parts.AVERAGES) - 3)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("keys", KINDS)
 @pytest.mark.parametrize(("estimator", "options"), SPECIAL, ids=str)
 @pytest.mark.parametrize("game", GAMES[:2])
@@ -87,7 +88,7 @@ def test_every_kind_of_game(game, estimator):
     assert lazy.tree.num_nodes > 50
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     game=st.builds("random:{}:{}".format, st.integers(2, 4), st.integers(0, 30)),
@@ -141,7 +142,7 @@ def tiny(max_nodes, max_transient):
     return PLENTY._replace(max_nodes=max_nodes, max_transient=max_transient)
 
 
-@pytest.mark.usefixtures("interpreted_or_compiled")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [

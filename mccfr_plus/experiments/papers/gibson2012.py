@@ -142,7 +142,7 @@ def _choice(what: str, chosen: float, ends: dict[str, np.ndarray], values: dict[
 _SAME_SIZE = "The game has the paper's size."
 _SMALLER = (
     "The paper's stacks go up to 36 chips: 5e9 histories, whose tree does not fit into the memory of a common machine. "
-    "Here they are smaller, and the buckets of cards are ours (`docs/games.md`)."
+    "Here they are smaller, and the buckets of cards are ours (`docs/background/games.md`)."
 )
 # Game, histories touched per run, seeds, note.
 CURVES = {
@@ -193,7 +193,7 @@ def stack_sizes(setting: Setting, name: str) -> Result:
     rows = []
     for game, stack in games.items():
         rows += verdict_rows(f"stacks of {stack}", {curve.algorithm: curve for curve in curves if curve.game == game})
-    note = "The paper's stacks go up to 36; the buckets of cards are ours (`docs/games.md`)."
+    note = "The paper's stacks go up to 36; the buckets of cards are ours (`docs/background/games.md`)."
     return Result(rows, [NO_VALUES, OTHER_BETA, note], pictures)
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from mccfr_plus.cluster.cluster import Cluster
+from mccfr_plus.display import require_library
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of
-from mccfr_plus.experiments.page import require_library, write_page
+from mccfr_plus.experiments.page import write_page
 from mccfr_plus.experiments.run_all import run_all
 
 SCALES = ("small", "paper")

@@ -51,8 +51,8 @@ def table1(setting: Setting, name: str) -> Result:
             del tree
             gc.collect()
     notes = [
-        "Sizes are enumerated anew. Where a printed one is not met, `docs/games.md` says which readings of the rules "
-        "were tried.",
+        "Sizes are enumerated anew. Where a printed one is not met, `docs/background/games.md` says which readings of "
+        "the rules were tried.",
         "Seconds are CPU seconds of one thread; an iteration updates both players. The paper's machine is of 2008.",
     ]
     return Result(rows, notes)

@@ -21,7 +21,6 @@ from mccfr_plus.kernels.loops.components import (
     step_of,
     weight_of,
 )
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     IS_RETRYING,
     ITERATION,
@@ -48,7 +47,6 @@ def eviction_is_due(expansion, is_retrying):
 @kernel
 def resumable(tree, state, scratch, settings, iterations):
     """Runs iterations, fewer if it must stop; see `single` for the arguments."""
-    tree, state, scratch, settings = no_refcount(tree), no_refcount(state), no_refcount(scratch), no_refcount(settings)
     strategy, average, batch = state.strategy, state.average, settings.batch
     num_players, counts, expansion = len(tree.slot_range) - 1, scratch.counts, tree.expansion
     for _ in range(iterations):

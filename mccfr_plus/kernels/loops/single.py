@@ -13,7 +13,6 @@ from mccfr_plus.kernels.loops.components import (
     step_of,
     weight_of,
 )
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import ITERATION, begin_traversal, mean_of_traversals
 
 
@@ -28,7 +27,6 @@ def single(tree, state, scratch, settings, iterations):
         settings: `Settings`. Modified in place.
         iterations: How many.
     """
-    tree, state, scratch, settings = no_refcount(tree), no_refcount(state), no_refcount(scratch), no_refcount(settings)
     strategy, average, batch = state.strategy, state.average, settings.batch
     num_players, counts = len(tree.slot_range) - 1, scratch.counts
     for _ in range(iterations):

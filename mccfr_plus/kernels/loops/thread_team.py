@@ -34,7 +34,6 @@ from mccfr_plus.kernels.loops.team import (
     wait,
 )
 from mccfr_plus.kernels.loops.work_partition import UNOWNED
-from mccfr_plus.kernels.no_refcount import no_refcount
 from mccfr_plus.kernels.scratch import (
     IS_RETRYING,
     ITERATION,
@@ -63,7 +62,6 @@ def thread_team(tree, state, scratch, settings, team, iterations):
         team: See `new_thread_team`. Modified in place.
         iterations: How many.
     """
-    tree, state, scratch, settings = no_refcount(tree), no_refcount(state), no_refcount(scratch), no_refcount(settings)
     strategy, average, counts = state.strategy, state.average, scratch.counts
     num_players, owner = len(tree.slot_range) - 1, counts[THREAD] + 1
     is_leader, is_shared = counts[THREAD] == 0, team[0, IS_SHARED] == 1

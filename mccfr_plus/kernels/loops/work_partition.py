@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import allocating_kernel
 from mccfr_plus.tree.arrays import TreeArrays
 
 UNOWNED = 0
@@ -39,7 +39,7 @@ def new_work_partition(tree: TreeArrays, threads: int, is_shared: bool) -> WorkP
     return WorkPartition(owners, cells)
 
 
-@kernel
+@allocating_kernel
 def share_out(infosets, infoset_range, threads, owners):
     """Gives each thread about as many of each player's slots, in whole subtrees. Returns how many subtrees.
 

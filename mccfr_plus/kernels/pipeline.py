@@ -1,0 +1,171 @@
+"""How Numba goes through a kernel: without reference counts, and without machine code for inline kernels.
+
+Numba counts references to an array with atomic operations whenever one is taken out of a bundle or handed to another
+kernel; at a microsecond per iteration that was 90 % of the time, and half of what LLVM had to read. Kernels here make
+no arrays, so that the caller's references are enough.
+
+Inline kernels are only ever linked into others. LLVM optimizes them there; machine code of their own would be made for
+nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import importlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numba
+from llvmlite import binding
+from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.errors import UnsupportedError
+from numba.core.typed_passes import NativeLowering
+from numba.np import linalg
+
+_MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
+
+_NOT_MAKING = (numba.carray, "array.view", "array.reshape")  # of calls, those that show memory that is there
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Pauses Python's garbage collector, which would look at everything that is kept, again and again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):
+    """Lowers a kernel without reference counts."""
+
+    _name = "lowering_without_reference_counts"
+
+    def run_pass(self, state: Any) -> bool:
+        _require_no_new_arrays(state)
+        state.targetctx = state.targetctx.subtarget(enable_nrt=False)
+        return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InlineLowering(_Lowering):
+    """Lowers a kernel for other kernels only."""
+
+    _name = "lowering_for_other_kernels"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = InlineLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        entry_point = enter_inline(state.targetctx, state.cr.fndesc, state.library)
+        state.cr = state.cr._replace(cfunc=entry_point)
+        return True
+
+
+class KernelCompiler(CompilerBase):
+    """Numba's compiler, without reference counts."""
+
+    lowering: type[NativeLowering] = _Lowering
+
+    def __init__(self, *arguments: Any):
+        _load_array_functions()
+        super().__init__(*arguments)
+
+    def define_pipelines(self) -> list:
+        """Returns Numba's passes, with another one at the end."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [(self.lowering if step is NativeLowering else step, text) for step, text in passes.passes]
+        passes.finalize()
+        return [passes]
+
+
+class InlineCompiler(KernelCompiler):
+    """The same for kernels that only other kernels call."""
+
+    lowering = _InlineLowering
+
+
+class InlineLibrary(JITCodeLibrary):
+    """The code of an inline kernel, to be linked into other kernels."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Inlines what it calls and removes what is left of that: the rest is done in the kernels that call it."""
+        passes = binding.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_aggressive_dce_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(self._final_module, self._codegen._pass_builder())
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.external:
+                function.linkage = "linkonce_odr"  # several kernels may contain it
+        self._shared_module, self._finalized = self._final_module, True
+
+    @classmethod
+    def load(cls, codegen: Any, name: str, bitcode: bytes) -> InlineLibrary:
+        """Returns a library from what `serialize_using_bitcode` returned."""
+        library = cls(codegen, name)
+        library._final_module = library._shared_module = binding.parse_bitcode(bitcode)
+        library._finalized = True
+        return library
+
+
+@functools.cache
+def _load_array_functions() -> None:
+    """Loads Numba's array functions without SciPy's linear algebra, which takes 0.2 CPU seconds.
+
+    Numba looks whether it is there, and loads it later where a user-defined kernel multiplies matrices.
+    """
+    if "scipy" not in sys.modules:  # Numba has tried
+        return
+    look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = look
+
+
+def enter_inline(target_context: Any, descriptor: Any, library: InlineLibrary) -> object:
+    """Makes an inline kernel known to those that are compiled later; returns what stands for its machine code."""
+    entry_point = object()
+    target_context.insert_user_function(entry_point, descriptor, [library])
+    return entry_point
+
+
+def _require_no_new_arrays(state: Any) -> None:
+    """Raises UnsupportedError if a kernel without reference counts makes an array, which would never be freed."""
+    for expression, signature in state.calltypes.items():
+        if not isinstance(getattr(signature, "return_type", None), types.Array):
+            continue
+        if getattr(expression, "op", None) not in _MAKING:
+            continue
+        called = state.typemap[expression.func.name] if expression.op == "call" else None
+        if getattr(called, "typing_key", None) in _NOT_MAKING:
+            continue
+        if isinstance(called, types.Dispatcher) and issubclass(
+            called.dispatcher._compiler.pipeline_class, KernelCompiler
+        ):
+            continue
+        raise UnsupportedError(
+            f"{state.func_id.func_qualname} makes an array, which would never be freed: pass it as an argument, or use "
+            "mccfr_plus.kernels.compile.allocating_kernel.",
+            loc=expression.loc,
+        )

@@ -1,0 +1,118 @@
+"""The evaluations of a solver's average policy while it ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_panel, html_table, require_library
+from mccfr_plus.errors import ConfigError
+
+_SHOWN = 20  # rows in a notebook: the last ones
+
+
+class History:
+    """What `Solver.run` has measured, in the order of time: a row per evaluation.
+
+    Example:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full").run(2000, evaluate_every=0)
+        >>> history = solver.history
+        >>> bool(history.iterations[-1] == 2000 and history.exploitability[-1] < history.exploitability[0])
+        True
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, int, float, float]] = []
+        self._seconds_evaluating = 0.0
+
+    def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
+        """Adds an evaluation.
+
+        Args:
+            iterations: Of the solver.
+            nodes: Histories that it has visited.
+            seconds: Of its runs, with the evaluations that `exclude` was told of.
+            exploitability: Of the average policy.
+        """
+        self._rows.append((iterations, nodes, seconds - self._seconds_evaluating, exploitability))
+
+    def exclude(self, seconds: float) -> None:
+        """Leaves the time of an evaluation out of the seconds of later ones."""
+        self._seconds_evaluating += seconds
+
+    @property
+    def iterations(self) -> np.ndarray:
+        """Iterations of the solver, ``[n]`` int64."""
+        return self._column(0, np.int64)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Histories visited, ``[n]`` int64."""
+        return self._column(1, np.int64)
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """Seconds of its runs, without these evaluations, ``[n]`` float64."""
+        return self._column(2, np.float64)
+
+    @property
+    def exploitability(self) -> np.ndarray:
+        """Exploitability of the average policy (NashConv / players), ``[n]`` float64."""
+        return self._column(3, np.float64)
+
+    def _column(self, number: int, dtype: type) -> np.ndarray:
+        return np.array([row[number] for row in self._rows], dtype)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Returns all columns by name."""
+        names = ("iterations", "nodes", "seconds", "exploitability")
+        return {name: getattr(self, name) for name in names}
+
+    def to_dataframe(self, library: str | None = None) -> Any:
+        """Returns a row per evaluation as a data frame.
+
+        Args:
+            library: pandas or polars; None: the first of these that is installed.
+
+        Raises:
+            ConfigError: If neither is installed.
+        """
+        return data_frame(self.columns(), library)
+
+    def plot(self, panel: Any, x: str, label: str, title: str) -> None:
+        """Adds the exploitability to axes of matplotlib; see `Solver.plot`."""
+        number = len(panel.get_lines())
+        draw_line(panel, self.columns()[x].astype(float), self.exploitability[None], number, (number, 0), label)
+        panel.set(xscale="log", yscale="log", xlabel=AXES[x], ylabel=MEASURE_LABELS["exploitability"])
+        finish_panel(panel, title)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} evaluations)"
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        rows = [[f"{row[0]:,}", f"{row[1]:,}", f"{row[2]:.3g}", f"{row[3]:.4g}"] for row in self._rows[-_SHOWN:]]
+        return f"<b>{self!r}</b>{html_table(list(columns), rows, numbers_from=0)}"
+
+
+def axes_for(history: History, x: str, axes: Any) -> Any:
+    """Returns axes to draw a history on: those given, or new ones.
+
+    Raises:
+        ConfigError: If nothing was measured, `x` is no column, or matplotlib is missing.
+    """
+    if x not in AXES:
+        raise ConfigError(f"x={x!r}: give one of {', '.join(AXES)}.")
+    if not len(history):
+        raise ConfigError("nothing was measured yet: give run(..., evaluate_every=SECONDS).")
+    require_library("matplotlib")
+    if axes is None:
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots(layout="constrained")[1]
+    return axes

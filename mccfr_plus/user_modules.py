@@ -1,0 +1,58 @@
+"""Imports a user's modules, which register games and components, here and in the processes that work for this one."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mccfr_plus.errors import ConfigError
+
+_imported: list[str] = []
+
+
+def import_user_module(spec: str) -> None:
+    """Imports a module.
+
+    Args:
+        spec: Its name, such as ``my_package.games``, found as Python finds modules and in the current folder; or the
+            path of its file, such as ``games/my_game.py``, whose folder is added to where Python finds modules.
+
+    Raises:
+        ConfigError: If there is no such module, or it fails.
+    """
+    is_file = _is_file(spec)
+    path = Path(spec).resolve()
+    if is_file and not path.is_file():
+        raise ConfigError(f"--import={spec}: there is no file {path}.")
+    name, folder = (path.stem, path.parent) if is_file else (spec, Path.cwd())
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder)) if is_file else sys.path.append(str(folder))
+    try:
+        module = importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module may do anything, and end the program, too
+        reason = str(error) or "no reason given"
+        raise ConfigError(f"--import={spec}: it cannot be imported ({type(error).__name__}: {reason}).") from None
+    found = getattr(module, "__file__", None)
+    if is_file and (found is None or Path(found).resolve() != path):
+        raise ConfigError(f"--import={spec}: Python has another module {name!r}, {found}: rename the file.")
+
+
+def import_user_modules(specs: Sequence[str]) -> None:
+    """Imports modules, and keeps their names for `imported_modules`."""
+    for spec in specs:
+        import_user_module(spec)
+    _imported[:] = [str(Path(spec).resolve()) if _is_file(spec) else spec for spec in specs]
+
+
+def imported_modules() -> tuple[str, ...]:
+    """Returns what the command line has imported, in order, for `import_user_module` in other processes."""
+    return tuple(_imported)
+
+
+def _is_file(spec: str) -> bool:
+    return spec.endswith(".py") or os.sep in spec

@@ -1,0 +1,46 @@
+"""Compiled loops compute what the same loops compute as Python, bit by bit; on lazy trees, what they do on whole ones.
+
+Other tests run loops as Python, and `test_golden` runs some compiled ones by default.
+"""
+
+import interpreted
+import naive
+import pytest
+from combinations import covering
+from lazy_trees import assert_same_bits, lazy_solver
+
+from mccfr_plus import Solver
+
+
+def bytes_of(solver):
+    """Returns everything that a run has computed."""
+    engine = solver._engine
+    names = ("strategy", "tables", "average", "baselines")
+    found = {name: getattr(engine, name) for name in names} | {"average strategy": solver.average_strategy()}
+    for thread, scratch in enumerate(engine.scratches):
+        found |= {f"generator of thread {thread}": scratch.rng, f"counts of thread {thread}": scratch.counts}
+    return {name: array.tobytes() for name, array in found.items()}
+
+
+def compare(game, combination, iterations):
+    *components, options = combination
+    options = {name: value for name, value in options.items() if name != "tree"} | {"seed": 5}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreted.engine, "composed", interpreted.composed)
+        plain = Solver(naive.tree_of(game), *components, **options).run(iterations)
+    if "tree" in combination.options:
+        assert_same_bits(plain, lazy_solver(naive.game(game), *components, **options).run(iterations))
+        return
+    compiled = Solver(naive.tree_of(game), *components, **options).run(iterations)
+    ours, theirs = bytes_of(compiled), bytes_of(plain)
+    assert [name for name in ours if ours[name] != theirs[name]] == []
+    assert compiled.nodes_touched == plain.nodes_touched > 0
+
+
+@pytest.mark.slow  # each combination is compiled
+@pytest.mark.parametrize("combination", list(covering()), ids=lambda c: "-".join(map(str, c)))
+def test_compiled_loops_give_the_bits_of_python(combination):
+    compare("kuhn_poker", combination, 4)
+    # With three players the stochastic average is another kernel, and there is no average of drawn actions.
+    if combination.averaging != "sampled":
+        compare("kuhn_poker(players=3)", combination, 2)
