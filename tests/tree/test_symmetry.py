@@ -84,6 +84,17 @@ def test_solvers_converge(estimator, options, iterations):
     assert last < first / 3
 
 
+@pytest.mark.parametrize("estimator", ["full", "full(traversal=True)"])
+@pytest.mark.parametrize("game", GAMES)
+def test_full_iterations_are_those_of_the_whole_game(game, estimator):
+    stored = Solver(game, "full", "rm+").run(10)
+    expected = pytest.approx(stored.nash_conv(), abs=1e-12)
+    for threads in (1, 2):
+        solver = Solver(game, estimator, "rm+", symmetry=True, threads=threads).run(10)
+        assert solver.nash_conv() == expected
+        assert mccfr_plus.nash_conv(stored.tree, solver.average_policy()) == expected
+
+
 def test_a_policy_that_is_not_symmetric():
     def corner(state):
         legal = state.legal_actions()
@@ -148,7 +159,7 @@ def test_wrong_symmetries_are_found():
         ("leduc_poker", {}, "the rules of leduc_poker.* name no symmetries"),
         ("tic_tac_toe", {}, "no compiled rules of tic_tac_toe"),
         (HEX, {"tree": "lazy"}, "symmetry=True with tree='lazy'"),
-        (HEX, {"estimator": "full"}, "needs the whole tree"),
+        (HEX, {"estimator": "escher"}, "which keeps values of histories"),
     ],
 )
 def test_bad_input(game, options, message):
