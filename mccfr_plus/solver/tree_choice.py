@@ -178,9 +178,7 @@ def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys:
     )
 
 
-def costs_of_solver(
-    config: SolverConfig, num_players: int, perfect_recall: bool, *, by_rules: bool = False
-) -> Costs:
+def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> Costs:
     """Returns what the solver's tables and the making of a policy take, without the tree; see `costs_of`."""
     method = config.average_method(num_players, perfect_recall, by_rules=by_rules)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot

@@ -90,7 +90,7 @@ def uses_numbers(game: RulesGame) -> bool:
 @functools.cache
 def _inlined(rule: Any) -> Any:
     """Returns one of a game's kernels, to be inlined: a call per history took as long as all else."""
-    return inline_kernel(getattr(rule, "py_func", rule))
+    return rule if may_make_arrays(rule) else inline_kernel(getattr(rule, "py_func", rule))
 
 
 class StoredArrays(NamedTuple):
