@@ -16,7 +16,7 @@ from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import why_no_rules
 from mccfr_plus.games.rules import MOVER
-from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.kernels.compile import compose, inline_kernel, may_make_arrays
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.tree import expansion as g
 from mccfr_plus.tree import positions as p
