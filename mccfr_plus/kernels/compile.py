@@ -81,7 +81,7 @@ def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options:
 
 class _Kernel(CPUDispatcher):
     def compile(self, sig: Any) -> Any:
-        """Compiles a version, or loads it, without garbage collections: they take a fifth of the time."""
+        """Compiles a version, or loads it, without garbage collections: they take a sixth of the time."""
         with no_collection():
             return super().compile(sig)
 
