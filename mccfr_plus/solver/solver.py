@@ -301,9 +301,10 @@ class Solver:
                         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                         done = True
                     evaluation = clock.maybe_evaluate(self, now, done)
+                    evaluated = time.perf_counter()
                     if evaluation is not None:
-                        found, took = evaluation.exploitability, time.perf_counter() - now
-                        self._history.add(self.iterations, self.nodes_touched, self._seconds, found, took)
+                        found = evaluation.exploitability
+                        self._history.add(self.iterations, self.nodes_touched, self._seconds, found)
                     if evaluation is not None and target_exploitability is not None:
                         done = done or evaluation.exploitability <= target_exploitability
                         bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
@@ -319,6 +320,7 @@ class Solver:
                                 "ended within the first iteration: its gradients take longer than the limit."
                             )
                         return self
+                    self._history.exclude(evaluated - now)
                     writer.maybe_write()
                     left = max(limit - (time.perf_counter() - begin), 0.0)
                     wanted = min(CHUNK_SECONDS, left, clock.due_in(), writer.due_in())
