@@ -55,7 +55,7 @@ def dilated_weights(tree: GameTree, scheme: str = "kroer") -> np.ndarray:
         ConfigError: If there is no such scheme.
         GameError: If the game has imperfect recall: then infosets have no single parent.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> tree = mccfr_plus.compile_game("kuhn_poker")
         >>> sorted(set(dilated_weights(tree, "kroer").tolist()))
