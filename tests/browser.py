@@ -36,11 +36,11 @@ def browser():
     return found
 
 
-def _run(folder, *arguments):
+def _run(folder, *arguments, width=1400):
     command = [
         browser(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-        "--window-size=1400,2000", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=15000",
-        "--host-resolver-rules=MAP * ~NOTFOUND",  # no network: the page must not need one
+        f"--window-size={width},2000", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=15000",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no network: the page must not need one
         *arguments,
     ]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
@@ -53,7 +53,12 @@ def run_script(path, folder, script):
     added = _SCRIPT.replace("SCRIPT", script)
     before, end, after = content.rpartition("</body>")
     copy.write_text(before + added + end + after, encoding="utf-8")
-    dom = _run(folder, "--dump-dom", copy.as_uri())
+    return found_at(copy.as_uri(), folder)
+
+
+def found_at(url, folder, width=1400):
+    """Opens a page and returns what a script of it has written as JSON into an element `found`."""
+    dom = _run(folder, "--dump-dom", url, width=width)
     found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
     assert found, "the script did not come to its end"
     return json.loads(html.unescape(found.group(1)))

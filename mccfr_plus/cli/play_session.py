@@ -85,10 +85,13 @@ class PlaySession:
         """
         moves = self.moves()
         wanted = given.strip().lower()
-        found = [move for move in moves if wanted in (str(move.action), move.name.lower())]
+        found = [move for move in moves if wanted == str(move.action)]
+        found = found or [move for move in moves if wanted == move.name.lower()]
         if len(found) != 1:
-            allowed = ", ".join(f"{move.action} ({move.name})" for move in moves)
-            raise UsageError(f"{given!r} is not legal here: give one of {allowed or 'nothing, the game has ended'}.")
+            allowed = "the game has ended"
+            if moves:
+                allowed = f"give one of {', '.join(f'{move.action} ({move.name})' for move in moves)}"
+            raise UsageError(f"{given!r} is not legal here: {allowed}.")
         self._apply(found[0].action)
         self._advance()
 

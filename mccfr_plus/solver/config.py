@@ -253,7 +253,13 @@ class SolverConfig:
             return own_traversal_method(estimator.visits_all_own)
         if method == "visits" and self.averaging.method == "sampled":
             return DRAWN_ACTIONS
-        methods = {"exact": TOUCHED if by_rules else EXACT, "lazy": LAZY, "optimistic": OPTIMISTIC, "last": LAST, "touched": TOUCHED}
+        methods = {
+            "exact": TOUCHED if by_rules else EXACT,
+            "lazy": LAZY,
+            "optimistic": OPTIMISTIC,
+            "last": LAST,
+            "touched": TOUCHED,
+        }
         return methods.get(method, VISITS)
 
     def describe(self) -> dict[str, Any]:

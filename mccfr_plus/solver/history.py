@@ -27,18 +27,20 @@ class History:
         self._rows: list[tuple[int, int, float, float]] = []
         self._seconds_evaluating = 0.0
 
-    def add(self, iterations: int, nodes: int, seconds: float, exploitability: float, evaluating: float) -> None:
+    def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
         """Adds an evaluation.
 
         Args:
             iterations: Of the solver.
             nodes: Histories that it has visited.
-            seconds: Of its runs, earlier evaluations of this history included.
+            seconds: Of its runs, with the evaluations that `exclude` was told of.
             exploitability: Of the average policy.
-            evaluating: How many seconds this evaluation took.
         """
         self._rows.append((iterations, nodes, seconds - self._seconds_evaluating, exploitability))
-        self._seconds_evaluating += evaluating
+
+    def exclude(self, seconds: float) -> None:
+        """Leaves the time of an evaluation out of the seconds of later ones."""
+        self._seconds_evaluating += seconds
 
     @property
     def iterations(self) -> np.ndarray:

@@ -301,9 +301,10 @@ class Solver:
                         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                         done = True
                     evaluation = clock.maybe_evaluate(self, now, done)
+                    evaluated = time.perf_counter()
                     if evaluation is not None:
-                        found, took = evaluation.exploitability, time.perf_counter() - now
-                        self._history.add(self.iterations, self.nodes_touched, self._seconds, found, took)
+                        found = evaluation.exploitability
+                        self._history.add(self.iterations, self.nodes_touched, self._seconds, found)
                     if evaluation is not None and target_exploitability is not None:
                         done = done or evaluation.exploitability <= target_exploitability
                         bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
@@ -319,6 +320,7 @@ class Solver:
                                 "ended within the first iteration: its gradients take longer than the limit."
                             )
                         return self
+                    self._history.exclude(evaluated - now)
                     writer.maybe_write()
                     left = max(limit - (time.perf_counter() - begin), 0.0)
                     wanted = min(CHUNK_SECONDS, left, clock.due_in(), writer.due_in())
@@ -425,6 +427,7 @@ class Solver:
 
     def tables(self) -> np.ndarray:
         """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]`` float64."""
+        self._engine.number_infosets()
         return self._engine.tables[:, : self.tree.num_slots].copy()
 
     def set_tables(self, tables: np.ndarray) -> Solver:
@@ -446,7 +449,8 @@ class Solver:
         """Sets the strategy that the next iteration will play; the average goes on from what was played before.
 
         Args:
-            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy.
+            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy; with
+                ``tree="rules"`` a policy that was solved so, which changes only what it has probabilities for.
 
         Returns:
             The solver itself.
@@ -462,8 +466,11 @@ class Solver:
             >>> bool((solver.current_strategy() == start.average_strategy()).all())
             True
         """
+        self._engine.number_infosets()
         if isinstance(self.tree, GameTree) and not isinstance(strategy, np.ndarray):
             strategy = strategy_of(self.tree, strategy)
+        elif isinstance(self.tree, ImplicitTree) and isinstance(strategy, KeyedPolicy):
+            strategy = strategy.on_tree(self.tree, self.current_strategy())
         values = self._checked("strategy", strategy, (self.tree.num_slots,))
         sums = np.add.reduceat(values, np.sort(self.tree.found_infosets["first_slot"])) if len(values) else np.ones(1)
         if (values < 0).any() or np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
@@ -487,6 +494,7 @@ class Solver:
             BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         if isinstance(self.tree, ImplicitTree):
+            self._engine.number_infosets()
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
         if isinstance(self.tree, GameTree):
             if self._evaluator is None:

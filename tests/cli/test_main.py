@@ -1,6 +1,7 @@
 """Finding the command, its help, its exit codes."""
 
 import logging
+import re
 import subprocess
 import sys
 
@@ -30,10 +31,23 @@ def test_help_of_a_command(command, name, flag):
     outcome = command(name, flag)
     assert outcome.code == 0
     assert f"usage: mccfr-plus {name}" in outcome.out
-    values = flags.FlagValues()
-    COMMANDS[name].define_flags(values)
-    for defined in values:
-        assert f"{defined}" in outcome.out
+    pages = [outcome.out, *(command(name, f"--help_{topic}").out for topic in COMMANDS[name].topics)]
+    for defined in COMMANDS[name].flags():
+        entry = re.compile(rf"^  --(\[no\])?{defined}([= ]|$)", re.MULTILINE)
+        assert sum(bool(entry.search(page)) for page in pages) == (defined != "h"), defined
+
+
+def test_help_of_solve_fits_a_screen(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(command("solve", "--help").out.splitlines()) <= 60
+
+
+def test_help_of_a_topic(command):
+    assert "settings of --algorithm=deep_cfr" in command("solve", "--help_neural", "--algorithm=deep_cfr").out
+    assert "batched_deep_cfr" in command("solve", "--help_neural").out
+    assert "external sampling" in command("solve", "--help_components").out
+    assert "Ray cluster" in command("solve", "--help_cluster").out
+    assert "repeat this option" not in command("solve", "--help_neural").out
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ def test_walks_that_do_not_end_are_refused(command):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("stats", "phantom_ttt"), ("stats", "chess"), ("stats", "battleship"), ("benchmark", "--games=phantom_ttt")]
+    "arguments",
+    [("stats", "phantom_ttt"), ("stats", "chess"), ("stats", "battleship"), ("benchmark", "--games=phantom_ttt")],
 )
 def test_too_large_to_compile_names_the_next_step(command, arguments):
     command(*arguments).assert_one_line_error("stats GAME --estimate", "about")

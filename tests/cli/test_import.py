@@ -1,0 +1,93 @@
+"""``--import``: registered games and components work in every command; a module that fails is one line."""
+
+import sys
+
+import pytest
+
+from mccfr_plus import user_modules
+from mccfr_plus.cli.main import COMMANDS
+from mccfr_plus.solver.registry import MINIMIZERS
+
+MODULE = """
+import pyspiel
+from open_spiel.python.games import kuhn_poker
+from mccfr_plus import RegretMatchingPlus
+from mccfr_plus.solver.registry import MINIMIZERS
+
+MINIMIZERS["imported_rule"] = RegretMatchingPlus
+kind = kuhn_poker._GAME_TYPE
+NAME = "python_imported_FOLDER"
+
+
+class Game(kuhn_poker.KuhnPokerGame):
+    pass
+
+
+if NAME not in pyspiel.registered_names():
+    fields = {field: getattr(kind, field) for field in (
+        "dynamics", "chance_mode", "information", "utility", "reward_model", "max_num_players", "min_num_players",
+        "provides_information_state_string", "provides_information_state_tensor", "provides_observation_string",
+        "provides_observation_tensor", "provides_factored_observation_string")}
+    pyspiel.register_game(pyspiel.GameType(short_name=NAME, long_name=NAME, **fields), Game)
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module in a folder that Python does not know, and what it registers taken back at the end."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(user_modules, "_imported", [])
+    (tmp_path / "imported_by_tests.py").write_text(MODULE.replace("FOLDER", tmp_path.name), encoding="utf-8")
+    yield tmp_path / "imported_by_tests.py"
+    MINIMIZERS.pop("imported_rule", None)
+    sys.modules.pop("imported_by_tests", None)
+
+
+def test_games_and_components_of_a_file(command, module, interpreted_loops):
+    arguments = (
+        "solve",
+        "python_kuhn_poker",
+        "--minimizer=imported_rule",
+        "--estimator=full",
+        "--iterations=20",
+        "--json",
+    )
+    command(*arguments).assert_one_line_error("imported_rule")
+    found = command(*arguments, f"--import={module}")
+    assert found.code == 0, found.err
+    expected = command(*[each.replace("imported_rule", "rm+") for each in arguments])
+    assert found.json["nash_conv"] == expected.json["nash_conv"]
+    assert user_modules.imported_modules() == ()  # of the last command
+
+
+def test_a_module_of_the_current_folder_by_name(command, module, monkeypatch):
+    monkeypatch.chdir(module.parent)
+    game = f"python_imported_{module.parent.name}"
+    command("stats", game).assert_one_line_error(f"'{game}' is no game of OpenSpiel")
+    found = command("stats", game, "--import=imported_by_tests", "--json")
+    assert found.json["histories"] == 58
+    assert user_modules.imported_modules() == ("imported_by_tests",)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_it(command, name):
+    found = command(name, *["x"] * len(COMMANDS[name].positionals), "--import=no_such_module")
+    found.assert_one_line_error("--import=no_such_module: it cannot be imported (ModuleNotFoundError")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [("1 / 0", "ZeroDivisionError"), ("(", "SyntaxError"), ("import sys; sys.exit(7)", "SystemExit: 7"),
+     ("raise ValueError", "ValueError: no reason given"), ("import no_such_module", "no_such_module")],
+)  # fmt: skip
+def test_a_module_that_fails_is_one_line(command, module, content, expected):
+    module.write_text(content, encoding="utf-8")
+    command("games", f"--import={module}").assert_one_line_error(f"--import={module}: it cannot be imported", expected)
+    assert "imported_by_tests" not in sys.modules
+
+
+def test_files_that_cannot_be_meant(command, module):
+    command("games", f"--import={module}x").assert_one_line_error("there is no file")
+    other = module.with_name("json.py")
+    other.write_text("", encoding="utf-8")
+    command("games", f"--import={other}").assert_one_line_error("Python has another module 'json'", "rename the file")

@@ -1,0 +1,152 @@
+"""Policies as tables: the same numbers as the policy itself, in data frames and notebooks."""
+
+import re
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_plus
+from mccfr_plus import display
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.policies.table import reach_of, table_of_tree
+
+GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "liars_dice_ir(numdice=1,dice_sides=2)", "matrix_pd"]
+
+
+def policy_of(game, seed=1):
+    tree, rng = mccfr_plus.compile_game(game), np.random.default_rng(seed)
+    firsts, strategy = tree.arrays.infosets["first_slot"], rng.random(tree.num_slots)
+    return mccfr_plus.TreePolicy(tree, strategy / np.add.reduceat(strategy, firsts)[tree.infoset_of_slot])
+
+
+def histories(state, reach=1.0, policy=None):
+    """Yields every decision state and its probability."""
+    if state.is_terminal():
+        return
+    if state.is_chance_node():
+        row = dict(state.chance_outcomes())
+    else:
+        row = policy.action_probabilities(state)
+        yield state, reach
+    for action, probability in row.items():
+        yield from histories(state.child(action), reach * probability, policy)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_row_is_what_openspiel_says(game):
+    policy = policy_of(game)
+    expected, rows = {}, {}
+    for state, reach in histories(policy.game.new_initial_state(), policy=policy):
+        player = state.current_player()
+        text = state.information_state_string(player)
+        for action, probability in policy.action_probabilities(state).items():
+            row = expected.setdefault((player, text, action), [state.action_to_string(action), probability, 0.0])
+            row[2] += reach
+    table = policy.to_table()
+    for *key, name, probability, reach in zip(*table, strict=True):
+        rows[tuple(key)] = [name, probability, reach]
+    assert rows.keys() == expected.keys()
+    for key, (name, *numbers) in rows.items():
+        assert name == expected[key][0]
+        assert numbers == pytest.approx(expected[key][1:], abs=1e-12)
+
+
+def test_of_large_trees_names_do_not_depend_on_the_state(monkeypatch):
+    monkeypatch.setattr("mccfr_plus.tree.order._MOST_NAMED", 3)
+    assert set(policy_of("leduc_poker").to_table().action_name) == {"Fold", "Call", "Raise"}
+    assert set(policy_of("kuhn_poker").to_table().action_name) == {"0", "1"}  # the game itself has no names
+
+
+def test_the_most_often_reached_come_first():
+    policy = policy_of("leduc_poker")
+    expected = reach_of(policy.tree, policy.strategy())
+    table = table_of_tree(policy.tree, policy.strategy(), 5)
+    texts = table.information_state
+    found = [reach for i, reach in enumerate(table.reach) if not i or texts[i - 1] != texts[i]]
+    assert found == sorted(expected.tolist(), reverse=True)[:5]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", None])
+def test_data_frames(library):
+    if library is not None:
+        pytest.importorskip(library)
+    policy = policy_of("kuhn_poker")
+    frame, table = policy.to_dataframe(library), policy.to_table()
+    assert list(frame.columns) == list(table._fields)
+    for name, column in table.columns().items():
+        assert list(frame[name]) == list(column)
+    assert type(frame).__module__.split(".")[0] == (library or "pandas")
+
+
+def test_without_a_library(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    assert "polars" in type(policy_of("kuhn_poker").to_dataframe()).__module__
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    with pytest.raises(ConfigError, match="need pandas or polars: pip install pandas"):
+        policy_of("kuhn_poker").to_dataframe()
+    with pytest.raises(ConfigError, match="need polars: pip install polars"):
+        policy_of("kuhn_poker").to_dataframe("polars")
+    with pytest.raises(ConfigError, match="give one of pandas, polars, or None"):
+        policy_of("kuhn_poker").to_dataframe("numpy")
+
+
+@pytest.mark.parametrize("keys", ["text", "hash"])
+def test_keyed_policies(keys, interpreted_loops):
+    solver = mccfr_plus.Solver("leduc_poker", "external", tree="lazy", keys=keys, seed=1).run(20)
+    policy = solver.average_policy()
+    table = policy.to_table()
+    assert table.reach is None
+    rows = {}
+    for player, text, action, name, probability in zip(*table.columns().values(), strict=True):
+        assert name == ["Fold", "Call", "Raise"][action]
+        rows.setdefault((player, text), {})[action] = probability
+    assert len(rows) == policy.num_infosets == len({text for _, text in rows})
+    if keys == "text":
+        assert {text: row for (_, text), row in rows.items()} == dict(policy.items())
+        return
+    for state, _ in histories(policy.game.new_initial_state(), policy=policy):
+        player = state.current_player()
+        low, high = policy.keys.find(state.information_state_string(player))
+        key = player, f"{low % 2**64:016x}{high % 2**64:016x}"
+        if key in rows:
+            assert policy.action_probabilities(state) == rows[key]
+
+
+def test_openspiels_tabular_policies_have_the_same_probabilities(interpreted_loops):
+    """Of policies whose keys are hashes, too, where the game is small enough to visit all its states."""
+    policy = mccfr_plus.Solver("kuhn_poker", "external", tree="lazy", seed=1).run(50).average_policy()
+    tabular = policy.to_tabular()
+    for state, _ in histories(policy.game.new_initial_state(), policy=policy):
+        found = dict(tabular.action_probabilities(state))
+        assert found == pytest.approx(policy.action_probabilities(state))
+    both = [policy_of("kuhn_poker").to_pyspiel(), policy_of("kuhn_poker").to_tabular().to_tabular()]
+    assert isinstance(both[0], pyspiel.TabularPolicy)
+    game = pyspiel.load_game("kuhn_poker")
+    assert pyspiel.nash_conv(game, both[0]) == pytest.approx(mccfr_plus.nash_conv("kuhn_poker", both[1]))
+
+
+# --- in notebooks ---
+
+
+def test_policies_in_notebooks(interpreted_loops):
+    text = policy_of("kuhn_poker")._repr_html_()
+    assert "12 information states, 10 of which are shown" in text
+    assert re.search(r"<td[^>]*>[012]p</td><td[^>]*>Pass 0\.\d{3}, Bet 0\.\d{3}</td>", text)
+    assert text.count("<tr>") == 11
+    keyed = mccfr_plus.Solver("leduc_poker", "external", tree="lazy", keys="text", seed=1).run(5).average_policy()
+    assert "uniform where nothing was found" in keyed._repr_html_()
+    assert keyed._repr_html_().count("<tr>") == 11
+
+
+def test_texts_are_escaped():
+    assert display.html_table(["<a>"], [["&"]]).count("<a>") == 0
+    assert "&lt;b&gt;" in display.html_summary("<b>", {"<i>": "x"})
+    assert "<i>" not in display.html_summary("<b>", {"<i>": "x"})
+
+
+def test_trees_in_notebooks(interpreted_loops):
+    assert "Tree of kuhn_poker()" in mccfr_plus.compile_game("kuhn_poker")._repr_html_()
+    lazy = mccfr_plus.Solver("kuhn_poker", "external", tree="lazy", seed=1).run(3).tree
+    assert ">lazy<" in lazy._repr_html_()
+    assert f">{lazy.num_infosets}<" in lazy._repr_html_()
