@@ -5,6 +5,7 @@ The links of the site itself are checked where it is built: `mkdocs build --stri
 
 import contextlib
 import io
+import itertools
 import re
 import shlex
 import sys
@@ -36,7 +37,12 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/tutorials/own-components.md",
 }
 SLOW_COMMANDS = {"README.md", "docs/start/first-comparison.md"}
-APART = {"docs/background/games.md", "docs/how-to/export.md", "docs/how-to/play.md", "docs/tutorials/own-game.md"}  # tests of their own, below
+APART = {  # tests of their own, below
+    "docs/background/games.md",
+    "docs/how-to/export.md",
+    "docs/how-to/play.md",
+    "docs/tutorials/own-game.md",
+}
 NEEDS_TORCH = {"docs/how-to/neural.md"}
 
 
@@ -91,6 +97,8 @@ def shortened(words):
 @pytest.mark.parametrize("path", pages_with(SHELL, SLOW | SLOW_COMMANDS, without=APART))
 def test_commands(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    answers = itertools.cycle("012345678")  # to `play`, which refuses illegal ones
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
     run_commands(path, capsys)
 
 
@@ -176,7 +184,7 @@ def test_play(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("builtins.input", lambda _: "q")
     served = []
     monkeypatch.setattr(play, "serve_until_interrupted", lambda respond, port, opened: served.append(respond))
-    assert run_commands(DOCS / "how-to" / "play.md", capsys) == 6
+    assert run_commands(DOCS / "how-to" / "play.md", capsys) == 7
     assert capsys.readouterr().out.count("Score: +0 in 0 games.") == 4
     assert "phantom_ttt" in served[0]("GET", "/", "").content
 
