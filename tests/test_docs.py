@@ -169,7 +169,8 @@ import pyspiel
 from open_spiel.python.games import kuhn_poker
 
 kind = kuhn_poker._GAME_TYPE
-names = [name for name in dir(kind) if name.startswith(("provides", "m")) or name.endswith(("dynamics", "mode", "model"))]
+ends = "dynamics", "mode", "model"
+names = [name for name in dir(kind) if name.startswith(("provides", "m")) or name.endswith(ends)]
 names += ["information", "utility", "long_name"]
 fields = {name: getattr(kind, name) for name in names}
 pyspiel.register_game(pyspiel.GameType(short_name="my_game", **fields), kuhn_poker.KuhnPokerGame)
