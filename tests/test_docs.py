@@ -5,6 +5,7 @@ The links of the site itself are checked where it is built: `mkdocs build --stri
 
 import contextlib
 import io
+import itertools
 import re
 import shlex
 import sys
@@ -36,12 +37,12 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/tutorials/own-components.md",
 }
 SLOW_COMMANDS = {"README.md", "docs/start/first-comparison.md"}
-APART = {
+APART = {  # tests of their own, below
     "docs/background/games.md",
     "docs/how-to/export.md",
     "docs/how-to/play.md",
     "docs/tutorials/own-game.md",
-}  # tests of their own, below
+}
 NEEDS_TORCH = {"docs/how-to/neural.md"}
 
 
@@ -96,6 +97,8 @@ def shortened(words):
 @pytest.mark.parametrize("path", pages_with(SHELL, SLOW | SLOW_COMMANDS, without=APART))
 def test_commands(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    answers = itertools.cycle("012345678")  # to `play`, which refuses illegal ones
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
     run_commands(path, capsys)
 
 

@@ -92,7 +92,7 @@ def check_average(
         CheckError: If it is biased, or writes NaN, or adds nothing up.
         ConfigError: If the components do not go together.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> report = mccfr_plus.check_average("exact")
         >>> report.figures["bias"] < 1e-9

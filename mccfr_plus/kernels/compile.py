@@ -125,7 +125,7 @@ def compose(function: Any, *, strict: bool = True, **names: Any) -> Any:
     Raises:
         ValueError: If a name occurs nowhere and `strict` is set.
 
-    Example:
+    Examples:
         >>> @kernel
         ... def scaled(x):
         ...     return SCALE * x
