@@ -105,8 +105,8 @@ import pyspiel
 from open_spiel.python.games import kuhn_poker
 
 kind = kuhn_poker._GAME_TYPE
-names = [name for name in dir(kind) if name.startswith(("provides", "m")) or name.endswith(("dynamics", "mode", "model"))]
-names += ["information", "utility", "long_name"]
+wanted = ("provides", "max", "min", "dynamics", "chance", "reward", "information", "utility", "long_name")
+names = [name for name in dir(kind) if name.startswith(wanted)]
 fields = {name: getattr(kind, name) for name in names}
 pyspiel.register_game(pyspiel.GameType(short_name="my_game", **fields), kuhn_poker.KuhnPokerGame)
 """

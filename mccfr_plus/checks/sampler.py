@@ -37,20 +37,9 @@ def sample_gradient(parameters, sampling_weights, tree, strategy, scratch, playe
 
 @kernel
 def add_samples(
-    count,
-    parameters,
-    sampling_weights,
-    tree,
-    strategy,
-    scratch,
-    player,
-    traverser,
-    batch,
-    signs,
-    moments,
-    projected,
+    count, parameters, sampling_weights, tree, strategy, scratch, player, traverser, batch, signs, moments, projected,
     sums,
-):
+):  # fmt: skip
     """Adds up `count` gradients, their squares, how often they were not 0, and projections; 0: estimates one only.
 
     `scratch`, `moments` (``[3, num_slots + num_players]``) and `projected` (``[2, num_signs]``) are modified in place;

@@ -13,6 +13,7 @@ section 3 (one traversal for all of a player's infosets).
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -45,7 +46,7 @@ from mccfr_plus.tree.implicit_tree import (
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
 from mccfr_plus.tree.payoff_matrix import (
-    PayoffMatrix,
+    Leaves,
     both_gradients,
     leaves_to_count,
     no_leaves,
@@ -53,6 +54,8 @@ from mccfr_plus.tree.payoff_matrix import (
     room_for_leaves,
 )
 from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
+
+logger = logging.getLogger("mccfr_plus")
 
 _NUM_PIECES = 256  # the progress bar moves between them
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
@@ -118,15 +121,8 @@ class RulesEvaluator:
         full = tree.first_strategy
         full[:known] = begin[: tree.num_slots]
         result = Evaluation(roots, roots.copy())
-        _values(
-            tree.found_infosets,
-            full,
-            gradient,
-            gradient.copy(),
-            tree.slot_capacity,
-            result.values,
-            result.best_response_values,
-        )
+        below, values, best = gradient.copy(), result.values, result.best_response_values
+        _values(tree.found_infosets, full, gradient, below, tree.slot_capacity, values, best)
         return result
 
     def number_infosets(self) -> None:
@@ -138,8 +134,8 @@ class RulesEvaluator:
         threads = self._threads(InfosetHistories.none())[:1]
         self._traverse("numbering information sets", threads, np.zeros(0), ADD_GRADIENTS=False)
 
-    def payoff_matrix(self) -> PayoffMatrix | None:
-        """Returns the payoff matrix of a game of two players, by two traversals; None if it is too large.
+    def find_payoff_matrix(self) -> None:
+        """Gives the tree of a game of two players its payoff matrix, by two traversals, if that fits the memory.
 
         Infosets that have no number yet get one, as by `number_infosets`.
 
@@ -155,14 +151,22 @@ class RulesEvaluator:
 
         # One after the other, so that infosets get the same numbers every time.
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
-        if num_entries(counted) * np.dtype(np.uint32).itemsize > tree.bytes_left:
-            return None
-        room = room_for_leaves(counted, tree.num_slots)
-        if room is None:
-            return None
-        matrix, listed = room
-        self._traverse("listing leaves", with_leaves(listed), np.zeros(0), **options)
-        return matrix
+        needed = num_entries(counted) * np.dtype(np.uint32).itemsize
+        room = None
+        if needed > tree.bytes_left:
+            logger.warning(
+                "the payoff matrix of %s leaves takes %s MB more than memory=%s MB leaves, so that all histories are "
+                "traversed in every iteration, which takes some ten times as long.",
+                f"{num_entries(counted):,}",
+                f"{(needed - tree.bytes_left) / 1e6:,.0f}",
+                f"{tree.plan.limit / 1e6:,.0f}",
+            )
+        else:
+            room = room_for_leaves(counted, tree.num_slots)
+        if room is not None:
+            matrix, listed = room
+            self._traverse("listing leaves", with_leaves(listed), np.zeros(0), **options)
+            tree.set_payoff_matrix(matrix, self.num_histories)
 
     def find_histories(self) -> InfosetHistories:
         """Numbers all infosets of a tree on which none was found before, and returns a history of each.
@@ -351,7 +355,7 @@ def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) 
 
 def _why_full(tree: ImplicitTree) -> str:
     text = (
-        f"an exact evaluation must number all information sets, and {tree.num_infosets:,} have filled "
+        f"all information sets must have a number, and {tree.num_infosets:,} have filled "
         f"memory={tree.plan.limit / 1e6:,.0f}MB"
     )
     whole = estimate_infosets(tree.rules_game)

@@ -30,6 +30,8 @@ from numba.np import linalg
 
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
 
+_NOT_MAKING = (numba.carray, "array.view", "array.reshape")  # of calls, those that show memory that is there
+
 
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
@@ -156,7 +158,7 @@ def _require_no_new_arrays(state: Any) -> None:
         if getattr(expression, "op", None) not in _MAKING:
             continue
         called = state.typemap[expression.func.name] if expression.op == "call" else None
-        if getattr(called, "typing_key", None) is numba.carray:
+        if getattr(called, "typing_key", None) in _NOT_MAKING:
             continue
         if isinstance(called, types.Dispatcher) and issubclass(
             called.dispatcher._compiler.pipeline_class, KernelCompiler

@@ -9,6 +9,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.games import PyspielGame
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
@@ -185,6 +186,7 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
     private += _NUMBER if method.name in ("touched", "optimistic") else 0  # the reach
     shared = 2 + config.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
+    shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
     lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's
     if config.is_team:
         lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.ThreadTeam.lists`, `WorkPartition.owners`
