@@ -27,7 +27,7 @@ flags.DEFINE_float("seconds", 60.0, "Of a run: expansion CPU seconds, judged and
 flags.DEFINE_float("warm_seconds", 5.0, "expansion: CPU seconds of a run on an expanded tree")
 flags.DEFINE_float("judge_seconds", 60.0, "judged: of each judgement")
 flags.DEFINE_integer("rounds", 5, "expansion: how often both are run")
-flags.DEFINE_list("points", ["30", "120"], "exact: CPU seconds")
+flags.DEFINE_list("marks", ["30", "120"], "exact: CPU seconds")
 flags.DEFINE_bool("symmetry", False, "exact: whether symmetries of the board make infosets one")
 flags.DEFINE_list("averagings", ["linear", "stochastic(gamma=1.0)"], "exact: averages")
 flags.DEFINE_string("memory", "8GB", "Memory limit of ours")
@@ -183,7 +183,7 @@ def exact():
                     symmetry=FLAGS.symmetry,
                 ).run(1)
                 spent = 0.0
-                for point in map(float, FLAGS.points):
+                for point in map(float, FLAGS.marks):
                     spent = run_to(solver, spent, point)
                     begin, clock = time.process_time(), time.perf_counter()
                     found = solver.evaluate()

@@ -57,3 +57,14 @@ def interpreted_loops(monkeypatch):
     import interpreted  # it imports the package, and so must come after the folder of the cache is set
 
     monkeypatch.setattr(interpreted.engine, "composed", interpreted.composed)
+
+
+@pytest.fixture
+def interpreted_evaluation(monkeypatch):
+    """Runs exact evaluations by rules as plain Python: compiled, each game takes some seconds."""
+    from interpreted import interpreted
+
+    from mccfr_plus.evaluation import by_rules
+
+    compose = by_rules.compose
+    monkeypatch.setattr(by_rules, "compose", lambda *names, **options: interpreted(compose(*names, **options)))

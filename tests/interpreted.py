@@ -8,11 +8,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+import numba
 import numpy as np
 
 from mccfr_plus.checks.script import plain
+from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.solver import engine
+from mccfr_plus.tree import positions, successors
 
 _composed = engine.composed
 
@@ -24,10 +27,22 @@ def checked(index) -> int:
     return int(index)
 
 
+def _words_at(address) -> np.ndarray:
+    """Returns an array of int64 without an end, as kernels make them; none at address 0."""
+    return numba.carray(pointer(address), 1 << 40, np.int64) if address else np.zeros(0, np.int64)
+
+
+_REPLACEMENTS = {
+    at: checked,
+    successors._words: _words_at,
+    positions.symmetries_of: lambda expansion: _words_at(expansion[positions.SYMMETRIES]),
+}
+
+
 @functools.cache
 def interpreted(kernel: Callable) -> Callable:
     """Returns a kernel as a Python function."""
-    function = plain(kernel, {at: checked})
+    function = plain(kernel, _REPLACEMENTS)
 
     def run(*arguments):
         with np.errstate(all="ignore"):  # as compiled code does

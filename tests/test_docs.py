@@ -1,4 +1,7 @@
-"""The Python in the README and in the guides runs, block after block, in an empty folder."""
+"""The README and the pages of the site: their Python and their commands run, and their links lead somewhere.
+
+The links of the site itself are checked where it is built: `mkdocs build --strict`, in `.ci/run`.
+"""
 
 import contextlib
 import io
@@ -10,59 +13,126 @@ from pathlib import Path
 
 import pytest
 
-from mccfr_plus.cli import play
-from mccfr_plus.cli.main import main
+from mccfr_plus.cli import main as cli
+from mccfr_plus.cli import play as cli_play
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+DOCS = ROOT / "docs"
+PYTHON = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHELL = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
+
+PAPERS = DOCS / "papers"
+PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.parent != PAPERS)]
+SLOW = {  # more than a few seconds, or a cluster
+    "docs/gallery.md",
+    "docs/how-to/cluster.md",
+    "docs/how-to/compare.md",
+    "docs/how-to/large-games.md",
+    "docs/how-to/neural.md",
+    "docs/how-to/threads-and-memory.md",
+    "docs/tutorials/compare.md",
+    "docs/tutorials/large-game.md",
+    "docs/tutorials/own-components.md",
+}
+SLOW_COMMANDS = {"README.md", "docs/how-to/play.md", "docs/start/five-tasks.md", "docs/start/first-comparison.md"}
+APART = {"docs/background/games.md", "docs/tutorials/own-game.md"}  # tests of their own, below
+NEEDS_TORCH = {"docs/how-to/neural.md"}
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def pages_with(pattern, slow, without=()):
+    """Returns the pages in which a pattern occurs, the slow ones marked."""
+    pages = {name_of(path): path for path in PAGES if pattern.search(path.read_text(encoding="utf-8"))}
+    return [
+        pytest.param(path, id=name, marks=[pytest.mark.slow] * (name in slow))
+        for name, path in pages.items()
+        if name not in without
+    ]
 
 
 def blocks_of(path):
     """Returns the Python blocks of a file, with empty lines before them, so that errors give its line numbers."""
     text = path.read_text(encoding="utf-8")
-    return ["\n" * text.count("\n", 0, match.start(1)) + match.group(1) for match in BLOCK.finditer(text)]
+    return ["\n" * text.count("\n", 0, match.start(1)) + match.group(1) for match in PYTHON.finditer(text)]
 
 
-def run(path, begin=0, names=None):
-    names = {"__name__": path.stem} if names is None else names
-    blocks = blocks_of(path)[begin:]
-    assert blocks, f"{path} has no Python"
+def run(path, blocks, names):
     for block in blocks:
         exec(compile(block, str(path), "exec"), names)
 
 
-def test_readme(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("torch")  # for the section on networks
+@pytest.mark.parametrize("path", pages_with(PYTHON, SLOW, without=APART))
+def test_python(path, tmp_path, monkeypatch, capsys):
+    if name_of(path) in NEEDS_TORCH:
+        pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
-    run(ROOT / "README.md")
-    assert "exploitability" in capsys.readouterr().out
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    run(path, blocks_of(path), {"__name__": path.stem})
+    assert capsys.readouterr().out
 
 
-def test_neural(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("torch")
+def commands_of(path):
+    """Returns the commands of a page as lists of arguments."""
+    text = "".join(SHELL.findall(path.read_text(encoding="utf-8"))).replace("\\\n", " ")
+    return [
+        words[1:] for line in text.splitlines() if (words := shlex.split(line, comments=True))[:1] == ["mccfr-plus"]
+    ]
+
+
+def shortened(words):
+    """Returns a command with a run of at most two seconds."""
+    return [re.sub(r"^--seconds=\d+$", "--seconds=2", word) for word in words]
+
+
+@pytest.mark.parametrize("path", pages_with(SHELL, SLOW | SLOW_COMMANDS))
+def test_commands(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    run(ROOT / "docs" / "how-to" / "neural.md")
-    assert 0 < float(capsys.readouterr().out) < 0.6  # 2.37 for uniform play
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    monkeypatch.setattr("builtins.input", lambda _: "q")  # what a person types into `play`
+    monkeypatch.setattr(cli_play, "serve_until_interrupted", lambda respond, *_: respond("GET", "/state", ""))
+    commands = commands_of(path)
+    assert commands
+    for words in commands:
+        if words[0] == "reproduce":  # minutes to hours: `.ci/run` computes one item of each paper
+            assert cli.COMMANDS["reproduce"].parse(words[1:])
+        else:
+            assert cli.main(shortened(words)) == 0, f"mccfr-plus {shlex.join(words)}: {capsys.readouterr().err}"
 
 
-@pytest.mark.parametrize("name", ["tutorials/own-estimator.md", "tutorials/own-minimizer.md"])
-def test_guides(name, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_links_to_files(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    targets = [target for target, _ in LINK.findall(text) if "://" not in target]
+    missing = [target for target in targets if not (path.parent / target).exists()]
+    assert not missing
+
+
+def test_tasks_are_short():
+    """Each of the five tasks takes at most 15 lines of Python or two commands."""
+    text = (DOCS / "start" / "five-tasks.md").read_text(encoding="utf-8")
+    for task in text.split("\n## ")[1:]:
+        code, commands = "".join(PYTHON.findall(task)), "".join(SHELL.findall(task))
+        assert code or commands
+        assert len([line for line in code.splitlines() if line.strip()]) <= 15, task
+        assert len(commands.splitlines()) <= 2, task
+
+
+def test_own_game(tmp_path, monkeypatch, capsys):
+    page = DOCS / "tutorials" / "own-game.md"
     monkeypatch.chdir(tmp_path)
-    run(ROOT / "docs" / name)
-    out = capsys.readouterr().out
-    assert "checks passed" in out
-    assert "look at:" in out
-
-
-def test_add_a_game(tmp_path, monkeypatch, capsys):
-    page = ROOT / "docs" / "tutorials" / "own-game.md"
-    (tmp_path / "my_game.py").write_text(blocks_of(page)[0], encoding="utf-8")
+    plain, compiled, *rest = blocks_of(page)
+    (tmp_path / "my_game.py").write_text(compiled, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "examples")
     program = types.ModuleType("my_program")  # a module that exists, as classes of games are pickled
     monkeypatch.setitem(sys.modules, "my_program", program)
-    run(page, begin=1, names=vars(program))
+    run(page, [plain, *rest], vars(program))
     out = capsys.readouterr().out
+    assert "guess [0.25, 0.75]" in out
     assert "6 checks passed" in out
     assert "players have imperfect recall" in out
     assert "look at: `look`" in out
@@ -70,7 +140,7 @@ def test_add_a_game(tmp_path, monkeypatch, capsys):
 
 def test_games_are_shown_as_they_are():
     """After each block of Python stands what it prints."""
-    text = (ROOT / "docs" / "background" / "games.md").read_text(encoding="utf-8")
+    text = (DOCS / "background" / "games.md").read_text(encoding="utf-8")
     function, *examples = re.findall(
         r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", text, re.MULTILINE | re.DOTALL
     )
@@ -81,56 +151,3 @@ def test_games_are_shown_as_they_are():
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(block, names)
         assert printed.getvalue() == expected
-
-
-@pytest.mark.parametrize("name", ["background/bounds.md", "how-to/large-games.md", "how-to/online-play.md"])
-def test_pages(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    run(ROOT / "docs" / name)
-    assert capsys.readouterr().out
-
-
-def run_commands(path):
-    """Runs the commands of a page in this process, and returns how many."""
-    lines = [line for match in COMMANDS.finditer(path.read_text(encoding="utf-8")) for line in match[1].splitlines()]
-    for line in lines:
-        program, *arguments = shlex.split(re.sub(r"--seconds=\d+", "--seconds=1", line))
-        assert program == "mccfr-plus"
-        assert main(arguments) == 0, line
-    return len(lines)
-
-
-MY_GAME = """
-import pyspiel
-from open_spiel.python.games import kuhn_poker
-
-kind = kuhn_poker._GAME_TYPE
-wanted = ("provides", "max", "min", "dynamics", "chance", "reward", "information", "utility", "long_name")
-names = [name for name in dir(kind) if name.startswith(wanted)]
-fields = {name: getattr(kind, name) for name in names}
-pyspiel.register_game(pyspiel.GameType(short_name="my_game", **fields), kuhn_poker.KuhnPokerGame)
-"""
-
-
-def test_play(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "my_game.py").write_text(MY_GAME, encoding="utf-8")
-    monkeypatch.delitem(sys.modules, "my_game", raising=False)  # of another test
-    monkeypatch.setattr("builtins.input", lambda _: "q")
-    served = []
-    monkeypatch.setattr(play, "serve_until_interrupted", lambda respond, port, opened: served.append(respond))
-    assert run_commands(ROOT / "docs" / "how-to" / "play.md") == 7
-    assert capsys.readouterr().out.count("Score: +0 in 0 games.") == 4
-    assert "phantom_ttt" in served[0]("GET", "/", "").content
-
-
-def test_export(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("matplotlib").use("agg")
-    monkeypatch.chdir(tmp_path)
-    run(ROOT / "docs" / "how-to" / "export.md")
-    run_commands(ROOT / "docs" / "how-to" / "export.md")
-    assert "information_state" in capsys.readouterr().out
-    assert {file.name for file in tmp_path.iterdir()} == {"kuhn.json", "kuhn.npz", "kuhn.parquet", "kuhn.png"}

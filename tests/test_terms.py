@@ -1,4 +1,4 @@
-"""The package uses one word per thing: names, help texts and docstrings do without words that were retired."""
+"""The package uses one word per thing: names, texts and pages do without words that were retired."""
 
 import ast
 import re
@@ -74,6 +74,13 @@ def texts_of(path):
             yield node.lineno, words_of(node.attr)
 
 
+def messages_of(path):
+    """Yields (line, text) of the texts in a module's code that have several words: messages, help, reports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield from ((node.lineno + offset, line) for offset, line in enumerate(node.value.split("\n")))
+
+
 def complaints(where, texts):
     """Returns what is wrong with texts that have line numbers."""
     found = set()
@@ -92,6 +99,26 @@ FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py") if "__pycac
 @pytest.mark.parametrize("path", FILES, ids=str)
 def test_names_and_docstrings(path):
     found = complaints(path, texts_of(ROOT / path))
+    assert not found, "\n".join(["", *found])
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_messages(path):
+    found = complaints(path, messages_of(ROOT / path))
+    assert not found, "\n".join(["", *found])
+
+
+REPOSITORY = Path(__file__).parent.parent
+PAGES = [
+    REPOSITORY / "README.md",
+    REPOSITORY / "benchmarks" / "README.md",
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_pages(path):
+    found = complaints(path, enumerate(path.read_text(encoding="utf-8").splitlines(), 1))
     assert not found, "\n".join(["", *found])
 
 

@@ -1,12 +1,12 @@
 """The exact average, formed on demand: O(touched) per iteration."""
 
 from mccfr_plus.averages.base import AverageMethod, add_weight
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.kernels.scratch import LOOK_AHEAD, at
 from mccfr_plus.tree.access import fetch_ahead
 
 
-@inline_kernel
+@expression_kernel
 def accumulate(tree, strategy, average, scratch, player, weight):
     """Applies the pending average updates at the player's touched infosets. See `AverageMethod`."""
     add_weight(tree, average, player, weight)

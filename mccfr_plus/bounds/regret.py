@@ -96,6 +96,12 @@ _SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
 class RegretBound:
     """A bound on a player's average regret, and its source.
 
+    Attributes:
+        value: The bound, in the game's payoffs; with weights, on the weighted average.
+        theorem: Its author, year and number.
+        assumptions: What it holds for.
+        probability: Least probability of holding; 1.0 if nothing is sampled.
+
     Example:
         >>> import mccfr_plus
         >>> bound = mccfr_plus.regret_bound(mccfr_plus.compile_game("kuhn_poker"), 0, 2000, "full", "rm")
@@ -103,10 +109,10 @@ class RegretBound:
         (0.438, 1.0)
     """
 
-    value: float  # in the game's payoffs; with weights, on the weighted average
-    theorem: str  # author, year, number
+    value: float
+    theorem: str
     assumptions: tuple[str, ...]
-    probability: float  # of holding, at least; 1.0 if nothing is sampled
+    probability: float
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from mccfr_plus.estimators.control_variates import controlled_traversal
 from mccfr_plus.estimators.outcome import outcome_traversal
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.scratch import at
+from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
 
 
-def balanced_strategy(tree: GameTree) -> np.ndarray:
-    """Returns all players' exploration-balanced strategy, ``[num_slots]`` float64.
+def balanced_strategy(tree: GameTree | ExpandingTree) -> np.ndarray:
+    """Returns all players' exploration-balanced strategy, ``[slot_capacity]`` float64.
 
     With N(I, a) = 1 + sum of N(I') over the infosets I' that follow on sequence (I, a), and N(I) = sum_a N(I, a), which
     count the sequences from there on, an action is played with probability N(I, a) / N(I). By induction from the
@@ -28,30 +29,29 @@ def balanced_strategy(tree: GameTree) -> np.ndarray:
     one that is not counted.
 
     Args:
-        tree: The game.
+        tree: The game; by rules with all of its infosets.
 
     Raises:
         GameError: If the game has imperfect recall: then sequences form no tree.
     """
     tree.require_perfect_recall("the exploration-balanced strategy")
-    counts = np.ones(tree.num_slots + tree.num_players)
-    strategy = np.empty(tree.num_slots)
-    _fill(tree.arrays.infosets, counts, strategy)
+    below, strategy = np.zeros(tree.slot_capacity + tree.num_players), np.zeros(tree.slot_capacity)
+    _fill(tree.found_infosets, below, strategy)
     return strategy
 
 
 @kernel
-def _fill(infosets, counts, strategy):
-    """Counts from the last infoset to the first: parents come first. `counts` and `strategy` are modified in place."""
+def _fill(infosets, below, strategy):
+    """Counts from the last infoset to the first: parents come first. `below` and `strategy` are modified in place."""
     for infoset in range(len(infosets) - 1, -1, -1):
         record = infosets[at(infoset)]
         first, total = record["first_slot"], 0.0
         last = first + record["num_actions"]
         for slot in range(first, last):
-            total += counts[at(slot)]
+            total += 1.0 + below[at(slot)]
         for slot in range(first, last):
-            strategy[at(slot)] = counts[at(slot)] / total
-        counts[at(record["parent_slot"])] += total
+            strategy[at(slot)] = (1.0 + below[at(slot)]) / total
+        below[at(record["parent_slot"])] += total
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,11 @@ class BalancedOutcomeSampling(Estimator):
     def sampling_weights(self) -> SamplingWeights:
         return SamplingWeights.SAMPLING
 
-    def sampling_strategy(self, tree: GameTree) -> np.ndarray:
+    @property
+    def needs_nodes(self) -> bool:
+        return False
+
+    def sampling_strategy(self, tree: GameTree | ExpandingTree) -> np.ndarray:
         return balanced_strategy(tree)
 
     def stochastic_average(self, num_players: int) -> str:

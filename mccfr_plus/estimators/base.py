@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.tree.game_tree import GameTree
 
 
 class SamplingWeights(Enum):
@@ -89,8 +88,12 @@ class Estimator(abc.ABC):
         """Which array the kernel gets as ``sampling_weights``."""
         return SamplingWeights.NONE
 
-    def sampling_strategy(self, tree: GameTree) -> Any:
-        """Returns the strategy to sample from: ``[num_slots]`` float64 or a policy; positive at every slot."""
+    def sampling_strategy(self, tree: Any) -> Any:
+        """Returns the strategy to sample from: ``[num_slots]`` float64 or a policy; positive at every slot.
+
+        Args:
+            tree: A `GameTree`; with rules, unless `needs_nodes`, a tree all of whose infosets are known.
+        """
         return tree.uniform_strategy()
 
     def stochastic_average(self, num_players: int) -> str:

@@ -4,7 +4,9 @@ Traversals draw through these functions and through nothing else, so that `check
 place which go through all outcomes one by one. A user-defined estimator that does the same is checked exactly.
 """
 
-from mccfr_plus.kernels.compile import inline_kernel
+import numpy as np
+
+from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
 from mccfr_plus.kernels.random_numbers import next_double
 from mccfr_plus.kernels.scratch import TRAVERSAL, at
 from mccfr_plus.tree.positions import outcome_probabilities
@@ -14,14 +16,14 @@ from mccfr_plus.tree.positions import outcome_probabilities
 def draw_outcome(chance, first, count, rng):
     """Returns the index, 0 .. count - 1, of a chance outcome drawn by the alias table that begins at row `first`."""
     scaled = next_double(rng) * count
-    column = int(scaled)
+    column = np.int64(scaled)
     outcome = chance[at(first + column)]
     if scaled - column >= outcome["accept"]:
         return outcome["alias"]
     return column
 
 
-@inline_kernel
+@expression_kernel
 def draw_at_chance(tree, scratch, payload, count):
     """Returns the index of a chance outcome, at the node that a traversal moves on."""
     return draw_outcome(tree.chance, payload, count, scratch.rng)
@@ -33,7 +35,7 @@ def draw_listed_outcome(tree, scratch, payload, count):
     return draw_action(outcome_probabilities(tree, scratch), 0, count, scratch.rng)
 
 
-@inline_kernel
+@expression_kernel
 def draw_action(strategy, first, count, rng):
     """Returns the index, 0 .. count - 1, of an action drawn from `strategy[first : first + count]`.
 
@@ -42,7 +44,7 @@ def draw_action(strategy, first, count, rng):
     return _pick(strategy, first, count, next_double(rng))
 
 
-@inline_kernel
+@expression_kernel
 def draw_at_node(strategy, scratch, first, count):
     """Returns the index of an opponent's action, drawn on-policy and anew at every node."""
     return draw_action(strategy, first, count, scratch.rng)
@@ -76,7 +78,7 @@ def draw_exploring(strategy, exploration, first, count, epsilon, rng):
     draw = next_double(rng)
     if draw < epsilon:  # given this, draw / epsilon is uniform: no second number needed
         if len(exploration) == 0:
-            return int(draw / epsilon * count)
+            return np.int64(draw / epsilon * count)
         return _pick(exploration, first, count, draw / epsilon)
     return draw_action(strategy, first, count, rng)
 
@@ -91,7 +93,7 @@ def exploring_probability(strategy, exploration, slot, count, epsilon):
 @inline_kernel
 def draw_uniform(count, rng):
     """Returns the index, 0 .. count - 1, of something drawn uniformly."""
-    return int(next_double(rng) * count)
+    return np.int64(next_double(rng) * count)
 
 
 @inline_kernel

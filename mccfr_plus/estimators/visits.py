@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import allocating_kernel, inline_kernel
+from mccfr_plus.kernels.compile import allocating_kernel, expression_kernel, inline_kernel
 from mccfr_plus.kernels.scratch import DRAWN_ACTION, note_visit
 from mccfr_plus.tree.arrays import CHANCE
 
 
-@inline_kernel
+@expression_kernel
 def list_nothing(scratch, position, first, count, index, weight):
     """Lists nothing. Returns the number of visits listed so far."""
     return position

@@ -22,6 +22,15 @@ class Estimate(NamedTuple):
     The mean of a "lower bound" is at most the quantity in question: rely on `low`. The mean of an "upper bound" is at
     least that quantity: rely on `high`.
 
+    Attributes:
+        value: The mean.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        kind: ``"exact"``, ``"estimate"``, ``"lower bound"`` or ``"upper bound"``.
+        confidence: Confidence of the interval, between 0 and 1.
+        samples: Number of independent games, or repetitions, that were averaged.
+        seconds: Seconds by the clock.
+
     Example:
         >>> from mccfr_plus.evaluation import Estimate
         >>> print(Estimate(0.25, 0.2, 0.3, "lower bound", 0.95, 1000, 1.5))
@@ -32,9 +41,9 @@ class Estimate(NamedTuple):
     low: float
     high: float
     kind: Kind
-    confidence: float  # of the interval, between 0 and 1
-    samples: int  # independent games, or repetitions, that were averaged
-    seconds: float  # of wall-clock time
+    confidence: float
+    samples: int
+    seconds: float
 
     @property
     def half_width(self) -> float:

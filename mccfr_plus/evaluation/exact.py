@@ -21,6 +21,10 @@ AnyGame: TypeAlias = pyspiel.Game | str | GameTree
 class Evaluation(NamedTuple):
     """Expected values and best-response values of a policy.
 
+    Attributes:
+        values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
+        best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others.
+
     Example:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
@@ -29,8 +33,8 @@ class Evaluation(NamedTuple):
         (array([ 0.125, -0.125]), 0.9167)
     """
 
-    values: np.ndarray  # [num_players] expected payoffs if all players follow the policy
-    best_response_values: np.ndarray  # [num_players] payoff of each player's best response to the others
+    values: np.ndarray
+    best_response_values: np.ndarray
 
     @property
     def nash_conv(self) -> float:
@@ -46,6 +50,11 @@ class Evaluation(NamedTuple):
 class BestResponse(NamedTuple):
     """A player's best response to the others.
 
+    Attributes:
+        value: The player's expected payoff.
+        policy: The joint policy with the player's strategy replaced by the best response.
+        actions: From information state to action, the first of equally good ones.
+
     Example:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
@@ -54,9 +63,9 @@ class BestResponse(NamedTuple):
         (0.5, 1)
     """
 
-    value: float  # the player's expected payoff
-    policy: TreePolicy  # the joint policy with the player's strategy replaced by the best response
-    actions: dict[str, int]  # information state -> action, the first of equally good ones
+    value: float
+    policy: TreePolicy
+    actions: dict[str, int]
 
 
 class Evaluator:

@@ -16,6 +16,11 @@ from mccfr_plus.tree import GameTree, compile_game
 class GameValue(NamedTuple):
     """Bounds of player 0's payoff under optimal play.
 
+    Attributes:
+        lower: Player 0's payoff against a best response of player 1.
+        upper: Payoff of player 0's best response.
+        iterations: Iterations that it took.
+
     Example:
         >>> import mccfr_plus
         >>> value = mccfr_plus.game_value("kuhn_poker", precision=1e-3)

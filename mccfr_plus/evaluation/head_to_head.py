@@ -19,6 +19,12 @@ from mccfr_plus.tree.game import load_game
 class HeadToHead(NamedTuple):
     """The payoff of `first` per game against `second`.
 
+    Attributes:
+        estimate: Payoff per game, average over seats.
+        plain: The average payoff of the same games, without control variates.
+        by_seat: The same with `first` in seat 0, 1, ... and `second` in all others.
+        variance_reduction: Variance of a game's payoff over that of its payoff minus control variates.
+
     Example:
         >>> import mccfr_plus
         >>> result = mccfr_plus.head_to_head("kuhn_poker", {}, {}, num_games=1000, seed=1)
@@ -26,10 +32,10 @@ class HeadToHead(NamedTuple):
         (True, 2)
     """
 
-    estimate: Estimate  # average over seats
-    plain: Estimate  # the average payoff of the same games, without control variates
-    by_seat: tuple[Estimate, ...]  # with `first` in seat 0, 1, ... and `second` in all others
-    variance_reduction: float  # variance of a game's payoff / of its payoff minus control variates
+    estimate: Estimate
+    plain: Estimate
+    by_seat: tuple[Estimate, ...]
+    variance_reduction: float
 
     def __str__(self) -> str:
         return f"{self.estimate}; {self.variance_reduction:.3g} times less variance than payoffs have"

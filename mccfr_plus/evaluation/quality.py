@@ -68,6 +68,10 @@ class Finding(NamedTuple):
 class Quality(NamedTuple):
     """Numbers about a policy, and notes on missing ones.
 
+    Attributes:
+        findings: Each with quantity, player, method and `Estimate`.
+        notes: What is missing, why, and what would help.
+
     Example:
         >>> import mccfr_plus
         >>> quality = mccfr_plus.estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)
@@ -76,7 +80,7 @@ class Quality(NamedTuple):
     """
 
     findings: tuple[Finding, ...]
-    notes: tuple[str, ...]  # what is missing, why, and what would help
+    notes: tuple[str, ...]
 
 
 def estimate_quality(

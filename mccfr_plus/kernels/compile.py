@@ -58,6 +58,14 @@ def inline_kernel(function: Callable) -> Any:
     return _dispatcher(function, _InlineKernel, InlineCache, _INLINE_OPTIONS, InlineCompiler)
 
 
+def expression_kernel(function: Callable) -> Any:
+    """Returns an inline kernel without branches, which Numba compiles where it is called, and not on its own.
+
+    It is for what takes bundles of arrays and reads little of them: compiling that on its own takes longer.
+    """
+    return _dispatcher(function, _InlineKernel, InlineCache, {**_INLINE_OPTIONS, "inline": "always"}, InlineCompiler)
+
+
 def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options: dict, compiler: type) -> Any:
     dispatcher = numba.njit(**options, pipeline_class=compiler)(function)
     if isinstance(dispatcher, CPUDispatcher):  # or it is the plain function, where compilation is switched off
@@ -153,10 +161,16 @@ def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
         # them are loaded from the disk. The name of the source tells what was composed into it before.
         label = ";".join([source.__qualname__, *(f"{name}={_label(value)}" for name, value in replacements.items())])
         copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:16]}"
-        options = getattr(function, "targetoptions", {})
-        is_inline = bool(options.get("forceinline"))
-        _composed[key] = (inline_kernel(copy) if is_inline else kernel(copy)), replacements
+        _composed[key] = _kind_of(function)(copy), replacements
     return _composed[key][0]
+
+
+def _kind_of(function: Any) -> Callable:
+    """Returns the decorator for a copy of a kernel; a user-defined one may make arrays."""
+    compiler: Any = getattr(getattr(function, "_compiler", None), "pipeline_class", None)
+    if compiler is InlineCompiler and "inline" in function.targetoptions:
+        return expression_kernel
+    return {InlineCompiler: inline_kernel, KernelCompiler: kernel}.get(compiler, allocating_kernel)
 
 
 def _source(function: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
@@ -53,7 +53,7 @@ def next_word(rng):
     return z ^ (z >> np.uint64(31))
 
 
-@inline_kernel
+@expression_kernel
 def next_double(rng):
     """Returns a random number in [0, 1) with 53 bits. `rng` is modified in place."""
     return np.float64(next_word(rng) >> np.uint64(11)) * _TO_UNIT

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
 from mccfr_plus.tree.arrays import Shape, TreeArrays
 
 # Entries of `Scratch.counts`.
@@ -297,7 +297,7 @@ def note_visit(scratch, position, first, count, weight):
     visit["weight"] = weight
 
 
-@inline_kernel
+@expression_kernel
 def push(stack, position, node, slot, weight):
     """Writes an entry of a stack of PENDING nodes, modified in place."""
     pending = stack[at(position)]

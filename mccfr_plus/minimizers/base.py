@@ -66,6 +66,9 @@ class Minimizer(abc.ABC):
         """Returns the tables before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
         return np.zeros((self.num_tables, tree.slot_capacity))
 
+    def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:  # noqa: B027
+        """Writes what depends on all infosets, once they are known, if `needs_whole_tree`. Modifies `tables`."""
+
     @property
     def needs_whole_tree(self) -> bool:
         """Whether the tables depend on more than their infoset, so that the tree must be complete."""

@@ -139,8 +139,11 @@ class Dilated(Minimizer):
     def tables(self, tree: GameTree | ExpandingTree) -> np.ndarray:
         tables = super().tables(tree)
         if isinstance(tree, GameTree):
-            tables[WEIGHT, tree.arrays.infosets["first_slot"]] = dilated_weights(tree, self._settings()[3])
+            self.begin(tree, tables)
         return tables
+
+    def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:
+        tables[WEIGHT, tree.found_infosets["first_slot"]] = dilated_weights(tree, self._settings()[3])
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         raise ConfigError(f"{self.short_name} keeps no regrets per information set: use rm, dcfr, prm or hedge.")

@@ -36,6 +36,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
 
 CONSTANT = "constant"
@@ -44,11 +45,11 @@ SCHEMES = ("kroer", "least", CONSTANT)
 _KROER_FACTOR = 2.0  # beta / alpha; alpha beta / (beta - alpha) is then 2 alpha as well
 
 
-def dilated_weights(tree: GameTree, scheme: str = "kroer") -> np.ndarray:
+def dilated_weights(tree: GameTree | ExpandingTree, scheme: str = "kroer") -> np.ndarray:
     """Returns the weight of every infoset in the dilated entropy, ``[num_infosets]`` float64, of all players.
 
     Args:
-        tree: The game.
+        tree: The game; by rules with all of its infosets.
         scheme: ``"kroer"``, ``"least"`` or ``"constant"``; see the module.
 
     Raises:
@@ -66,13 +67,13 @@ def dilated_weights(tree: GameTree, scheme: str = "kroer") -> np.ndarray:
     if scheme not in SCHEMES:
         raise ConfigError(f"weights={scheme!r}: give one of {', '.join(SCHEMES)}.")
     tree.require_perfect_recall("a dilated entropy")
-    infosets = tree.arrays.infosets
+    infosets = tree.found_infosets
     weights = np.ones(tree.num_infosets)
     if scheme == CONSTANT:
         return weights
     factor = _KROER_FACTOR if scheme == "kroer" else 1.0
-    _recur(infosets, np.zeros(tree.num_slots + tree.num_players), factor, weights)
-    weights[infosets["parent_slot"] < tree.num_slots] *= factor
+    _recur(infosets, np.zeros(tree.slot_capacity + tree.num_players), factor, weights)
+    weights[infosets["parent_slot"] < tree.slot_capacity] *= factor
     return weights
 
 

@@ -19,6 +19,9 @@ from mccfr_plus.tree.game import game_of_name
 class MatchResult(NamedTuple):
     """The payoffs of each player in each game.
 
+    Attributes:
+        payoffs: ``[num_games, num_players]`` float64.
+
     Example:
         >>> import mccfr_plus, pyspiel
         >>> bots = [pyspiel.make_uniform_random_bot(player, player) for player in (0, 1)]
@@ -27,7 +30,7 @@ class MatchResult(NamedTuple):
         ((100, 2), True)
     """
 
-    payoffs: np.ndarray  # [num_games, num_players] float64
+    payoffs: np.ndarray
 
     @property
     def mean(self) -> np.ndarray:

@@ -52,6 +52,12 @@ class KeyedTable(NamedTuple):
         return bool(players_fit) and are_distributions(self.probabilities, self.first[:-1])
 
 
+def _as_bytes(players: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Returns players and their keys as one item of bytes each."""
+    rows = np.column_stack([players.astype(np.int64), keys])
+    return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()
+
+
 def are_distributions(probabilities: np.ndarray, firsts: np.ndarray) -> bool:
     """Returns whether all rows, which begin at `firsts`, are distributions."""
     totals = np.add.reduceat(probabilities, firsts) if len(firsts) else np.ones(0)
@@ -100,6 +106,34 @@ class KeyedPolicy(openspiel_policy.Policy):
             probabilities=np.asarray(strategy, np.float64)[rows],
         )
         return cls(tree.game, table, tree.keys.copy())
+
+    def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
+        """Returns a strategy with this policy's probabilities at the infosets of a tree that it has some for.
+
+        Args:
+            tree: Of the same game, with keys of the same kind.
+            strategy: ``[num_slots]``: the probabilities elsewhere.
+
+        Raises:
+            PolicyError: If the game or the kind of keys is another one.
+        """
+        if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
+            raise PolicyError(
+                f"a policy of {self.game} with {self.keys.kind!r} keys does not fit {tree.game} with "
+                f"{tree.keys.kind!r} keys: give one that was solved with the same options."
+            )
+        result, infosets = strategy.copy(), tree.found_infosets
+        _, own, found = np.intersect1d(
+            _as_bytes(self.table.players, self.table.keys),
+            _as_bytes(infosets["player"], tree.found_keys),
+            assume_unique=True,
+            return_indices=True,
+        )
+        counts = np.diff(self.table.first)[own]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.repeat(self.table.first[own], counts) + within
+        result[np.repeat(infosets["first_slot"][found], counts) + within] = self.table.probabilities[rows]
+        return result
 
     @property
     def num_infosets(self) -> int:

@@ -204,20 +204,24 @@ class Engine:
     # --- running ---
 
     def number_infosets(self) -> None:
-        """Numbers all infosets of a game by rules, if a component needs them at the start; once, by one traversal.
+        """Numbers all infosets of a game by rules, if a component needs them at the start, and makes what it needs.
 
         Raises:
             BudgetError: If they do not fit the memory.
         """
-        if self._lacks_infosets and isinstance(self.tree, ImplicitTree):
-            evaluator, matrix = RulesEvaluator(self.tree), None
-            if self.config.estimator.needs_leaves and self.tree.num_players == 2:
-                matrix = evaluator.payoff_matrix()
-            else:
-                evaluator.number_infosets()
-            if matrix is not None:
-                self.tree.set_payoff_matrix(matrix, evaluator.num_histories)
-            self._lacks_infosets = False
+        tree, config = self.tree, self.config
+        if not self._lacks_infosets or not isinstance(tree, ImplicitTree):
+            return
+        evaluator = RulesEvaluator(tree)
+        if config.estimator.needs_leaves and tree.num_players == 2:
+            evaluator.find_payoff_matrix()
+        elif self.iterations == 0:
+            evaluator.number_infosets()
+        if config.minimizer.needs_whole_tree and self.iterations == 0:
+            config.minimizer.begin(tree, self.tables)
+        if len(self.sampling):
+            self.sampling[:] = config.estimator.sampling_strategy(tree)
+        self._lacks_infosets = False
 
     def prepare(self) -> None:
         """Compiles the kernel, and numbers infosets, if that is to be done."""
@@ -414,6 +418,7 @@ class Engine:
     def begin_loading(self) -> None:
         """Clears the state. Places may be filled after this, and not before."""
         if isinstance(self.tree, ExpandingTree):
+            self._lacks_infosets = isinstance(self.tree, ImplicitTree) and self.config.needs_whole_tree() is not None
             self._wipe()
             self.tree.begin_loading()
 
@@ -470,13 +475,17 @@ def _no_collection(wanted: bool) -> Iterator[None]:
 
 
 def sampling_strategy(estimator: Estimator, tree: GameTree | ExpandingTree) -> np.ndarray:
-    """Returns the estimator's sampling strategy on a tree, ``[num_slots]`` float64; empty if it has none.
+    """Returns the estimator's sampling strategy on a tree, ``[slot_capacity]`` float64; empty if it has none.
+
+    By rules it is 0 everywhere, until all infosets have been found.
 
     Raises:
         ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
     """
-    if estimator.sampling_weights != SamplingWeights.SAMPLING or not isinstance(tree, GameTree):
+    if estimator.sampling_weights != SamplingWeights.SAMPLING:
         return np.zeros(0)
+    if not isinstance(tree, GameTree):
+        return np.zeros(tree.slot_capacity)
     given = estimator.sampling_strategy(tree)
     strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
     if strategy.shape != (tree.num_slots,):

@@ -201,7 +201,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "threads": int(solver.config.threads),
         "thread_mode": solver.config.thread_mode if solver.config.threads > 1 else None,
         "keys": None if isinstance(tree, GameTree) else tree.keys.kind,
-        "sampling": _digest([sampling]) if sampling.size else None,
+        "sampling": _digest([sampling]) if sampling.size and isinstance(tree, GameTree) else None,
     }
 
 

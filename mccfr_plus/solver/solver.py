@@ -50,6 +50,13 @@ _SUM_TOLERANCE = 1e-6
 class Progress:
     """Progress information passed to callbacks of `Solver.run`.
 
+    Attributes:
+        solver: The solver that runs.
+        iterations: Iterations of the solver, earlier runs included.
+        nodes_touched: Histories touched, earlier runs included.
+        seconds: Seconds of this run.
+        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
+
     Example:
         >>> import mccfr_plus
         >>> def enough(progress):
@@ -59,10 +66,10 @@ class Progress:
     """
 
     solver: Solver
-    iterations: int  # of the solver, earlier runs included
-    nodes_touched: int  # likewise
-    seconds: float  # of this run
-    evaluation: Evaluation | None  # of the average policy, if it was evaluated since the last call
+    iterations: int
+    nodes_touched: int
+    seconds: float
+    evaluation: Evaluation | None
 
 
 class Solver:
@@ -420,6 +427,7 @@ class Solver:
 
     def tables(self) -> np.ndarray:
         """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]`` float64."""
+        self._engine.number_infosets()
         return self._engine.tables[:, : self.tree.num_slots].copy()
 
     def set_tables(self, tables: np.ndarray) -> Solver:
@@ -441,7 +449,8 @@ class Solver:
         """Sets the strategy that the next iteration will play; the average goes on from what was played before.
 
         Args:
-            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy.
+            strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or, on a compiled tree, a policy; with
+                ``tree="rules"`` a policy that was solved so, which changes only what it has probabilities for.
 
         Returns:
             The solver itself.
@@ -457,8 +466,11 @@ class Solver:
             >>> bool((solver.current_strategy() == start.average_strategy()).all())
             True
         """
+        self._engine.number_infosets()
         if isinstance(self.tree, GameTree) and not isinstance(strategy, np.ndarray):
             strategy = strategy_of(self.tree, strategy)
+        elif isinstance(self.tree, ImplicitTree) and isinstance(strategy, KeyedPolicy):
+            strategy = strategy.on_tree(self.tree, self.current_strategy())
         values = self._checked("strategy", strategy, (self.tree.num_slots,))
         sums = np.add.reduceat(values, np.sort(self.tree.found_infosets["first_slot"])) if len(values) else np.ones(1)
         if (values < 0).any() or np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
@@ -482,6 +494,7 @@ class Solver:
             BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         if isinstance(self.tree, ImplicitTree):
+            self._engine.number_infosets()
             return RulesEvaluator(self.tree).evaluate(self.average_strategy())
         if isinstance(self.tree, GameTree):
             if self._evaluator is None:

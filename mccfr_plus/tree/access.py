@@ -8,14 +8,14 @@ moves on (`first_node`, `step`, `child_of`), one that is open, whose children it
 (`keep`).
 """
 
-from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.compile import expression_kernel
 from mccfr_plus.kernels.intrinsics import head_of
 from mccfr_plus.kernels.scratch import at
 
 ALL_PLAYERS = -1
 
 
-@inline_kernel
+@expression_kernel
 def first_node(tree, scratch, player):
     """Returns the root.
 
@@ -28,61 +28,61 @@ def first_node(tree, scratch, player):
     return 0
 
 
-@inline_kernel
+@expression_kernel
 def head(tree, scratch, node):
     """Returns the kind of the node that is moved on, and its number of children; 0 at a leaf or where it is unknown."""
     return head_of(tree.nodes, at(node))
 
 
-@inline_kernel
+@expression_kernel
 def payload_of(tree, scratch, node):
     """Returns the first slot of its infoset or, at a chance node, the row of its first outcome."""
     return tree.nodes[at(node)]["payload"]
 
 
-@inline_kernel
+@expression_kernel
 def step(tree, scratch, node, payload, index):
     """Returns a child of the node that is moved on, which takes its place."""
     return tree.nodes[at(node)]["first_child"] + index
 
 
-@inline_kernel
+@expression_kernel
 def payoff(tree, scratch, node, player):
     """Returns a player's payoff at a leaf."""
     return tree.payoffs[at(tree.nodes[at(node)]["payload"]), at(player)]
 
 
-@inline_kernel
+@expression_kernel
 def keep(tree, scratch, node, position):
     """Returns what stands for the node that is moved on while it waits, at a position of the stack."""
     return node
 
 
-@inline_kernel
+@expression_kernel
 def resume(tree, scratch, kept):
     """Returns a node that waits, as the one that is moved on."""
     return kept
 
 
-@inline_kernel
+@expression_kernel
 def reopen(tree, scratch, kept):
     """Opens a node that waits. Returns its kind, number of children, payload, and what `child_of` takes."""
     record = tree.nodes[at(kept)]
     return record["kind"], record["num_children"], record["payload"], record["first_child"]
 
 
-@inline_kernel
+@expression_kernel
 def child_of(tree, scratch, opened, payload, index):
     """Returns a child of the open node, as the node that is moved on."""
     return opened + index
 
 
-@inline_kernel
+@expression_kernel
 def outcome_probability(tree, scratch, payload, index):
     """Returns the probability of an outcome of the open node, at which chance moves."""
     return tree.chance[at(payload + index)]["probability"]
 
 
-@inline_kernel
+@expression_kernel
 def fetch_ahead(array, index):
     """Begins to fetch an entry, or does nothing, as here: stored trees are small enough for the caches' own guesses."""

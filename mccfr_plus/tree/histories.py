@@ -10,7 +10,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.access import ALL_PLAYERS
-from mccfr_plus.tree.expansion import EXPANDING, LOCK, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
+from mccfr_plus.tree.expansion import EXPANDING, LOCK, MAX_SLOTS, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
 from mccfr_plus.tree.frames import (
     NUM_SYMMETRIES,
     after,
@@ -114,7 +114,7 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
         reach[0, each] = 1.0
     fixed[0, 0] = (1 << NUM_SYMMETRIES) - 1
     parameters, table, known = parameters_of(tree), table_of(tree), len(strategy)
-    first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), 1, np.float64)
+    first_strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
     payoffs = payoffs_of(tree, thread)
     keep(tree, thread, first_node(tree, thread, ALL_PLAYERS), 0)
     address = own_words(tree, thread) + 8 * (words_before_rows() + first_waiting() * words_per_row())

@@ -317,6 +317,7 @@ class ImplicitTree(ExpandingTree):
 
     def begin_loading(self) -> None:
         """Clears all that was found."""
+        self._expansion[p.MATRIX] = 0
         for words in self._slot_words(self.num_slots):
             words[:] = 0
         self._blocks[: self.count(n.NUM_BLOCK_WORDS)] = 0

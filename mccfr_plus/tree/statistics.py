@@ -13,6 +13,21 @@ from mccfr_plus.tree.arrays import CHANCE, TERMINAL, Shape, TreeArrays
 class Statistics:
     """Counts of a tree; a list has one entry per player.
 
+    Attributes:
+        histories: Number of nodes: the root, chance and terminal nodes included.
+        decision_nodes: Number of decision nodes, per player.
+        chance_nodes: Number of chance nodes.
+        terminal_nodes: Number of ends.
+        infosets: Number of information sets, per player.
+        sequences: Number of sequences, per player, the empty one included.
+        max_actions: Most actions at one infoset, per player.
+        max_history_length: Longest history, in actions of players and chance.
+        max_moves: The same in actions of players alone.
+        m_values: M_i of Lanctot et al. 2009, section 4.
+        perfect_recall: Whether recall is perfect.
+        tree_bytes: Bytes of nodes, chance and payoffs.
+        infoset_bytes: Bytes of arrays per infoset and slot, without the texts.
+
     Example:
         >>> import mccfr_plus
         >>> statistics = mccfr_plus.compile_game("kuhn_poker").statistics()
@@ -20,19 +35,19 @@ class Statistics:
         (58, [13, 13])
     """
 
-    histories: int  # all nodes: the root, chance and terminal nodes included
+    histories: int
     decision_nodes: list[int]
     chance_nodes: int
     terminal_nodes: int
     infosets: list[int]
-    sequences: list[int]  # the empty sequence included
-    max_actions: list[int]  # most actions at one infoset
-    max_history_length: int  # in actions of players and chance
-    max_moves: int  # the same in actions of players alone
-    m_values: list[float]  # M_i of Lanctot 2009, section 4
+    sequences: list[int]
+    max_actions: list[int]
+    max_history_length: int
+    max_moves: int
+    m_values: list[float]
     perfect_recall: bool
-    tree_bytes: int  # nodes, chance and payoffs
-    infoset_bytes: int  # arrays per infoset and slot, without the texts
+    tree_bytes: int
+    infoset_bytes: int
 
     def as_dict(self) -> dict:
         """Returns the counts as plain Python values, ready for JSON."""

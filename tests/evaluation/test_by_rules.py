@@ -34,6 +34,7 @@ def mapping_of(policy: openspiel_policy.TabularPolicy) -> dict[str, list[tuple[i
     return {text: list(enumerate(table[row].tolist())) for text, row in policy.state_lookup.items()}
 
 
+@pytest.mark.usefixtures("interpreted_evaluation")
 @pytest.mark.parametrize("game", [LEDUC, DICE, HEX, "kuhn_poker(players=3)"])
 def test_a_table_of_openspiel(game):
     policy = random_policy(game)

@@ -1,0 +1,179 @@
+"""`full` by rules: the numbers of stored trees, by a traversal of all histories or by the payoff matrix."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from lazy_trees import beside_this_process
+
+import mccfr_plus
+from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
+from mccfr_plus.tree.implicit_tree import ImplicitTree
+from mccfr_plus.tree.order import representative_states
+
+KUHN, LEDUC, THREE = "kuhn_poker", "leduc_poker", "kuhn_poker(players=3)"
+HEX = "perfect_recall_dark_hex(num_rows=2,num_cols=2)"
+TRAVERSAL, MATRIX = "full(traversal=True)", "full"
+
+slow = pytest.mark.slow
+
+# Each game, minimizer and average has a kernel of its own, which takes some seconds to compile.
+COMBINATIONS = [
+    (KUHN, MATRIX, "rm+", None, {}),
+    (KUHN, TRAVERSAL, "rm+", None, {}),
+    (KUHN, MATRIX, "rm+", None, {"threads": 2}),
+    (KUHN, TRAVERSAL, "rm+", None, {"threads": 2}),
+    (THREE, MATRIX, "hedge", None, {}),  # regret matching would play leftovers of rounding, see docs/design.md
+    *(
+        pytest.param(*combination, marks=slow)
+        for combination in [
+            *((KUHN, kind, minimizer, None, {}) for kind in (TRAVERSAL, MATRIX) for minimizer in ("rm", "dcfr", "prm")),
+            *((KUHN, MATRIX, minimizer, None, {}) for minimizer in ("prm+", "hedge", "linear+", "ftrl", "omd")),
+            (KUHN, MATRIX, "ftrl(weights=kroer)", None, {}),
+            (KUHN, MATRIX, "omd(weights=least)", None, {}),
+            *((KUHN, MATRIX, "rm", average, {}) for average in ("exact", "lazy", "stochastic", "optimistic", "last")),
+            (KUHN, MATRIX, "rm+", None, {"alternating": False}),
+            (KUHN, TRAVERSAL, "rm+", None, {"alternating": False, "threads": 2}),
+            (THREE, MATRIX, "hedge", None, {"threads": 2}),
+            (LEDUC, MATRIX, "rm+", None, {}),
+            (LEDUC, TRAVERSAL, "rm+", None, {}),
+            ("leduc_poker(players=3)", MATRIX, "hedge", None, {}),
+            ("liars_dice(dice_sides=3)", MATRIX, "prm+", None, {}),
+            ("goofspiel(imp_info=True,num_cards=3,points_order=descending)", MATRIX, "rm+", None, {}),
+            ("goofspiel(imp_info=True,num_cards=3,points_order=descending)", TRAVERSAL, "rm+", None, {}),
+            (HEX, MATRIX, "rm+", None, {}),
+            (HEX, TRAVERSAL, "rm+", None, {}),
+        ]
+    ),
+]
+
+
+def strategies(solver):
+    """Returns the average strategy by information state, for either kind of tree."""
+    tree = mccfr_plus.compile_game(solver.tree.game)
+    policy = solver.average_policy()
+    states = {(s.current_player(), s.information_state_string()): s for s in representative_states(tree)}
+    return {key: list(policy.action_probabilities(state).values()) for key, state in states.items()}
+
+
+@pytest.mark.parametrize(("game", "estimator", "minimizer", "averaging", "options"), COMBINATIONS)
+def test_the_numbers_of_a_stored_tree(game, estimator, minimizer, averaging, options):
+    stored = Solver(game, estimator, minimizer, averaging, alternating=options.get("alternating")).run(6)
+    solver = Solver(game, estimator, minimizer, averaging, tree="rules", **options).run(6)
+    assert (solver.tree.matrix_words is None) == (estimator == TRAVERSAL or game.endswith("players=3)"))
+    expected = strategies(stored)
+    for key, found in strategies(solver).items():
+        assert found == pytest.approx(expected[key], abs=1e-12), key
+    evaluation, there = solver.evaluate(), stored.evaluate()
+    assert evaluation.values == pytest.approx(there.values, abs=1e-12)
+    assert evaluation.best_response_values == pytest.approx(there.best_response_values, abs=1e-12)
+
+
+def test_what_opponents_do_not_reach_is_left_out():
+    stored = Solver(KUHN, "full(pruning=True)", "rm+").run(20)
+    solver = Solver(KUHN, TRAVERSAL, "rm+", tree="rules").run(20)
+    assert solver.nodes_touched == stored.nodes_touched < 20 * 2 * stored.tree.num_nodes
+    matrix = Solver(KUHN, MATRIX, "rm+", tree="rules").run(20)
+    assert matrix.nodes_touched == 20 * 2 * stored.tree.num_nodes
+
+
+@pytest.mark.parametrize("estimator", [TRAVERSAL, MATRIX])
+def test_a_checkpoint_goes_on_bitwise(tmp_path, estimator):
+    once = Solver(KUHN, estimator, "rm+", tree="rules").run(9)
+    half = Solver(KUHN, estimator, "rm+", tree="rules").run(4)
+    half.save_checkpoint(tmp_path / "half")
+    loaded = Solver.from_checkpoint(tmp_path / "half", memory=beside_this_process(2e9)).run(5)
+    assert (loaded.average_strategy() == once.average_strategy()).all()
+    assert loaded.nodes_touched == once.nodes_touched
+    again = half.restore(tmp_path / "half").run(5)
+    assert (again.average_strategy() == once.average_strategy()).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interruptions_change_nothing(threads):
+    once = Solver(KUHN, TRAVERSAL, "rm+", tree="rules", threads=threads).run(2000)
+    solver, is_over = Solver(KUHN, TRAVERSAL, "rm+", tree="rules", threads=threads).run(1), threading.Event()
+    count = 0
+
+    def interrupt():
+        nonlocal count
+        while not is_over.wait(1e-4):
+            solver._engine.interrupt()
+            count += 1
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        while solver.iterations < 2000 or count < 3:
+            solver.run(max(2000 - solver.iterations, 1))
+    finally:
+        is_over.set()
+        thread.join()
+    once.run(solver.iterations - once.iterations) if solver.iterations > once.iterations else None
+    assert (solver.average_strategy() == once.average_strategy()).all()
+    assert solver.nodes_touched == once.nodes_touched
+
+
+def test_without_memory_for_the_matrix(monkeypatch, caplog):
+    expected = Solver(KUHN, TRAVERSAL, "rm+", tree="rules").run(6).average_strategy()
+    monkeypatch.setattr(ImplicitTree, "bytes_left", 10)
+    solver = Solver(KUHN, MATRIX, "rm+", tree="rules").run(6)
+    assert solver.tree.matrix_words is None
+    assert "the payoff matrix of 30 leaves" in caplog.text
+    assert (solver.average_strategy() == expected).all()
+
+
+def test_infosets_that_do_not_fit():
+    solver = Solver("phantom_ttt", MATRIX, "rm+", tree="rules", memory=beside_this_process(120e6))
+    with pytest.raises(BudgetError, match=r"all information sets must have a number.*give memory="):
+        solver.run(1)
+
+
+def test_all_infosets_have_a_number_before_the_first_iteration():
+    solver, stored = Solver(KUHN, MATRIX, "rm+", tree="rules"), mccfr_plus.compile_game(KUHN)
+    assert solver.tables().shape == (1, stored.num_slots)
+    assert solver.tree.num_infosets == stored.num_infosets
+    assert solver.nash_conv() == pytest.approx(Solver(KUHN, MATRIX, "rm+").nash_conv(), abs=1e-12)
+
+
+def test_going_on_from_a_policy():
+    policy = Solver(KUHN, "external", "rm", tree="rules", seed=1).run(300).average_policy()
+    solver = Solver(KUHN, MATRIX, "rm+", "last", tree="rules").set_strategy(policy)
+    assert solver.nash_conv() == pytest.approx(mccfr_plus.nash_conv(KUHN, policy), abs=1e-12)
+    with pytest.raises(PolicyError, match="a policy of leduc_poker"):
+        solver.set_strategy(Solver(LEDUC, "outcome", tree="rules", seed=1).run(1).average_policy())
+
+
+@pytest.mark.parametrize("minimizer", ["rm", pytest.param("ftrl(weights=kroer)", marks=slow)])
+def test_balanced_sampling(minimizer):
+    stored, solver = (Solver(KUHN, "balanced", minimizer, seed=1, tree=tree).run(50) for tree in ("compiled", "rules"))
+    assert stored.nodes_touched == solver.nodes_touched
+    expected = strategies(stored)
+    for key, found in strategies(solver).items():
+        assert found == pytest.approx(expected[key], abs=1e-12), key
+
+
+def test_games_that_do_not_fit_are_traversed_by_rules():
+    assert Solver("phantom_ttt", MATRIX, memory=beside_this_process(1e9)).tree.kind == "rules"
+    assert Solver(KUHN, MATRIX).tree.kind == "compiled"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threads": 2}, "They share one with tree='rules'"),
+        ({"threads": 2, "tree": "rules", "thread_mode": "fast"}, "thread_mode='deterministic'"),
+        ({"tree": "rules", "batch": 2}, "it samples nothing"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(ConfigError, match=message):
+        Solver(KUHN, MATRIX, **options)
+
+
+def test_values_that_are_too_many_for_a_word():
+    solver = Solver(LEDUC, MATRIX, "rm+", tree="rules")
+    assert np.isfinite(solver.nash_conv())
+    assert solver.tree.matrix_words is not None
