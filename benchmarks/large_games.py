@@ -4,6 +4,7 @@ judged     two minutes on games that do not fit, here and in OpenSpiel's C++, ju
 expansion  iterations/s of lazily expanded trees over OpenSpiel's C++, from a cold start and once the tree is there
 rules      iterations/s by compiled rules over OpenSpiel's C++, from a cold start
 exact      exact exploitability by rules after so many CPU seconds of a run, and what the evaluation takes
+full       exact exploitability by rules after so many full iterations, and the CPU seconds that they take
 sizes      compiling from rules, and seconds per iteration, at the sizes of Lanctot et al. 2009, table 1 (5 GB)
 """
 
@@ -27,8 +28,10 @@ flags.DEFINE_float("seconds", 60.0, "Of a run: expansion CPU seconds, judged and
 flags.DEFINE_float("warm_seconds", 5.0, "expansion: CPU seconds of a run on an expanded tree")
 flags.DEFINE_float("judge_seconds", 60.0, "judged: of each judgement")
 flags.DEFINE_integer("rounds", 5, "expansion: how often both are run")
-flags.DEFINE_list("marks", ["30", "120"], "exact: CPU seconds")
-flags.DEFINE_bool("symmetry", False, "exact: whether symmetries of the board make infosets one")
+flags.DEFINE_list("marks", ["30", "120"], "exact: CPU seconds; full: iterations")
+flags.DEFINE_list("minimizers", ["prm+"], "full: minimizers")
+flags.DEFINE_integer("threads", 1, "full: threads")
+flags.DEFINE_bool("symmetry", False, "exact, full: whether symmetries of the board make infosets one")
 flags.DEFINE_list("averagings", ["linear", "stochastic(gamma=1.0)"], "exact: averages")
 flags.DEFINE_string("memory", "8GB", "Memory limit of ours")
 
@@ -185,16 +188,41 @@ def exact():
                 spent = 0.0
                 for point in map(float, FLAGS.marks):
                     spent = run_to(solver, spent, point)
-                    begin, clock = time.process_time(), time.perf_counter()
-                    found = solver.evaluate()
-                    print(
-                        f"{game} {estimator} {averaging}: {spent:.0f} CPU s, {solver.iterations:,} iterations, "
-                        f"{solver.nodes_touched:,} histories: exploitability {found.exploitability:.5f}, value of "
-                        f"player 0 from {-found.best_response_values[1]:.4f} to {found.best_response_values[0]:.4f} "
-                        f"(evaluated in {time.perf_counter() - clock:.0f} s, {time.process_time() - begin:.0f} CPU s; "
-                        f"{solver.tree.num_infosets:,} infosets, {peak_bytes() / 1e9:.1f} GB)",
-                        flush=True,
-                    )
+                    print_evaluated(solver, f"{game} {estimator} {averaging}: {spent:.0f} CPU s")
+
+
+def full():
+    """One run of each kind, stopped at each point for an exact evaluation, which is not counted."""
+    for game in games("phantom_ttt"):
+        for minimizer in FLAGS.minimizers:
+            solver, begin = full_solver(game, minimizer), time.process_time()
+            solver.tables()  # numbers the infosets, and lists leaves if they fit the memory
+            spent = time.process_time() - begin
+            print(f"{game} {minimizer}: {spent:.0f} CPU s before the first iteration", flush=True)
+            for point in map(int, FLAGS.marks):
+                begin = time.process_time()
+                solver.run(point - solver.iterations)
+                spent += time.process_time() - begin
+                print_evaluated(solver, f"{game} {minimizer}: {spent:.0f} CPU s")
+
+
+def full_solver(game, minimizer):
+    options = {"threads": FLAGS.threads, "symmetry": FLAGS.symmetry, "memory": FLAGS.memory}
+    return mccfr_plus.Solver(game, FLAGS.estimators[0], minimizer, tree="rules", **options)
+
+
+def print_evaluated(solver, run):
+    """Prints what a run has come to, and what the evaluation takes."""
+    begin, clock = time.process_time(), time.perf_counter()
+    found = solver.evaluate()
+    print(
+        f"{run}, {solver.iterations:,} iterations, {solver.nodes_touched:,} histories: "
+        f"exploitability {found.exploitability:.3g}, value of player 0 from {-found.best_response_values[1]:.6f} to "
+        f"{found.best_response_values[0]:.6f} (evaluated in {time.perf_counter() - clock:.0f} s, "
+        f"{time.process_time() - begin:.0f} CPU s; {solver.tree.num_infosets:,} infosets, "
+        f"{peak_bytes() / 1e9:.1f} GB)",
+        flush=True,
+    )
 
 
 # --- sizes ---
@@ -243,4 +271,4 @@ def peak_bytes():
 
 
 if __name__ == "__main__":
-    run(__doc__, {function.__name__: function for function in (judged, expansion, rules, exact, sizes)})
+    run(__doc__, {function.__name__: function for function in (judged, expansion, rules, exact, full, sizes)})

@@ -64,7 +64,8 @@ def replay(parameters, sampling_weights, tree, strategies, weights, average, scr
                 if LISTS_VISITS:
                     add_visits(strategy, average, scratch, weight)
                 accumulate(tree, strategy, average, scratch, player, weight)
-        sums[batch] = average[: sums.shape[1]]
+        for slot in range(sums.shape[1]):
+            sums[batch, slot] = average[slot]
 
 
 def check_average(
