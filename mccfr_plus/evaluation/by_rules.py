@@ -48,6 +48,7 @@ from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
 from mccfr_plus.tree.payoff_matrix import (
     Leaves,
     both_gradients,
+    bytes_of_matrix,
     leaves_to_count,
     no_leaves,
     num_entries,
@@ -151,15 +152,14 @@ class RulesEvaluator:
 
         # One after the other, so that infosets get the same numbers every time.
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
-        needed = num_entries(counted) * np.dtype(np.uint32).itemsize
-        room = None
-        if needed > tree.bytes_left:
+        missing, room = bytes_of_matrix(counted, tree.num_slots) - tree.bytes_left, None
+        if missing > 0:
             logger.warning(
-                "the payoff matrix of %s leaves takes %s MB more than memory=%s MB leaves, so that all histories are "
-                "traversed in every iteration, which takes some ten times as long.",
+                "the payoff matrix of %s leaves does not fit memory=%.0fMB, so that every iteration traverses all "
+                "histories, which takes some ten times as long: give memory=%.0fMB.",
                 f"{num_entries(counted):,}",
-                f"{(needed - tree.bytes_left) / 1e6:,.0f}",
-                f"{tree.plan.limit / 1e6:,.0f}",
+                tree.plan.limit / 1e6,
+                (tree.plan.limit + _MARGIN * missing) / 1e6,
             )
         else:
             room = room_for_leaves(counted, tree.num_slots)

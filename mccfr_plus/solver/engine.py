@@ -212,7 +212,7 @@ class Engine:
         tree, config = self.tree, self.config
         if not self._lacks_infosets or not isinstance(tree, ImplicitTree):
             return
-        evaluator = RulesEvaluator(tree)
+        evaluator = RulesEvaluator(tree, config.threads)  # the order of a row's entries depends on their number
         if config.estimator.needs_leaves and tree.num_players == 2:
             evaluator.find_payoff_matrix()
         elif self.iterations == 0:

@@ -184,7 +184,8 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     method = config.average_method(num_players, perfect_recall, by_rules=by_rules)
     private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
-    private += _NUMBER if method.name in ("touched", "optimistic") else 0  # the reach
+    uses_reach = method.name in ("touched", "optimistic") or config.estimator.needs_leaves
+    private += _NUMBER if uses_reach else 0
     shared = 2 + config.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
     shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
     lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's

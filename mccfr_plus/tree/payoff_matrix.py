@@ -23,6 +23,7 @@ from mccfr_plus.tree.expansion import EXPANDING, NUM_INFOSETS, NUM_SLOTS, STATUS
 
 MOST_VALUES = 4096
 _WORD_BITS = 32
+_ARRAYS_OF_ROWS = 3  # beside those of threads
 
 EMPTY, COLUMN_BITS, DISTINCT_VALUES, LAST_VALUE, NUM_NUMBERS = range(5)  # entries of `Leaves.leaf_numbers`
 
@@ -63,8 +64,14 @@ def num_entries(counted: Sequence[Leaves]) -> int:
     return sum(int(leaves.leaf_next.sum()) for leaves in counted)
 
 
+def bytes_of_matrix(counted: Sequence[Leaves], num_slots: int) -> int:
+    """Returns what the matrix of leaves that were counted takes, while it is filled, in bytes."""
+    rows = (len(counted) + _ARRAYS_OF_ROWS) * np.dtype(np.int64).itemsize
+    return num_entries(counted) * np.dtype(np.uint32).itemsize + (num_slots + 1) * rows
+
+
 def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMatrix, list[Leaves]] | None:
-    """Returns a matrix that is still empty, and what each thread fills of it.
+    """Returns a matrix that is still empty, and what each thread fills of it, in the arrays in which it has counted.
 
     Args:
         counted: What each thread has counted; see `leaves_to_count`.
@@ -79,13 +86,19 @@ def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMa
     distinct = np.unique(np.concatenate(found), axis=0)
     if max(len(distinct), *(leaves.leaf_numbers[DISTINCT_VALUES] for leaves in counted)) > most:
         return None
-    counts = np.array([np.append(leaves.leaf_next[:num_slots], leaves.leaf_next[-1]) for leaves in counted])
-    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-    entries, values = np.zeros(starts[-1], np.uint32), np.zeros((MOST_VALUES, 2))
+    starts, rows = np.zeros(num_slots + 2, np.int64), slice(num_slots + 1)
+    for leaves in counted:
+        leaves.leaf_next[num_slots] = leaves.leaf_next[-1]  # of empty sequences
+        starts[1:] += leaves.leaf_next[rows]
+    np.cumsum(starts, out=starts)
+    entries, values, begin = np.zeros(starts[-1], np.uint32), np.zeros((MOST_VALUES, 2)), starts[:-1].copy()
     values[: len(distinct)] = distinct
-    numbers = np.array([num_slots, bits, len(distinct), 0])
-    before = np.cumsum(counts, axis=0) - counts  # of each row, by earlier threads
-    listed = [Leaves(starts[:-1] + own, entries, values, numbers.copy()) for own in before]
+    numbers, listed = np.array([num_slots, bits, len(distinct), 0]), []
+    for leaves in counted:  # in a row come the entries of the first thread, then those of the second one
+        counts = leaves.leaf_next[rows].copy()
+        leaves.leaf_next[rows] = begin
+        begin += counts
+        listed.append(Leaves(leaves.leaf_next, entries, values, numbers.copy()))
     return PayoffMatrix(starts, entries, np.ascontiguousarray(values.T), bits), listed
 
 
