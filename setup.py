@@ -28,7 +28,7 @@ setup(
         "numpy>=1.26",
         "scipy>=1.11",
         "absl-py>=2.0",
-        "numba>=0.60",
+        "numba>=0.62,<0.70",
         "psutil>=5.9",
         "filelock>=3.30",
         "tqdm>=4.60",

@@ -1,7 +1,7 @@
 """What a round of a distributed solver costs: ``python benchmarks/cluster.py SUBJECT``.
 
 rounds  seconds per iteration over those of `Solver` with the same batch, and the cost of the steps (4 minutes)
-sizes   the sizing table of docs/how-to/cluster.md: the measured figures, extended on paper
+sizes   sizes of larger games and clusters: the measured figures, extended on paper
 """
 
 import math

@@ -6,7 +6,7 @@
                                   ^                 ^------------------------------------'                     |
                                   '---------------- evaluation: best response, exploitability <----------------'
 
-Example:
+Examples:
     >>> import mccfr_plus
     >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="external", minimizer="rm", seed=1)
     >>> solver.run(20_000).exploitability() < 0.05

@@ -38,7 +38,7 @@ def cite(solver: Solver) -> str:
     Raises:
         ConfigError: If a component refers to a key that does not exist.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> text = cite(mccfr_plus.Solver("kuhn_poker", "external", "rm"))
         >>> "OpenSpiel" in text

@@ -6,7 +6,7 @@ import numpy as np
 class MccfrPlusError(Exception):
     """The root of all errors that this package raises on purpose.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> try:
         ...     mccfr_plus.Solver("chess_with_typo")
@@ -19,7 +19,7 @@ class MccfrPlusError(Exception):
 class GameError(MccfrPlusError, ValueError):
     """A game that does not exist or that no solver of this package can take.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> try:
         ...     mccfr_plus.load_game("leduc")
@@ -32,7 +32,7 @@ class GameError(MccfrPlusError, ValueError):
 class BudgetError(GameError, MemoryError):
     """A game tree that is larger than the node or memory budget it was given.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> try:
         ...     mccfr_plus.compile_game("leduc_poker", max_nodes=100)
@@ -45,7 +45,7 @@ class BudgetError(GameError, MemoryError):
 class ConfigError(MccfrPlusError, ValueError):
     """A parameter, or a combination of components, that is not allowed.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> try:
         ...     mccfr_plus.OutcomeSampling(epsilon=0.0)
@@ -58,7 +58,7 @@ class ConfigError(MccfrPlusError, ValueError):
 class PolicyError(MccfrPlusError, ValueError):
     """A policy that does not fit the game it is used with.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> try:
         ...     mccfr_plus.exploitability("kuhn_poker", {"no such state": {0: 1.0}})
@@ -71,7 +71,7 @@ class PolicyError(MccfrPlusError, ValueError):
 class PolicyFileError(PolicyError):
     """A file that is no policy of this package, is damaged, or belongs to another game.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> try:
         ...     mccfr_plus.load_policy("missing.npz")
@@ -84,7 +84,7 @@ class PolicyFileError(PolicyError):
 class CheckError(MccfrPlusError, AssertionError):
     """A component that breaks its contract: what failed, where, what was expected and found, where to look.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> try:
         ...     mccfr_plus.check_game("no_such_game")
@@ -97,7 +97,7 @@ class CheckError(MccfrPlusError, AssertionError):
 class CheckpointError(MccfrPlusError, ValueError):
     """A checkpoint that cannot be written or read, is in use, or belongs to another game or to other components.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> try:
         ...     mccfr_plus.Solver.from_checkpoint("missing.checkpoint")

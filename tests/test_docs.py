@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mccfr_plus.cli import main as cli
-from mccfr_plus.cli import play
+from mccfr_plus.cli import play as cli_play
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -35,13 +35,8 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/tutorials/large-game.md",
     "docs/tutorials/own-components.md",
 }
-SLOW_COMMANDS = {"README.md", "docs/start/first-comparison.md"}
-APART = {
-    "docs/background/games.md",
-    "docs/how-to/export.md",
-    "docs/how-to/play.md",
-    "docs/tutorials/own-game.md",
-}  # tests of their own, below
+SLOW_COMMANDS = {"README.md", "docs/how-to/play.md", "docs/start/five-tasks.md", "docs/start/first-comparison.md"}
+APART = {"docs/background/games.md", "docs/tutorials/own-game.md"}  # tests of their own, below
 NEEDS_TORCH = {"docs/how-to/neural.md"}
 
 
@@ -93,14 +88,12 @@ def shortened(words):
     return [re.sub(r"^--seconds=\d+$", "--seconds=2", word) for word in words]
 
 
-@pytest.mark.parametrize("path", pages_with(SHELL, SLOW | SLOW_COMMANDS, without=APART))
+@pytest.mark.parametrize("path", pages_with(SHELL, SLOW | SLOW_COMMANDS))
 def test_commands(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    run_commands(path, capsys)
-
-
-def run_commands(path, capsys):
-    """Runs the commands of a page in this process, and returns how many."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    monkeypatch.setattr("builtins.input", lambda _: "q")  # what a person types into `play`
+    monkeypatch.setattr(cli_play, "serve_until_interrupted", lambda respond, *_: respond("GET", "/state", ""))
     commands = commands_of(path)
     assert commands
     for words in commands:
@@ -108,7 +101,6 @@ def run_commands(path, capsys):
             assert cli.COMMANDS["reproduce"].parse(words[1:])
         else:
             assert cli.main(shortened(words)) == 0, f"mccfr-plus {shlex.join(words)}: {capsys.readouterr().err}"
-    return len(commands)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
@@ -159,40 +151,3 @@ def test_games_are_shown_as_they_are():
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(block, names)
         assert printed.getvalue() == expected
-
-
-MY_GAME = """
-import pyspiel
-from open_spiel.python.games import kuhn_poker
-
-kind = kuhn_poker._GAME_TYPE
-names = [name for name in dir(kind) if name.startswith(("provides", "m")) or name.endswith(("dynamics", "mode", "model"))]
-names += ["information", "utility", "long_name"]
-fields = {name: getattr(kind, name) for name in names}
-pyspiel.register_game(pyspiel.GameType(short_name="my_game", **fields), kuhn_poker.KuhnPokerGame)
-"""
-
-
-def test_play(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "my_game.py").write_text(MY_GAME, encoding="utf-8")
-    monkeypatch.delitem(sys.modules, "my_game", raising=False)  # of another test
-    monkeypatch.setattr("builtins.input", lambda _: "q")
-    served = []
-    monkeypatch.setattr(play, "serve_until_interrupted", lambda respond, port, opened: served.append(respond))
-    assert run_commands(DOCS / "how-to" / "play.md", capsys) == 7
-    assert capsys.readouterr().out.count("Score: +0 in 0 games.") == 4
-    assert "phantom_ttt" in served[0]("GET", "/", "").content
-
-
-def test_export(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("matplotlib").use("agg")
-    monkeypatch.chdir(tmp_path)
-    page = DOCS / "how-to" / "export.md"
-    run(page, blocks_of(page), {"__name__": "export"})
-    run_commands(page, capsys)
-    assert "information_state" in capsys.readouterr().out
-    assert {file.name for file in tmp_path.iterdir()} == {"kuhn.json", "kuhn.npz", "kuhn.parquet", "kuhn.png"}

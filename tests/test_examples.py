@@ -23,7 +23,7 @@ def test_public_names_have_an_entry_and_an_example(name):
     value = getattr(mccfr_plus, name)
     if value.__module__.startswith("mccfr_plus"):
         assert f"::: mccfr_plus.{name}\n" in ENTRIES
-        assert ">>>" in inspect.getdoc(value)
+        assert re.search(r"^Examples:\n +>>> ", inspect.getdoc(value), re.MULTILINE)
     else:  # OpenSpiel's own, which the page describes
         assert re.search(rf"^### {name}$[^#]*^```python$[^#]*mccfr_plus\.{name}", ENTRIES, re.MULTILINE)
 

@@ -23,7 +23,7 @@ RETIRED = {
     r"asking": "expansion",
     r"passing nodes?": "transient nodes",
     r"forgets?|forgetful|forgot|forgotten|forgetting": "imperfect recall (players), evict (memory)",
-    r"borrow(s|ed|ing)?": "no_refcount",
+    r"borrow(s|ed|ing)?": "a kernel without reference counts",
     r"pacing": "schedule",
     r"claims?|claimed": "checkpoint lock",
     r"keepers?": "CheckpointWriter",

@@ -34,7 +34,7 @@ class PowerAverage:
         gamma: The exponent, finite and at least 0; ``"last"`` ignores it.
         method: How the sums are formed.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> average = mccfr_plus.PowerAverage(gamma=2.0, method="exact")
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "dcfr", average)

@@ -29,7 +29,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
         ConfigError: If the solver has run already or an argument is out of range.
         GameError: If the game has imperfect recall.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "rm", "uniform", alternating=False)
         >>> regrets = measured_regret(solver, 100)

@@ -102,7 +102,7 @@ class RegretBound:
         assumptions: What it holds for.
         probability: Least probability of holding; 1.0 if nothing is sampled.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> bound = mccfr_plus.regret_bound(mccfr_plus.compile_game("kuhn_poker"), 0, 2000, "full", "rm")
         >>> round(bound.value, 3), bound.probability
@@ -164,7 +164,7 @@ def regret_bound(
     Raises:
         ConfigError: If an argument is unknown or out of range.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> tree = mccfr_plus.compile_game("kuhn_poker")
         >>> bound = regret_bound(tree, 0, 10_000, "full", "rm")

@@ -64,7 +64,8 @@ def replay(parameters, sampling_weights, tree, strategies, weights, average, scr
                 if LISTS_VISITS:
                     add_visits(strategy, average, scratch, weight)
                 accumulate(tree, strategy, average, scratch, player, weight)
-        sums[batch] = average[: sums.shape[1]]
+        for slot in range(sums.shape[1]):
+            sums[batch, slot] = average[slot]
 
 
 def check_average(
@@ -91,7 +92,7 @@ def check_average(
         CheckError: If it is biased, or writes NaN, or adds nothing up.
         ConfigError: If the components do not go together.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> report = mccfr_plus.check_average("exact")
         >>> report.figures["bias"] < 1e-9

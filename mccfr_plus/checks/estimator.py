@@ -78,7 +78,7 @@ def check_estimator(
         CheckError: At the first thing that is wrong.
         ConfigError: If the components do not go together, or the estimator has no kernel.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> report = mccfr_plus.check_estimator("external", samples=2_000)
         >>> report.lines[0].check

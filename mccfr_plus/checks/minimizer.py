@@ -54,7 +54,7 @@ def check_minimizer(minimizer: Minimizer | str, *, bound: Bound | None = None, s
         CheckError: At the first thing that is wrong.
         ConfigError: If the minimizer has no kernel.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> report = mccfr_plus.check_minimizer("rm")
         >>> report.lines[-1].check

@@ -45,7 +45,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         CheckError: At the first thing that is wrong, with the history if rules and pyspiel differ.
         ConfigError: If the game has no compiled rules.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> print(mccfr_plus.check_game("one_card_poker(deck_size=4)"))  # doctest: +ELLIPSIS
         one_card_poker(deck_size=4): ...

@@ -53,7 +53,7 @@ class DistributedSolver(Closing, Solver):
         ConfigError: If a component is unknown, parameters are out of range, components do not go together, or Ray is
             needed and not installed.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.cluster import DistributedSolver
         >>> with DistributedSolver("kuhn_poker", num_batches=4, traversals=100, seed=1, cluster="local") as solver:
         ...     solver.run(200).exploitability() < 0.01

@@ -1,6 +1,6 @@
 """Replaces `open_spiel.python.algorithms.cfr`: CFR and CFR+ with the same policies after every iteration.
 
-Example:
+Examples:
     >>> import pyspiel
     >>> from mccfr_plus.drop_in import cfr
     >>> solver = cfr.CFRSolver(pyspiel.load_game("kuhn_poker"))
@@ -54,7 +54,7 @@ class CFRSolver(_CFRSolver):
     Raises:
         GameError: If the game cannot be compiled or has imperfect recall.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> game = pyspiel.load_game("kuhn_poker")
         >>> solver = mccfr_plus.CFRSolver(game)
@@ -71,7 +71,7 @@ class CFRSolver(_CFRSolver):
 class CFRPlusSolver(_CFRSolver):
     """CFR+ (Tammelin et al. 2015): RM+, alternating updates, linear average. See `CFRSolver` for the arguments.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> game = pyspiel.load_game("kuhn_poker")
         >>> solver = mccfr_plus.CFRPlusSolver(game)

@@ -55,7 +55,7 @@ class DCFRSolver(_DCFRSolver):
 
     Reference: Brown, Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> game = pyspiel.load_game("kuhn_poker")
         >>> solver = mccfr_plus.DCFRSolver(game)
@@ -74,7 +74,7 @@ class DCFRSolver(_DCFRSolver):
 class LCFRSolver(_DCFRSolver):
     """Linear CFR (Brown, Sandholm 2019): alpha = beta = gamma = 1. See `DCFRSolver` for the arguments.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> game = pyspiel.load_game("kuhn_poker")
         >>> solver = mccfr_plus.LCFRSolver(game)

@@ -1,6 +1,6 @@
 """Replaces `open_spiel.python.algorithms.external_sampling_mccfr`.
 
-Example:
+Examples:
     >>> import pyspiel
     >>> from mccfr_plus.drop_in import external_sampling_mccfr
     >>> solver = external_sampling_mccfr.ExternalSamplingSolver(pyspiel.load_game("kuhn_poker"), seed=1)
@@ -45,7 +45,7 @@ class ExternalSamplingSolver(DropInSolver):
         GameError: If the game cannot be solved or has imperfect recall.
         ConfigError: If `average_type` or `seed` is something else.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> game = pyspiel.load_game("kuhn_poker")
         >>> solver = mccfr_plus.ExternalSamplingSolver(game, seed=1)

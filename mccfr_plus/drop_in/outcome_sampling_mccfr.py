@@ -28,7 +28,7 @@ class OutcomeSamplingSolver(DropInSolver):
         GameError: If the game cannot be solved.
         ConfigError: If `seed` is something else.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> game = pyspiel.load_game("kuhn_poker")
         >>> solver = mccfr_plus.OutcomeSamplingSolver(game, seed=1)

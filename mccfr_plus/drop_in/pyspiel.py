@@ -3,7 +3,7 @@
 Differs from `mccfr_plus.drop_in.cfr` and its neighbours as the C++ classes differ from the Python ones: policies are
 `pyspiel.TabularPolicy`, and the sampling solvers have a fixed seed by default.
 
-Example:
+Examples:
     >>> from mccfr_plus.drop_in import pyspiel
     >>> game = pyspiel.load_game("leduc_poker")
     >>> solver = pyspiel.CFRPlusSolver(game)

@@ -53,7 +53,7 @@ class AverageStrategySampling(OpponentsSampled):
         beta: While sums are below this, all actions are likely to be visited; at least 0.
         sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> estimator = mccfr_plus.AverageStrategySampling(epsilon=0.05, tau=100.0, beta=1e3)
         >>> solver = mccfr_plus.Solver("kuhn_poker", estimator, seed=1)

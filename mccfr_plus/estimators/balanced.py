@@ -64,7 +64,7 @@ class BalancedOutcomeSampling(Estimator):
     Args:
         epsilon: Share of that strategy, in (0, 1]; 1 as in the paper. The rest is on-policy.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.BalancedOutcomeSampling(), seed=1)
         >>> solver.run(200).exploitability() < 0.4

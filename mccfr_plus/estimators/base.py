@@ -46,7 +46,7 @@ class Estimator(abc.ABC):
         keeps_values: Whether it keeps a value of every history, in the place of baselines.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> issubclass(mccfr_plus.ExternalSampling, mccfr_plus.Estimator)
         True

@@ -20,7 +20,7 @@ class Baseline:
         backup: Which values: ``"expected"``, from the baselines one step below, or ``"sampled"``, what the traversal
             found, as in Schmid et al. 2019 (with a rate of 0.5 there).
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "outcome", baseline=mccfr_plus.Baseline(), seed=1)
         >>> solver.run(200).exploitability() < 0.4

@@ -12,7 +12,7 @@ from mccfr_plus.estimators.sampling import TraversalSampling
 class ChanceSampling(TraversalSampling):
     """One outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1)
         >>> solver.run(200).exploitability() < 0.4

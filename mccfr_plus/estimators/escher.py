@@ -152,7 +152,7 @@ class Escher(Estimator):
         sampling: From what own actions are drawn in all iterations: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020. (One that changes would change the factors.)
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.Escher(values="exact"), seed=1)
         >>> solver.run(200).exploitability() < 0.4

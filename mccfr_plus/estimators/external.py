@@ -32,7 +32,7 @@ class ExternalSampling(OpponentsSampled):
             minimizer that keeps negative regrets.
         prune_probability: That probability, in (0, 1].
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.ExternalSampling(sample_per_infoset=True), seed=1)
         >>> solver.run(200).exploitability() < 0.4

@@ -149,7 +149,7 @@ class Full(Estimator):
         pruning: Traverse the tree and leave out what the other players do not reach (Lanctot et al. 2009, section 5).
             Bitwise identical to `traversal`; `nodes_touched` counts what was visited.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.Full(), seed=1)
         >>> solver.run(200).exploitability() < 0.4

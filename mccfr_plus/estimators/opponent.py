@@ -15,7 +15,7 @@ class OpponentSampling(OpponentsSampled):
     Args:
         sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.OpponentSampling(), seed=1)
         >>> solver.run(200).exploitability() < 0.4

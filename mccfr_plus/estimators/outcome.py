@@ -150,7 +150,7 @@ class OutcomeSampling(Estimator):
         sampling: The strategy that is explored: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
             `GameTree`; None: all actions are equally likely. Every legal action must have positive probability.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.OutcomeSampling(epsilon=0.6), seed=1)
         >>> solver.run(200).exploitability() < 0.4

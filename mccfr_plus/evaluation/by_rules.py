@@ -287,7 +287,7 @@ def evaluate_by_rules(
             not symmetric.
         BudgetError: If the infosets do not fit the memory.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> policy = mccfr_plus.Solver("kuhn_poker", tree="rules", seed=1).run(1000).average_policy()
         >>> found = mccfr_plus.evaluate_by_rules("kuhn_poker", policy)

@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
         samples: Number of independent games, or repetitions, that were averaged.
         seconds: Seconds by the clock.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.evaluation import Estimate
         >>> print(Estimate(0.25, 0.2, 0.3, "lower bound", 0.95, 1000, 1.5))
         lower bound 0.25 (95% interval 0.2 to 0.3, 1000 samples, 1.5 s)

@@ -25,7 +25,7 @@ class Evaluation(NamedTuple):
         values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
         >>> result = mccfr_plus.evaluate("kuhn_poker", uniform)
@@ -55,7 +55,7 @@ class BestResponse(NamedTuple):
         policy: The joint policy with the player's strategy replaced by the best response.
         actions: From information state to action, the first of equally good ones.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
         >>> response = mccfr_plus.best_response("kuhn_poker", uniform, player=0)
@@ -95,7 +95,7 @@ def evaluate_strategy(tree: GameTree, strategy: np.ndarray) -> Evaluation:
 def evaluate(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> Evaluation:
     """Returns expected values and best-response values of all players. See `nash_conv` for arguments.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
         >>> mccfr_plus.evaluate("kuhn_poker", uniform).best_response_values.round(4)
@@ -112,7 +112,7 @@ def expected_values(
 
     See `nash_conv` for arguments and errors.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
         >>> mccfr_plus.expected_values("kuhn_poker", uniform)
@@ -145,7 +145,7 @@ def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_ope
         GameError: If the game cannot be compiled or has imperfect recall.
         PolicyError: If the policy does not fit the game.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
         >>> round(mccfr_plus.nash_conv("kuhn_poker", uniform), 4)
@@ -164,7 +164,7 @@ def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> fl
 
     OpenSpiel defines it for two-player constant-sum games only. See `nash_conv` for arguments and errors.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
         >>> round(mccfr_plus.exploitability("kuhn_poker", uniform), 4)
@@ -182,7 +182,7 @@ def best_response(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], player
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game("kuhn_poker"))
         >>> mccfr_plus.best_response("kuhn_poker", uniform, player=0).value

@@ -21,7 +21,7 @@ class GameValue(NamedTuple):
         upper: Payoff of player 0's best response.
         iterations: Iterations that it took.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> value = mccfr_plus.game_value("kuhn_poker", precision=1e-3)
         >>> value.lower <= -1 / 18 <= value.upper
@@ -51,7 +51,7 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
         ConfigError: If the precision is not positive.
         GameError: If the game does not have two players, or their payoffs do not add up to 0.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> round(mccfr_plus.game_value("kuhn_poker", precision=1e-4).middle, 3)
         -0.056

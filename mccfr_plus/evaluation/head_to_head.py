@@ -25,7 +25,7 @@ class HeadToHead(NamedTuple):
         by_seat: The same with `first` in seat 0, 1, ... and `second` in all others.
         variance_reduction: Variance of a game's payoff over that of its payoff minus control variates.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> result = mccfr_plus.head_to_head("kuhn_poker", {}, {}, num_games=1000, seed=1)
         >>> result.estimate.low < 0 < result.estimate.high, len(result.by_seat)
@@ -75,7 +75,7 @@ def head_to_head(
         PolicyError: If a policy is none, or has no distribution over the legal actions at a state.
         ConfigError: If a number or the seed is out of range, or there is no limit at all.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.evaluation import head_to_head
         >>> folds = {f"{card}{bet}": {0: 1.0} for card in "012" for bet in ("b", "pb")}
         >>> result = head_to_head("kuhn_poker", {}, folds, num_games=2000, seed=1)  # uniform against one who folds

@@ -116,7 +116,7 @@ def local_best_response(
         num_rollouts: Plays per action where an expectation is sampled.
         max_nodes: The most histories of an exact expectation, per decision.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.evaluation import local_best_response
         >>> result = local_best_response("leduc_poker", {}, player=0, seed=1)
         >>> result.estimate.kind, result.estimate.low > 0.5
@@ -157,7 +157,7 @@ def exploitability_lower_bound(
         num_games: Games per player, at least 4; None for no limit.
         seconds: Of wall-clock time per player, or None for no limit.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.evaluation import exploitability_lower_bound
         >>> bound = exploitability_lower_bound("kuhn_poker", {}, seed=1)  # of uniform play: 0.458
         >>> 0.3 < bound.estimate.low < 0.458

@@ -72,7 +72,7 @@ class Quality(NamedTuple):
         findings: Each with quantity, player, method and `Estimate`.
         notes: What is missing, why, and what would help.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> quality = mccfr_plus.estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)
         >>> quality.findings[0].estimate.low < 0.125 < quality.findings[0].estimate.high
@@ -109,7 +109,7 @@ def estimate_quality(
         seed: An integer >= 0, a numpy generator, or None. As time limits the samples, two calls with the same seed are
             close, not equal.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.evaluation import estimate_quality
         >>> quality = estimate_quality("kuhn_poker", {}, seconds=0.5, seed=1)  # of uniform play: 0.458
         >>> for found in quality.findings[:2]:

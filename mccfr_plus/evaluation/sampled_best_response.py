@@ -88,7 +88,7 @@ def sampled_best_response(
     Raises:
         BudgetError: If the traversal takes more than `max_nodes` or `seconds`.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.evaluation import sampled_best_response
         >>> result = sampled_best_response("kuhn_poker", {}, player=0, seed=1)  # to uniform play: 0.5
         >>> result.lower.low < 0.5 < result.upper.high

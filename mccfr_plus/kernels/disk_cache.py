@@ -8,9 +8,11 @@ compiles anew what it concerns, and nothing else. Each compiled version is one f
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import pickle
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,8 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
+from mccfr_plus.kernels import pipeline
 from mccfr_plus.kernels.code_digest import digest_of
-from mccfr_plus.kernels.pipeline import InlineLibrary
 
 
 def cache_folder() -> Path:
@@ -83,7 +85,7 @@ class DiskCache(caching._Cache):
         self._open()
         if self._stem is None or not self._is_enabled:
             return None
-        key = repr((sig, codegen.magic_tuple(), numba.__version__, compiler.__file__))
+        key = repr((sig, codegen.magic_tuple(), numba.__version__, compiler.__file__, _format()))
         return cache_folder() / f"{self._stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -94,10 +96,13 @@ class DiskCache(caching._Cache):
         if path is None:
             return None
         try:
-            data = path.read_bytes()
+            return self._unpacked(target_context, pickle.loads(path.read_bytes()))
         except OSError:
             return None
-        return self._unpacked(target_context, pickle.loads(data))
+        except Exception:  # cut off when the machine lost its power, or damaged otherwise: compiled anew
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keeps a compiled version; it is compiled again in the next process if the disk is full."""
@@ -131,7 +136,7 @@ class InlineCache(DiskCache):
 
     def _unpacked(self, target_context: Any, packed: tuple) -> Any:
         name, bitcode, descriptor, signature = packed
-        library = InlineLibrary.load(target_context.codegen(), name, bitcode)
+        library = pipeline.InlineLibrary.load(target_context.codegen(), name, bitcode)
         return compiler.compile_result(
             typing_context=target_context.typing_context,
             target_context=target_context,
@@ -141,6 +146,13 @@ class InlineCache(DiskCache):
             signature=signature,
             objectmode=False,
         )
+
+
+@functools.cache
+def _format() -> str:
+    """Returns a digest of how kernels are compiled and written: files of another version are not read."""
+    sources = (Path(module.__file__ or "").read_bytes() for module in (sys.modules[__name__], pipeline))
+    return hashlib.sha256(b"".join(sources)).hexdigest()[:16]
 
 
 def _is_writable(folder: Path) -> bool:

@@ -1,8 +1,8 @@
 """How Numba goes through a kernel: without reference counts, and without machine code for inline kernels.
 
 Numba counts references to an array with atomic operations whenever one is taken out of a bundle or handed to another
-kernel; at a microsecond per iteration that was 90 % of the time, and half of what LLVM had to read. Kernels here make
-no arrays, so that the caller's references are enough.
+kernel, which was measured to cost ten times as much as the work itself. Kernels here make no arrays, so that the
+caller's references are enough.
 
 Inline kernels are only ever linked into others. LLVM optimizes them there; machine code of their own would be made for
 nothing.

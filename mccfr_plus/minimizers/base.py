@@ -41,7 +41,7 @@ class Minimizer(abc.ABC):
         default_gamma: The average of its paper weighs iteration t by t^gamma.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> mccfr_plus.Discounted(alpha=1.5, beta=0.0).parameters()[:2]
         array([1.5, 0. ])

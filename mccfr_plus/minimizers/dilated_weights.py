@@ -56,7 +56,7 @@ def dilated_weights(tree: GameTree | ExpandingTree, scheme: str = "kroer") -> np
         ConfigError: If there is no such scheme.
         GameError: If the game has imperfect recall: then infosets have no single parent.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> tree = mccfr_plus.compile_game("kuhn_poker")
         >>> sorted(set(dilated_weights(tree, "kroer").tolist()))

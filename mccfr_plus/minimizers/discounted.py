@@ -105,7 +105,7 @@ class Discounted(Minimizer):
         alpha: Exponent of the discount of positive regrets, t^alpha / (t^alpha + 1); infinity keeps them whole.
         beta: The same for negative regrets; minus infinity drops them.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.Discounted(alpha=1.5, beta=0.0))
         >>> solver.run(100).exploitability() < 0.05

@@ -22,7 +22,7 @@ class FTRL(Dilated):
             ``"constant"``, 1 everywhere.
         optimistic: Count the last gradient twice.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.FTRL(eta=10.0))
         >>> solver.run(100).exploitability() < 0.05

@@ -59,7 +59,7 @@ class Hedge(Minimizer):
         decay: Exponent d of eta / t^d, in 0 .. 1.
         optimistic: Count the last regrets twice.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.Hedge(eta=10.0))
         >>> solver.run(100).exploitability() < 0.05

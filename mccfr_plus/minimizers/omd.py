@@ -20,7 +20,7 @@ class OMD(Dilated):
         optimistic: Count the last gradient twice.
         decay: Exponent d of eta / t^d, in 0 .. 1; 0: constant.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.OMD(eta=10.0))
         >>> solver.run(100).exploitability() < 0.05

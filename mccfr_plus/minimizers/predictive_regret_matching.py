@@ -33,7 +33,7 @@ def predictive(values, strategy, tables, first, last, iteration, parameters):
 class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())
         >>> solver.run(100).exploitability() < 0.05

@@ -31,7 +31,7 @@ def regret_matching(values, strategy, tables, first, last, iteration, parameters
 class RegretMatching(Minimizer):
     """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatching())
         >>> solver.run(100).exploitability() < 0.05

@@ -31,7 +31,7 @@ def regret_matching_plus(values, strategy, tables, first, last, iteration, param
 class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets cut at 0 (Tammelin et al. 2015), the rule of CFR+.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus())
         >>> solver.run(100).exploitability() < 0.05

@@ -11,7 +11,7 @@ update. Traversals read it at the speed of the tabular solvers, and the average 
 
 Configs and samplers work without torch. Names that need it are imported on first use.
 
-Example:
+Examples:
     >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
     >>> solver = DeepCFR("kuhn_poker", DeepCFRConfig(traversals=200, hidden_layers=(32,)), seed=1)
     >>> solver.run(30).exploitability() < 0.1

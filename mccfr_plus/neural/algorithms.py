@@ -38,7 +38,7 @@ class DeepCFR(AdvantageSolver):
     Differs from it in the average strategy, which is exact, and by default in ``warm_start`` and
     ``memory="aggregated"``.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
         >>> solver = DeepCFR("kuhn_poker", DeepCFRConfig(traversals=100), seed=1).run(3)
         >>> solver.iterations, len(solver.average_policy())
@@ -99,7 +99,7 @@ class DREAM(_ValueSolver):
     latest iteration's histories with targets backed up from the leaf; and by default in ``warm_start`` and
     ``memory="aggregated"``.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import DREAM, DREAMConfig
         >>> solver = DREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1).run(3)
         >>> solver.iterations, len(solver.average_policy())
@@ -159,7 +159,7 @@ class ESCHER(_ValueSolver):
     values, which are learned before each player's traversals with targets backed up from the leaf; and by default in
     ``warm_start`` and ``memory="aggregated"``.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import ESCHER, ESCHERConfig
         >>> solver = ESCHER("kuhn_poker", ESCHERConfig(traversals=100, values="exact"), seed=1).run(3)
         >>> solver.iterations, len(solver.average_policy())

@@ -168,7 +168,7 @@ class DeepCFRConfig(AdvantageConfig):
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2; there
     networks are trained from fresh parameters, ``warm_start=False``, on a reservoir.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import DeepCFRConfig
         >>> DeepCFRConfig(traversals=375, memory="reservoir").hidden_layers
         (128, 128)
@@ -220,7 +220,7 @@ class DREAMConfig(AdvantageConfig):
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
     learning", section 4.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import DREAMConfig
         >>> DREAMConfig(traversals=900).epsilon
         0.5
@@ -260,7 +260,7 @@ class ESCHERConfig(AdvantageConfig):
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import ESCHERConfig
         >>> ESCHERConfig(values="exact").traversals
         4000

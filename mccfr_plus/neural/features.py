@@ -79,7 +79,7 @@ def features_of(tree: GameTree) -> list[Features]:
     Args:
         tree: A game with information-state tensors.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> from mccfr_plus.neural.features import features_of
         >>> [features.tensors.shape for features in features_of(mccfr_plus.compile_game("kuhn_poker"))]

@@ -152,7 +152,7 @@ class NFSP(NeuralSolver):
     algorithm 1. Differs from it in tables of the networks' outputs, which are refreshed after `refresh_every`
     updates; in updates between episodes, as soon as they are due; and in Adam and its rates.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import NFSP, NFSPConfig
         >>> solver = NFSP("kuhn_poker", NFSPConfig(episodes=500), seed=1).run(3)
         >>> solver.iterations, len(solver.average_policy())

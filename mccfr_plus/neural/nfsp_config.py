@@ -50,7 +50,7 @@ class NFSPConfig(Settings):
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     section 4.1 (Leduc hold'em), and OpenSpiel's ``python/examples/nfsp_leduc_pytorch.py``.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import NFSPConfig
         >>> NFSPConfig(anticipatory=0.2).hidden_layers
         (128,)

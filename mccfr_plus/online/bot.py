@@ -57,7 +57,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     Raises:
         ConfigError: If a parameter is out of range, or both or none of `epsilon` and `horizon` are given.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> bot = mccfr_plus.OnlineOutcomeSampling(player=0, horizon=5000, seed=1)
         >>> result = mccfr_plus.play_games("kuhn_poker", [bot, pyspiel.make_uniform_random_bot(1, 1)], 5000, seed=1)

@@ -22,7 +22,7 @@ class MatchResult(NamedTuple):
     Attributes:
         payoffs: ``[num_games, num_players]`` float64.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> bots = [pyspiel.make_uniform_random_bot(player, player) for player in (0, 1)]
         >>> result = mccfr_plus.play_games("kuhn_poker", bots, 100, seed=1)
@@ -67,7 +67,7 @@ def play_games(
         GameError: If the game is unknown or a mean-field game.
         ConfigError: If the number of bots or of games, or the seed, is out of range.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> bots = [mccfr_plus.OnlineOutcomeSampling(0, horizon=1000, seed=1), pyspiel.make_uniform_random_bot(1, 1)]
         >>> bool(mccfr_plus.play_games("kuhn_poker", bots, 1000, seed=1).mean[0] > 0)

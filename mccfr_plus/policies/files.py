@@ -36,7 +36,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
     Raises:
         PolicyFileError: If the file cannot be written.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, tempfile
         >>> policy = mccfr_plus.Solver("kuhn_poker", "full", "rm+").run(100).average_policy()
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -75,7 +75,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
             with other information states or actions.
         GameError: If the game cannot be loaded or compiled.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, tempfile
         >>> policy = mccfr_plus.Solver("kuhn_poker", "full", "rm+").run(100).average_policy()
         >>> with tempfile.TemporaryDirectory() as folder:

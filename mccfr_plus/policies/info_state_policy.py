@@ -16,7 +16,7 @@ class InfoStatePolicy(openspiel_policy.Policy):
         rows: Information state string -> {action: probability}. Not copied.
         game: The game, which some of OpenSpiel's functions need.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> policy = mccfr_plus.InfoStatePolicy(0, {"2": {1: 1.0}})  # bets with the king
         >>> state = pyspiel.load_game("kuhn_poker").new_initial_state()

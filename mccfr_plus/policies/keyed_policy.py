@@ -74,7 +74,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         table: The probabilities.
         keys: The keys of information states.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> solver = mccfr_plus.Solver("phantom_ttt", "outcome", tree="lazy", seed=1)
         >>> policy = solver.run(100).average_policy()

@@ -28,7 +28,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         tree: The game.
         strategy: ``[num_slots]`` float64, probabilities that sum to 1 at each infoset. Copied.
 
-    Example:
+    Examples:
         >>> import mccfr_plus, pyspiel
         >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="full")
         >>> policy = solver.run(100).average_policy()
@@ -179,7 +179,7 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         Raises:
             ConfigError: If neither is installed.
 
-        Example:
+        Examples:
             >>> import mccfr_plus
             >>> policy = mccfr_plus.Solver("kuhn_poker", "full").run(1000).average_policy()
             >>> policy.to_dataframe().shape

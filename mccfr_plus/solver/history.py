@@ -15,7 +15,7 @@ _SHOWN = 20  # rows in a notebook: the last ones
 class History:
     """What `Solver.run` has measured, in the order of time: a row per evaluation.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full").run(2000, evaluate_every=0)
         >>> history = solver.history

@@ -57,7 +57,7 @@ class Progress:
         seconds: Seconds of this run.
         evaluation: Evaluation of the average policy, if there was one since the last call; else None.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> def enough(progress):
         ...     return progress.iterations >= 100
@@ -115,7 +115,7 @@ class Solver:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
         ConfigError: If a component is unknown, its parameters are out of range, or components do not go together.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", estimator="full", minimizer="rm+", seed=1)
         >>> solver.run(1000).exploitability() < 1e-3
@@ -459,7 +459,7 @@ class Solver:
             ConfigError: If it is no strategy: another shape, negative, or not summing to 1 somewhere.
             PolicyError: If a policy is of another game.
 
-        Example:
+        Examples:
             >>> import mccfr_plus
             >>> start = mccfr_plus.Solver("kuhn_poker", "full").run(100)
             >>> solver = mccfr_plus.Solver("kuhn_poker", "full").set_strategy(start.average_policy())
@@ -555,7 +555,7 @@ class Solver:
         Raises:
             CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
 
-        Example:
+        Examples:
             >>> import mccfr_plus, tempfile
             >>> solver = mccfr_plus.Solver("kuhn_poker", seed=1).run(100)
             >>> with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
         GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
             kind that cannot be solved here: mean field, sampled chance, no information states.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> mccfr_plus.load_game("kuhn_poker(players=3)").num_players()
         3

@@ -97,7 +97,7 @@ class GameTree(Tree):
         slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
         outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> tree = mccfr_plus.compile_game("kuhn_poker")
         >>> tree.num_nodes, tree.num_infosets, tree.num_slots
@@ -279,7 +279,7 @@ def compile_game(
         GameError: If the game is unknown or of a kind that cannot be compiled.
         BudgetError: If its tree is larger than the budget; the message estimates its size.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> mccfr_plus.compile_game("kuhn_poker").statistics().histories
         58

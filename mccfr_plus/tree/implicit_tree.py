@@ -16,7 +16,7 @@ from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import why_no_rules
 from mccfr_plus.games.rules import MOVER
-from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.kernels.compile import compose, inline_kernel, may_make_arrays
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.tree import expansion as g
 from mccfr_plus.tree import positions as p
@@ -90,7 +90,7 @@ def uses_numbers(game: RulesGame) -> bool:
 @functools.cache
 def _inlined(rule: Any) -> Any:
     """Returns one of a game's kernels, to be inlined: a call per history took as long as all else."""
-    return inline_kernel(getattr(rule, "py_func", rule))
+    return rule if may_make_arrays(rule) else inline_kernel(getattr(rule, "py_func", rule))
 
 
 class StoredArrays(NamedTuple):

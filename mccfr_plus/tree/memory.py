@@ -35,7 +35,7 @@ def bytes_of(text: str | int | float) -> int:
     Raises:
         ConfigError: If it is no positive number of bytes.
 
-    Example:
+    Examples:
         >>> bytes_of("1.5GB"), bytes_of("2KiB")
         (1500000000, 2048)
     """

@@ -116,7 +116,7 @@ class SizeEstimate:
         num_nodes_seen: Histories visited, pilots included.
         seconds: How long it took, in seconds.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> estimate = mccfr_plus.estimate_size("kuhn_poker", seed=1)
         >>> estimate.is_exact, round(estimate.histories.value)

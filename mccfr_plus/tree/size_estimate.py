@@ -63,7 +63,7 @@ def estimate_size(
         GameError: If the game is unknown, of a kind that cannot be compiled, raises an error or contradicts itself.
         ConfigError: If `sample_size`, `seconds`, `confidence` or `seed` is out of range.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> estimate = mccfr_plus.estimate_size("kuhn_poker", seed=1)
         >>> estimate.is_exact, round(estimate.histories.value), [round(x.value, 2) for x in estimate.external]

@@ -28,7 +28,7 @@ class Statistics:
         tree_bytes: Bytes of nodes, chance and payoffs.
         infoset_bytes: Bytes of arrays per infoset and slot, without the texts.
 
-    Example:
+    Examples:
         >>> import mccfr_plus
         >>> statistics = mccfr_plus.compile_game("kuhn_poker").statistics()
         >>> statistics.histories, statistics.sequences

@@ -126,7 +126,7 @@ def test_a_large_game_is_not_compiled_by_itself(command, tree, chosen, estimator
 
 def test_a_large_game_that_must_be_compiled(command):
     command("solve", "phantom_ttt", "--tree=compiled", "--iterations=5").assert_one_line_error("phantom_ttt")
-    command("solve", "phantom_ttt", "--estimator=full", "--iterations=5").assert_one_line_error("phantom_ttt")
+    command("solve", "phantom_ttt", "--estimator=escher", "--iterations=5").assert_one_line_error("phantom_ttt")
 
 
 def test_until_needs_a_game_that_can_be_evaluated(command):

@@ -193,7 +193,8 @@ def test_flags_about_tables(command):
         "resume",
         "policy_out",
     }
-    own |= {"tree", "rules", "max_nodes", "max_bytes", "json", "quiet", "help", "h"}
+    own |= {"tree", "rules", "max_nodes", "max_bytes", "json", "quiet", "import", "help", "h"}
+    own |= {f"help_{topic}" for topic in COMMANDS["solve"].topics}
     own |= {"cluster", "workers", "num_batches"}
     assert set(COMMANDS["solve"].flags()) == own | set(TABLE_FLAGS)
 
@@ -401,7 +402,7 @@ def test_without_torch_or_with_an_old_one():
     code = (
         "import sys, types; sys.modules['torch'] = None\n"
         "from mccfr_plus.cli.main import main\n"
-        "codes = [main(['solve', 'kuhn_poker', '--algorithm=dream']), main(['solve', '--help'])]\n"
+        "codes = [main(['solve', 'kuhn_poker', '--algorithm=dream']), main(['solve', '--help_neural'])]\n"
         "codes.append(main(['solve', 'kuhn_poker', '--iterations=2', '--quiet']))\n"
         "sys.modules['torch'] = types.SimpleNamespace(__version__='1.12.1')\n"
         "codes.append(main(['solve', 'kuhn_poker', '--algorithm=dream']))\n"
@@ -411,5 +412,5 @@ def test_without_torch_or_with_an_old_one():
     missing, old = result.stderr.splitlines()
     assert missing == "mccfr-plus: error: neural solvers need torch: pip install 'mccfr_plus[neural]'."
     assert old.startswith("mccfr-plus: error: neural solvers need torch 2.0 or newer, and this is 1.12.1: pip install")
-    assert "--algorithm=NAME --help" in result.stdout
+    assert "--help_neural --algorithm=NAME lists the settings" in result.stdout
     assert result.stdout.splitlines()[-1] == "[2, 0, 0, 2]"

@@ -62,7 +62,7 @@ def test_games_with_compiled_rules_may_be_larger(command):
     flag_values = flags.FlagValues()
     define_budget(flag_values)
     assert flag_values["max_nodes"].value is None
-    assert "50,000,000, or 1,000,000,000" in command("stats", "--help").out.replace("\n      ", " ")
+    assert "50,000,000, or 1,000,000,000" in command("stats", "--help").out.replace("\n" + 24 * " ", " ")
 
 
 def test_says_what_is_missing(command):

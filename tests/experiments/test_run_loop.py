@@ -78,7 +78,8 @@ def test_points_lie_where_they_should(tmp_path, algorithm):
     assert TREE.num_infosets == len(policy)
 
 
-@pytest.mark.parametrize("algorithm", ["external", "openspiel:external", "full"])
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
+@pytest.mark.parametrize("algorithm", ["external", "openspiel:external", "full", "balanced"])
 def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatch, algorithm):
     def refused(game):
         raise BudgetError("too large")
@@ -90,7 +91,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     monkeypatch.setattr(run_loop, "_prepared", run_loop._prepared.__wrapped__)  # other tests share its cache
     other = replace(run, folder=tmp_path, num_evaluations=3)
     outcome = run_loop.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
-    if algorithm == "full":
+    if algorithm == "balanced":
         assert "needs the whole tree" in outcome
         return
     assert outcome == run_loop.DONE
@@ -102,7 +103,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     if algorithm == "external":
         symmetric = replace(other, algorithm="external[symmetry=True]")
         assert "name no symmetries" in run_loop.outcome_of(symmetric, {}, lambda progress: None, lambda: False)
-    assert other.policy.exists() == (algorithm == "external")  # OpenSpiel's policies are no files of ours
+    assert other.policy.exists() == (algorithm != "openspiel:external")  # OpenSpiel's policies are no files of ours
     lazy = replace(other, game="tic_tac_toe")  # without rules
     assert "too large" in run_loop.outcome_of(lazy, {}, lambda progress: None, lambda: False)
 

@@ -382,6 +382,17 @@ def test_composed_kernels_are_kept_on_disk_until_a_component_changes(tmp_path):
     assert run(COMPOSED, tmp_path, NUMBA_DISABLE_JIT="1", **cache) == [110, None, None]
 
 
+def test_damaged_files_are_compiled_anew(tmp_path):
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    (tmp_path / "own_base.py").write_text(BASE)
+    (tmp_path / "own_part.py").write_text(PART)
+    assert run(COMPOSED, tmp_path, **cache) == [17, 0, 1]
+    for path in (tmp_path / "cache").rglob("*.nbc"):
+        os.truncate(path, path.stat().st_size // 2)
+    assert run(COMPOSED, tmp_path, **cache) == [17, 0, 1]
+    assert run(COMPOSED, tmp_path, **cache) == [17, 1, 0]
+
+
 TREE = """
 import hashlib, json, mccfr_plus
 from mccfr_plus.tree import rules_tree

@@ -151,7 +151,7 @@ def test_dominated_actions_of_a_general_sum_game_vanish():
     ("game", "least"),  # how far strategies have come, at the very least
     [
         ("kuhn_poker", 0.01),
-        ("random:3:3", 0.01),
+        pytest.param("random:3:3", 0.01, marks=pytest.mark.slow),
         pytest.param("tiny_hanabi", 0.01, marks=pytest.mark.slow),
         pytest.param("matrix_rps", -1.0, marks=pytest.mark.slow),
     ],

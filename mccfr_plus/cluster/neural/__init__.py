@@ -8,7 +8,7 @@ Workers only sample: they get the game's arrays once, need no torch, and their r
 Networks, memories and checkpoints stay in the driver. So results are bitwise identical for the same seed and the same
 number of batches: the number and the speed of workers, and workers that die, change nothing.
 
-Example:
+Examples:
     >>> from mccfr_plus.cluster.neural import DistributedDeepCFR
     >>> from mccfr_plus.neural import DeepCFRConfig
     >>> config = DeepCFRConfig(traversals=200, hidden_layers=(32,))

@@ -94,7 +94,7 @@ class DistributedDeepCFR(DistributedAdvantages, DeepCFR):
     Differs from `DeepCFR` in the random numbers alone: with ``num_batches=1`` and the same ones, the traversals are
     the same.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.cluster.neural import DistributedDeepCFR
         >>> from mccfr_plus.neural import DeepCFRConfig
         >>> solver = DistributedDeepCFR("kuhn_poker", DeepCFRConfig(traversals=100), seed=1, cluster="local").run(3)
@@ -129,7 +129,7 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
     learning", section 4. Differs from `DREAM` in the random numbers alone: with ``num_batches=1`` and the same ones,
     the traversals are the same.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.cluster.neural import DistributedDREAM
         >>> from mccfr_plus.neural import DREAMConfig
         >>> solver = DistributedDREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1, cluster="local").run(3)
@@ -176,7 +176,7 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
     history value function to estimate regret", section 4. Differs from `ESCHER` in the random numbers alone: with
     ``num_batches=1`` and the same ones, the traversals are the same.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.cluster.neural import DistributedESCHER
         >>> from mccfr_plus.neural import ESCHERConfig
         >>> config = ESCHERConfig(traversals=100, values="exact")
@@ -234,7 +234,7 @@ class DistributedNFSP(Distributed, NFSP):
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1. Differs from it as `NFSP` does, and in the above.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.cluster.neural import DistributedNFSP
         >>> from mccfr_plus.neural import NFSPConfig
         >>> solver = DistributedNFSP("kuhn_poker", NFSPConfig(episodes=500), seed=1, cluster="local").run(3)

@@ -39,7 +39,7 @@ def rules_of(game: pyspiel.Game) -> OpenSpielRules | None:
     Args:
         game: A turn-based game; one with simultaneous moves as `pyspiel.convert_to_turn_based` returns it.
 
-    Example:
+    Examples:
         >>> import pyspiel
         >>> rules_of(pyspiel.load_game("kuhn_poker(players=3)"))
         kuhn_poker(players=3)

@@ -30,7 +30,7 @@ class BatchedDeepCFR(BatchedSolver):
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
         >>> solver = BatchedDeepCFR("liars_dice", BatchedDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1)
         >>> solver.iterations
@@ -66,7 +66,7 @@ class BatchedDREAM(BatchedSolver):
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
     learning", section 4.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import BatchedDREAM, BatchedDREAMConfig
         >>> solver = BatchedDREAM("phantom_ttt", BatchedDREAMConfig(traversals=20, train_steps=2), seed=1).run(1)
         >>> solver.iterations
@@ -117,7 +117,7 @@ class BatchedESCHER(BatchedSolver):
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig
         >>> solver = BatchedESCHER("phantom_ttt", BatchedESCHERConfig(traversals=20, train_steps=2), seed=1).run(1)
         >>> solver.iterations

@@ -51,7 +51,7 @@ class BatchedNFSP(TreelessSolver):
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1.
 
-    Example:
+    Examples:
         >>> from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig
         >>> solver = BatchedNFSP("phantom_ttt", BatchedNFSPConfig(episodes=20), seed=1).run(1)
         >>> solver.iterations

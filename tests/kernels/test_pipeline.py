@@ -1,0 +1,58 @@
+"""Kernels without reference counts: what they may do, and that inline ones are not compiled more often than needed."""
+
+import numpy as np
+import pytest
+from numba.core.errors import UnsupportedError
+
+from mccfr_plus.kernels.compile import allocating_kernel, inline_kernel, kernel
+
+
+def sum_of_copy(array):
+    copy = array + 1.0
+    return copy.sum()
+
+
+def test_only_allocating_kernels_make_arrays():
+    array = np.arange(3.0)
+    with pytest.raises(UnsupportedError, match="sum_of_copy makes an array"):
+        kernel(sum_of_copy)(array)
+    assert allocating_kernel(sum_of_copy)(array) == 6.0
+
+
+@allocating_kernel
+def zeros(count):
+    return np.zeros(count)
+
+
+@kernel
+def calls_zeros(count):
+    return zeros(count)[0]
+
+
+def test_an_array_of_an_allocating_kernel_would_never_be_freed():
+    with pytest.raises(UnsupportedError, match="calls_zeros makes an array"):
+        calls_zeros(3)
+
+
+@inline_kernel
+def increment(number):
+    return number + 1
+
+
+@kernel
+def increments(number):
+    return increment(1) + increment(2) + increment(number)
+
+
+def test_one_version_serves_all_constants():
+    assert increments(3) == 9
+    assert len(increment.overloads) == 1
+
+
+@kernel
+def viewed(array):
+    return array.view(np.int64)[0] + array.reshape((1, 2)).view(np.int64)[0, 1]
+
+
+def test_views_are_not_new_arrays():
+    assert viewed(np.zeros(2)) == 0
