@@ -152,7 +152,7 @@ def test_too_little_memory_says_how_much_is_needed(monkeypatch):
         return PLENTY._replace(infosets_bytes=20 * 10**9, limit=20 * 10**9, **costs)
 
     monkeypatch.setattr(by_rules, "plan_memory", small_plan)
-    expected = r"must number all information sets, and \d+ have filled memory=20,000MB"
+    expected = r"all information sets must have a number, and \d+ have filled memory=20,000MB"
     with pytest.raises(BudgetError, match=expected) as error:
         evaluate_by_rules(LEDUC, None, threads=1, progress=False)
     advised = float(str(error.value).rsplit("memory=", 1)[1].removesuffix("MB."))
