@@ -156,7 +156,7 @@ class RulesEvaluator:
         if missing > 0:
             logger.warning(
                 "the payoff matrix of %s leaves does not fit memory=%.0fMB, so that every iteration traverses all "
-                "histories, which takes some ten times as long: give memory=%.0fMB.",
+                "histories, which takes longer: give memory=%.0fMB.",
                 f"{num_entries(counted):,}",
                 tree.plan.limit / 1e6,
                 (tree.plan.limit + _MARGIN * missing) / 1e6,

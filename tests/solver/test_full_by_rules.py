@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-import numpy as np
 import pytest
 from lazy_trees import beside_this_process
 
 import mccfr_plus
 from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
+from mccfr_plus.tree import payoff_matrix
 from mccfr_plus.tree.implicit_tree import ImplicitTree
 from mccfr_plus.tree.order import representative_states
 
@@ -173,7 +173,9 @@ def test_bad_input(options, message):
         Solver(KUHN, MATRIX, **options)
 
 
-def test_values_that_are_too_many_for_a_word():
-    solver = Solver(LEDUC, MATRIX, "rm+", tree="rules")
-    assert np.isfinite(solver.nash_conv())
-    assert solver.tree.matrix_words is not None
+def test_values_that_are_too_many_for_a_word(monkeypatch):
+    bits = (mccfr_plus.compile_game(KUHN).num_slots + 1).bit_length()
+    monkeypatch.setattr(payoff_matrix, "_WORD_BITS", bits)  # room for one value, where Kuhn poker has four
+    by_matrix, by_traversal = (Solver(KUHN, form, "rm+", tree="rules").run(5) for form in (MATRIX, TRAVERSAL))
+    assert by_matrix.tree.matrix_words is None
+    assert by_matrix.nash_conv() == by_traversal.nash_conv()
