@@ -24,11 +24,16 @@ from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.errors import UnsupportedError
+from numba.core.errors import NumbaRuntimeError, UnsupportedError
 from numba.core.typed_passes import NativeLowering
 from numba.np import linalg
 
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
+
+_ARRAY_IS_MADE = (
+    "{} makes an array, or copies a slice: without reference counts it would never be freed. Pass the array as an "
+    "argument, copy entry by entry, or use mccfr_plus.kernels.compile.allocating_kernel."
+)
 
 _NOT_MAKING = (numba.carray, "array.view", "array.reshape")  # of calls, those that show memory that is there
 
@@ -55,7 +60,10 @@ class _Lowering(NativeLowering):
     def run_pass(self, state: Any) -> bool:
         _require_no_new_arrays(state)
         state.targetctx = state.targetctx.subtarget(enable_nrt=False)
-        return super().run_pass(state)
+        try:
+            return super().run_pass(state)
+        except NumbaRuntimeError as error:  # a copy of a slice, for one
+            raise UnsupportedError(_ARRAY_IS_MADE.format(state.func_id.func_qualname), loc=error.loc) from error
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -164,8 +172,4 @@ def _require_no_new_arrays(state: Any) -> None:
             called.dispatcher._compiler.pipeline_class, KernelCompiler
         ):
             continue
-        raise UnsupportedError(
-            f"{state.func_id.func_qualname} makes an array, which would never be freed: pass it as an argument, or use "
-            "mccfr_plus.kernels.compile.allocating_kernel.",
-            loc=expression.loc,
-        )
+        raise UnsupportedError(_ARRAY_IS_MADE.format(state.func_id.func_qualname), loc=expression.loc)

@@ -79,7 +79,7 @@ def test_points_lie_where_they_should(tmp_path, algorithm):
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-@pytest.mark.parametrize("algorithm", ["external", "openspiel:external", "full", "balanced"])
+@pytest.mark.parametrize("algorithm", ["external", "openspiel:external", "full", "escher"])
 def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatch, algorithm):
     def refused(game):
         raise BudgetError("too large")
@@ -91,7 +91,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     monkeypatch.setattr(run_loop, "_prepared", run_loop._prepared.__wrapped__)  # other tests share its cache
     other = replace(run, folder=tmp_path, num_evaluations=3)
     outcome = run_loop.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
-    if algorithm == "balanced":
+    if algorithm == "escher":
         assert "needs the whole tree" in outcome
         return
     assert outcome == run_loop.DONE

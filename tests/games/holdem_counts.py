@@ -6,10 +6,10 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import allocating_kernel
 
 
-@kernel
+@allocating_kernel  # it copies rows
 def _count(start, legal, apply, parameters, table, states, actions, positions, counts):
     """Counts public histories by round: decisions and ends of round 1 and of round 2, and the longest one's moves."""
     start(parameters, table, states[0])

@@ -19,6 +19,16 @@ def test_only_allocating_kernels_make_arrays():
     assert allocating_kernel(sum_of_copy)(array) == 6.0
 
 
+@kernel
+def copies_a_row(table):
+    table[1, :] = table[0]
+
+
+def test_only_allocating_kernels_copy_slices():
+    with pytest.raises(UnsupportedError, match="copies_a_row makes an array, or copies a slice"):
+        copies_a_row(np.zeros((2, 2)))
+
+
 @allocating_kernel
 def zeros(count):
     return np.zeros(count)
