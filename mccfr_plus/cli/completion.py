@@ -56,7 +56,6 @@ SHELL is bash, zsh or fish. To use the script
   zsh    echo 'source <({PROGRAM} completion zsh)' >> ~/.zshrc      after compinit
   fish   {PROGRAM} completion fish > ~/.config/fish/completions/{PROGRAM}.fish
 """
-    commands: Mapping[str, Command]  # all of them
 
     def define_flags(self, values: flags.FlagValues) -> None:
         """Defines none."""
@@ -65,7 +64,9 @@ SHELL is bash, zsh or fish. To use the script
         (shell,) = arguments
         if shell not in _SCRIPTS:
             raise UsageError(f"SHELL={shell!r}: give one of {', '.join(_SCRIPTS)}.")
-        print(_SCRIPTS[shell](self.commands), end="")
+        from mccfr_plus.cli.main import COMMANDS  # which imports this module
+
+        print(_SCRIPTS[shell](COMMANDS), end="")
 
 
 class _Flag(NamedTuple):

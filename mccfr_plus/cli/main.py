@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import importlib
 import importlib.metadata
 import logging
 import logging.handlers
@@ -15,30 +16,48 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from mccfr_plus.cli.benchmark import BenchmarkCommand
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError, wants_help
-from mccfr_plus.cli.compare import CompareCommand
-from mccfr_plus.cli.completion import CompletionCommand
-from mccfr_plus.cli.evaluate import EvaluateCommand
-from mccfr_plus.cli.export import ExportCommand
-from mccfr_plus.cli.games import GamesCommand
-from mccfr_plus.cli.play import PlayCommand
-from mccfr_plus.cli.reproduce import ReproduceCommand
-from mccfr_plus.cli.solve import SolveCommand
-from mccfr_plus.cli.stats import StatsCommand
-from mccfr_plus.cli.view import ViewCommand
-from mccfr_plus.cli.warm_up import WarmUpCommand
 from mccfr_plus.errors import MccfrPlusError
 from mccfr_plus.user_modules import import_user_modules
 
-_KINDS: tuple[type[Command], ...] = (
-    SolveCommand, CompareCommand, StatsCommand, EvaluateCommand, ViewCommand, PlayCommand, ExportCommand,
-    ReproduceCommand, GamesCommand, BenchmarkCommand, WarmUpCommand, CompletionCommand,
-)  # fmt: skip
-COMMANDS = {kind.name: kind() for kind in _KINDS}
-CompletionCommand.commands = COMMANDS
+_CLASSES = {  # by name: the module and the class in it
+    "solve": "solve.SolveCommand",
+    "compare": "compare.CompareCommand",
+    "stats": "stats.StatsCommand",
+    "evaluate": "evaluate.EvaluateCommand",
+    "view": "view.ViewCommand",
+    "play": "play.PlayCommand",
+    "export": "export.ExportCommand",
+    "reproduce": "reproduce.ReproduceCommand",
+    "games": "games.GamesCommand",
+    "benchmark": "benchmark.BenchmarkCommand",
+    "warm_up": "warm_up.WarmUpCommand",
+    "completion": "completion.CompletionCommand",
+}
+
+
+class _Commands(Mapping[str, Command]):
+    """The commands by name. Each is imported when it is needed: some load much else."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Command] = {}
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._loaded:
+            module, kind = _CLASSES[name].split(".")
+            self._loaded[name] = getattr(importlib.import_module(f"mccfr_plus.cli.{module}"), kind)()
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+COMMANDS = _Commands()
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
