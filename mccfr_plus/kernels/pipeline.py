@@ -63,7 +63,9 @@ class _Lowering(NativeLowering):
         try:
             return super().run_pass(state)
         except NumbaRuntimeError as error:  # a copy of a slice, for one
-            raise UnsupportedError(_ARRAY_IS_MADE.format(state.func_id.func_qualname), loc=getattr(error, "loc", None)) from error
+            raise UnsupportedError(
+                _ARRAY_IS_MADE.format(state.func_id.func_qualname), loc=getattr(error, "loc", None)
+            ) from error
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
