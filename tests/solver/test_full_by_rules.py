@@ -31,8 +31,8 @@ COMBINATIONS = [
         for combination in [
             *((KUHN, kind, minimizer, None, {}) for kind in (TRAVERSAL, MATRIX) for minimizer in ("rm", "dcfr", "prm")),
             *((KUHN, MATRIX, minimizer, None, {}) for minimizer in ("prm+", "hedge", "linear+", "ftrl", "omd")),
-            (KUHN, MATRIX, "ftrl(weights=kroer)", None, {}),
-            (KUHN, MATRIX, "omd(weights=least)", None, {}),
+            (KUHN, MATRIX, "ftrl(weights='kroer')", None, {}),
+            (KUHN, MATRIX, "omd(weights='least')", None, {}),
             *((KUHN, MATRIX, "rm", average, {}) for average in ("exact", "lazy", "stochastic", "optimistic", "last")),
             (KUHN, MATRIX, "rm+", None, {"alternating": False}),
             (KUHN, TRAVERSAL, "rm+", None, {"alternating": False, "threads": 2}),
@@ -146,7 +146,7 @@ def test_going_on_from_a_policy():
         solver.set_strategy(Solver(LEDUC, "outcome", tree="rules", seed=1).run(1).average_policy())
 
 
-@pytest.mark.parametrize("minimizer", ["rm", pytest.param("ftrl(weights=kroer)", marks=slow)])
+@pytest.mark.parametrize("minimizer", ["rm", pytest.param("ftrl(weights='kroer')", marks=slow)])
 def test_balanced_sampling(minimizer):
     stored, solver = (Solver(KUHN, "balanced", minimizer, seed=1, tree=tree).run(50) for tree in ("compiled", "rules"))
     assert stored.nodes_touched == solver.nodes_touched
