@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -24,6 +22,7 @@ from mccfr_plus.kernels.loops.single import single
 from mccfr_plus.kernels.loops.team import new_thread_team
 from mccfr_plus.kernels.loops.thread_team import thread_team
 from mccfr_plus.kernels.loops.work_partition import MAX_OWNERS, new_work_partition
+from mccfr_plus.kernels.pipeline import no_collection
 from mccfr_plus.kernels.scratch import (
     ITERATION,
     NODES_TOUCHED,
@@ -275,7 +274,9 @@ class Engine:
                 (target - thread + threads - 1) // threads - int(scratch.counts[ITERATION])
                 for thread, scratch in enumerate(self.scratches)
             ]
-        with deferred_signals(self.interrupt), _no_collection(isinstance(self.tree, ExpandingTree)):
+        # The states that an expander keeps are in no cycles: Python's garbage collector need not look at them.
+        collection = no_collection() if isinstance(self.tree, ExpandingTree) else contextlib.nullcontext()
+        with deferred_signals(self.interrupt), collection:
             if threads == 1:
                 self.run(*self._arguments[0], left[0])
                 return
@@ -459,19 +460,6 @@ class Engine:
         for name, array in state["state"].items():
             places[name][...] = array
         self.end_loading(state["sizes"], places)
-
-
-@contextlib.contextmanager
-def _no_collection(wanted: bool) -> Iterator[None]:
-    """Keeps Python's garbage collector from looking at the states that an expander keeps, which are in no cycles."""
-    if not wanted or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def sampling_strategy(estimator: Estimator, tree: GameTree | ExpandingTree) -> np.ndarray:
