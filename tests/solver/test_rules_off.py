@@ -40,9 +40,14 @@ def test_games_that_are_not_stored_have_the_same_results():
 
 
 def test_no_rule_is_used(monkeypatch):
-    monkeypatch.setattr(registry, "_made", lambda *arguments: pytest.fail("rules were asked for"))
+    asked = []
+    made = registry._made
+    monkeypatch.setattr(registry, "_made", lambda *arguments: asked.append(arguments) or made(*arguments))
     for tree in ("auto", "compiled", "lazy"):
         solver_of(STORED, "outcome", limits=LIMITS if tree == "auto" else None, tree=tree, rules=False).run(5)
+    assert asked == []
+    mccfr_plus.compile_game(STORED)
+    assert len(asked) == 1
 
 
 def test_a_tree_by_rules_needs_rules():

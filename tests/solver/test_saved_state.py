@@ -14,7 +14,7 @@ import numpy as np
 import pyspiel
 import pytest
 from checkpoint_contents import contents_of
-from lazy_trees import PLENTY, assert_same_bits, lazy_solver
+from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
 from mccfr_plus.checkpoints import file as checkpoint_file
@@ -159,7 +159,7 @@ def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
     copy = pickle.loads(pickle.dumps(solver))
     for one in (solver, other, copy):
         assert one.iterations == done
-        assert_same_bits(whole, one.run(then))
+        assert differences(whole, one.run(then)) == []
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
@@ -193,7 +193,7 @@ def test_a_checkpoint_within_an_iteration(alternating, averaging, threads, path)
             solver.save_checkpoint(path)
             solver.restore(path)
     assert len(seen) > 1
-    assert_same_bits(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(20), solver)
+    assert differences(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(20), solver) == []
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk")
@@ -245,7 +245,7 @@ def test_a_solver_on_a_lazy_tree_is_built_from_the_file_alone(path):
         assert copy.config.thread_mode == options.get("thread_mode", "deterministic")
         if copy.config.thread_mode == "deterministic":
             copy.run(10)
-            assert_same_bits(Solver("leduc_poker", "external", seed=5, threads=solver.config.threads).run(50), copy)
+            assert differences(Solver("leduc_poker", "external", seed=5, threads=solver.config.threads).run(50), copy) == []
 
 
 @pytest.mark.parametrize("estimator", ["external(sample_per_infoset=True)", "outcome"])
