@@ -245,7 +245,8 @@ def test_a_solver_on_a_lazy_tree_is_built_from_the_file_alone(path):
         assert copy.config.thread_mode == options.get("thread_mode", "deterministic")
         if copy.config.thread_mode == "deterministic":
             copy.run(10)
-            assert differences(Solver("leduc_poker", "external", seed=5, threads=solver.config.threads).run(50), copy) == []
+            whole = Solver("leduc_poker", "external", seed=5, threads=solver.config.threads).run(50)
+            assert differences(whole, copy) == []
 
 
 @pytest.mark.parametrize("estimator", ["external(sample_per_infoset=True)", "outcome"])
