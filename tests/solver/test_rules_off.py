@@ -30,6 +30,7 @@ def test_stored_trees_are_the_same(game):
     assert solvers[0].exploitability() == solvers[1].exploitability()
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 def test_games_that_are_not_stored_have_the_same_results():
     by_rules, lazy = (
         solver_of("leduc_poker", "outcome", limits=LIMITS, rules=rules).run(200) for rules in (True, False)
