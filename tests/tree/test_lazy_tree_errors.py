@@ -31,11 +31,16 @@ def whole():
     return naive.tree_of("python_faulty(length=4)")
 
 
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    ("estimator", "options"), [("external", {"batch": 2}), ("outcome", {"alternating": False})], ids=str
+    ("estimator", "averaging", "threads", "options"),
+    [
+        ("external", "lazy", 1, {"batch": 2}),
+        ("external", "stochastic", 2, {"batch": 2}),
+        ("outcome", "lazy", 2, {"alternating": False}),
+        ("outcome", "stochastic", 1, {"alternating": False}),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("averaging", ["lazy", "stochastic"])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_game_that_raises(method, estimator, options, averaging, threads):
     """The run ends where it was, the error says where that is, and going on changes no bit."""
