@@ -215,7 +215,8 @@ def needs_torch():
 
 
 IMPORT_ALONE = """
-import importlib, importlib.util, os, sys, traceback
+import gc, importlib, importlib.util, os, sys, traceback
+gc.disable()  # which would copy the memory of each process
 import absl.flags, numba, numpy, open_spiel.python.policy, psutil, pyspiel, tqdm  # once, before the forks
 try:
     import torch

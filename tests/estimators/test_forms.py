@@ -345,6 +345,7 @@ def test_averages_of_batches(averaging):
 
 # --- baselines ---
 
+
 # In tiny games `checks/test_built_in_components.py` compares exact means of all estimators with baselines.
 @pytest.mark.parametrize("baseline", [Baseline(), Baseline(0.3, "sampled")], ids=repr)
 @pytest.mark.parametrize("scheme", ["external(prune_below=-1.0)", "outcome"])
