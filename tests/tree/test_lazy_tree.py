@@ -171,9 +171,7 @@ def tiny(max_nodes, max_transient):
     ("game", "max_nodes", "max_transient"),
     [
         ("leduc_poker", 1, 130),
-        ("leduc_poker", 40, 130),
         ("leduc_poker", 400, 131),
-        ("leduc_poker", 3000, 400),
         ("kuhn_poker(players=3)", 40, 130),
     ],
 )
