@@ -1,8 +1,7 @@
 """Predictive regret matching: R += r, the next strategy is proportional to [R + r]+.
 
-Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Blackwell approachability", algorithm 3;
-    the
-prediction is the last value vector.
+Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Blackwell approachability", algorithm 3.
+The prediction is the last value vector.
 """
 
 from __future__ import annotations

@@ -341,4 +341,4 @@ def test_texts_are_not_read_as_html():
     page = PlayPages(session_of("kuhn_poker"), "<b>", "<i>").respond("GET", "/", "").content
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
-    assert "innerHTML" not in play_page._PAGE
+    assert "innerHTML" not in page
