@@ -18,7 +18,9 @@ from mccfr_plus.cli import play as cli_play
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PYTHON = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python(?! title)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r'^```python title="([^"]+)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
+SNIPPET = re.compile(r'^--8<-- "(.*)"$', re.MULTILINE)
 SHELL = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
@@ -124,13 +126,13 @@ def test_tasks_are_short():
 def test_own_game(tmp_path, monkeypatch, capsys):
     page = DOCS / "tutorials" / "own-game.md"
     monkeypatch.chdir(tmp_path)
-    plain, compiled, *rest = blocks_of(page)
-    (tmp_path / "my_game.py").write_text(compiled, encoding="utf-8")
+    for name, code in FILE.findall(page.read_text(encoding="utf-8")):
+        code = SNIPPET.sub(lambda match: (ROOT / match[1]).read_text(encoding="utf-8"), code)
+        (tmp_path / name).write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.syspath_prepend(ROOT / "examples")
     program = types.ModuleType("my_program")  # a module that exists, as classes of games are pickled
     monkeypatch.setitem(sys.modules, "my_program", program)
-    run(page, [plain, *rest], vars(program))
+    run(page, blocks_of(page), vars(program))
     out = capsys.readouterr().out
     assert "guess [0.25, 0.75]" in out
     assert "6 checks passed" in out

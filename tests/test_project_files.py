@@ -5,10 +5,11 @@ import runpy
 from pathlib import Path
 
 import pytest
-import setuptools
 import yaml
 
 from mccfr_plus.solver.saved_state import package_version
+
+setuptools = pytest.importorskip("setuptools")  # Python 3.12 and later come without
 
 ROOT = Path(__file__).parent.parent
 
