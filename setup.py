@@ -40,8 +40,7 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     author="The mccfr_plus maintainers",
-    keywords=["MCCFR", "CFR", "counterfactual regret minimization", "OpenSpiel", "game theory", "Nash equilibrium",
-              "extensive-form games", "imperfect information", "poker"],  # fmt: skip
+    keywords="MCCFR, CFR, counterfactual regret minimization, OpenSpiel, game theory, Nash equilibrium, poker",
     project_urls={
         name: f"{URL}/{path}"
         for name, path in {

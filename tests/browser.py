@@ -11,7 +11,8 @@ import pytest
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 # Pages are shown in a frame, as a browser's window is at least 500 pixels wide.
-_FRAME = """<!DOCTYPE html><body style="margin:0"><iframe src="PAGE" style="border:0;width:WIDTHpx;height:2000px"></iframe>
+_FRAME = """<!DOCTYPE html><body style="margin:0">
+<iframe src="PAGE" style="border:0;width:WIDTHpx;height:2000px"></iframe>
 <script>
 addEventListener("message", event => {
     const shown = document.createElement("pre");
@@ -26,10 +27,10 @@ _SCRIPT = """
 window.addEventListener("load", async () => {
     let found;
     const wait = ms => new Promise(done => setTimeout(done, ms));
-    const documents = window.Bokeh ? Bokeh.documents : null;
-    for (let i = 0; documents && i < 100 && !documents.some(document => document.roots().length > 0); i++) await wait(100);
+    const documents = window.Bokeh ? Bokeh.documents : [];
+    for (let i = 0; window.Bokeh && i < 100 && !documents.some(each => each.roots().length > 0); i++) await wait(100);
     await wait(300);
-    const models = (documents || []).flatMap(document => document.roots()).flatMap(root => [...root.references()]);
+    const models = documents.flatMap(document => document.roots()).flatMap(root => [...root.references()]);
     try { found = await (async models => { SCRIPT })(models); } catch (error) { found = {error: String(error)}; }
     parent.postMessage(JSON.stringify(found), "*");
 });

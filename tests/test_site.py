@@ -12,7 +12,7 @@ import pytest
 from browser import run_script
 
 pytest.importorskip("mkdocs")
-import nbformat  # noqa: E402
+import nbformat
 
 ROOT = Path(__file__).parent.parent
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]

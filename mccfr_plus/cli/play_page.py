@@ -29,7 +29,6 @@ header { display: flex; flex-wrap: wrap; gap: 4px 24px; align-items: baseline; j
 #board.many button { width: 44px; height: 44px; font-size: 22px }
 #board button.x { color: #0072B2 } #board button.o { color: #D55E00 }
 #board button:enabled { background: #fff; border-color: #0072B2 }
-#board button:disabled { cursor: default }
 #board button:enabled:hover, #moves button:hover { background: #e4f1fa }
 #board small { position: absolute; left: 0; right: 0; bottom: 3px; font: 11px/1 system-ui; color: #5b6675 }
 #moves { display: flex; flex-wrap: wrap; gap: 8px; max-height: 300px; overflow-y: auto; margin: 10px 0 }

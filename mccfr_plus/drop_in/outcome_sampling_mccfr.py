@@ -14,8 +14,8 @@ class OutcomeSamplingSolver(DropInSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3.1) with OpenSpiel's exploration of 0.6.
 
     Differs from OpenSpiel's in the average, which is updated at the opponents' infosets of the sampled history (two
-    players), or by an additional traversal (more than two). OpenSpiel updates the traversing player's infosets, weighted
-    by reach over sampling probability, and misses infosets that the opponents do not reach at that time.
+    players), or by an additional traversal (more than two). OpenSpiel updates the traversing player's infosets,
+    weighted by reach over sampling probability, and misses infosets that the opponents do not reach at that time.
 
     Args:
         game: A `pyspiel.Game` of any size.

@@ -26,8 +26,8 @@ class SamplingWeights(Enum):
 class Estimator(abc.ABC):
     """Estimates a player's utility gradient over sequences, without bias.
 
-    ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)`` is a Numba function. For each leaf z that it
-    reaches, it adds
+    ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)`` is a Numba function. For each leaf z that
+    it reaches, it adds
 
         u_i(z) * (reach of the others) / (probability of sampling z)
 
@@ -48,8 +48,8 @@ class Estimator(abc.ABC):
         samples: Whether two gradients under the same strategies can differ.
         visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
-        is_unbiased: Whether the mean of what the kernel adds is the gradient. If not, regrets are right up to a constant
-            factor per infoset, which regret matching and its relatives ignore.
+        is_unbiased: Whether the mean of what the kernel adds is the gradient. If not, regrets are right up to a factor
+            per infoset, which regret matching and its relatives ignore.
         keeps_values: Whether it keeps a value of every history instead of baselines.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
 

@@ -38,8 +38,8 @@ _SWITCH = """
 find("unit").onchange = event => {
   const unit = event.target.value, labels = LABELS;
   for (const figure of Bokeh.documents.flatMap(document => document.roots())) {
-    for (const axis of figure.below) axis.axis_label = labels[unit];
-    for (const drawn of figure.renderers) drawn.data_source.data = {...drawn.data_source.data, x: drawn.data_source.data[unit]};
+    for (const below of figure.below) if (below.type === "LogAxis") below.axis_label = labels[unit];
+    for (const {data_source} of figure.renderers) data_source.data = {...data_source.data, x: data_source.data[unit]};
   }
 };
 """.replace("LABELS", json.dumps(AXES))
@@ -68,10 +68,9 @@ def write_report(path: str | Path) -> Path:
         f'<div class="plots">{"".join(places)}</div></section>'
         f'<section><h2>Where the runs ended</h2><div class="scroll">{_final(curves)}</div></section>'
     )
-    scripts = Resources(mode="inline", minified=True, components=["bokeh"]).render()
-    page = page_of_strategies(
-        f"Comparison {path.name}", above, _strategies(path, comparison, curves), script=_SWITCH, head=_STYLE + scripts + script
-    )
+    head = _STYLE + Resources(mode="inline", minified=True, components=["bokeh"]).render() + script
+    tables = _strategies(path, comparison, curves)
+    page = page_of_strategies(f"Comparison {path.name}", above, tables, script=_SWITCH, head=head)
     write_page(path / REPORT_FILE, page)
     return path / REPORT_FILE
 

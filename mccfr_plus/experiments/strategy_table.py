@@ -60,7 +60,7 @@ input, select { font: inherit; padding: 5px 8px; width: 100%; border: 1px solid 
 .heading { font-weight: 600; border-bottom: 2px solid #dde2ea }
 .heading :nth-child(3), .heading :nth-child(4), .number { text-align: right; font-variant-numeric: tabular-nums }
 details { border-bottom: 1px solid #dde2ea }
-summary { cursor: pointer; list-style: none }
+summary { list-style: none }
 summary::-webkit-details-marker { display: none }
 summary:hover { background: #eef3f8 }
 details[open] { background: #eef6fc; box-shadow: inset 4px 0 #0072B2 }
@@ -90,7 +90,7 @@ details[open] { background: #eef6fc; box-shadow: inset 4px 0 #0072B2 }
 _SCRIPT = """
 const POLICIES = JSON.parse(find("policies").textContent), COLOURS = /*colours*/, STEP = 100;
 let policy, found, shown;
-const number = x => x === null ? "–" : String(+x.toPrecision(4));
+const number = x => x === null ? "-" : String(+x.toPrecision(4));
 const colour = k => policy.names.length <= COLOURS.length ? COLOURS[k]
   : `hsl(${Math.round(360 * k / policy.names.length)} 65% ${k % 2 ? 38 : 55}%)`;
 function cell(className, title, text) {
@@ -163,7 +163,7 @@ find("policy").append(...POLICIES.map((each, k) => {
   return option;
 }));
 find("policy").onchange = choose;
-find("player").onchange = find("search").oninput = search;
+find("player").oninput = find("search").oninput = search;
 find("more").onclick = more;
 choose();
 """.replace("/*colours*/", json.dumps(COLOURS))

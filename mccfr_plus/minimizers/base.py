@@ -20,9 +20,9 @@ class Minimizer(abc.ABC):
     once per touched infoset, children before parents. `values` and `strategy` are ``[num_slots]``, `tables` is
     ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
 
-    1. ``values[first:last]`` are the counterfactual values of the actions, ``strategy[first:last]`` is the strategy that
-       was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
-    2. Return the infoset's value for its parent: for regret matching, the expected value of the strategy that was played.
+    1. ``values[first:last]`` are the counterfactual values of the actions, ``strategy[first:last]`` is the strategy
+       that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
+    2. Return the infoset's value for its parent: for regret matching, the expected value of the strategy played.
     3. Write to no other slots. ``values[first:last]`` is free as scratch memory.
     4. Write only probabilities to `strategy`, at every moment: with ``thread_mode="fast"`` other threads read it.
 

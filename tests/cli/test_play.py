@@ -13,7 +13,7 @@ import pytest
 from browser import found_at
 
 import mccfr_plus
-from mccfr_plus.cli import local_server, play_page
+from mccfr_plus.cli import local_server
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.local_server import Answer, serving
 from mccfr_plus.cli.play_page import PlayPages

@@ -11,6 +11,7 @@ import pytest
 
 import mccfr_plus
 
+
 def test_writes_a_page(command, tmp_path):
     policy, out = tmp_path / "kuhn.npz", tmp_path / "kuhn.html"
     mccfr_plus.save_policy(mccfr_plus.Solver("kuhn_poker", seed=1).run(100).average_policy(), policy)
@@ -52,7 +53,7 @@ def test_a_policy_of_a_game_without_a_tree(command, tmp_path):
     (table,) = json.loads(data[1])
     assert "of the 10,000 most probable histories" in table["which"]
     player, _, reach, value, actions, probabilities, *_ = table["rows"][0]
-    expected = solver.average_policy().action_probabilities(solver.game.new_initial_state())
+    expected = solver.average_policy().action_probabilities(solver.tree.game.new_initial_state())
     assert (player, reach, value) == (0, 1, None)
     assert [table["names"][action] for action in actions] == [f"x({i},{j})" for i in range(3) for j in range(3)]
     assert probabilities == pytest.approx(list(expected.values()), abs=1e-4)

@@ -67,17 +67,17 @@ def test_switches_of_the_report(directory, tmp_path):
         """
         const of = type => models.filter(model => model.type === type);
         const x = () => of("GlyphRenderer").map(drawn => [...drawn.data_source.data.x]);
-        const before = x();
+        const before = x(), state = () => document.querySelector("#rows .state").textContent;
         find("unit").value = "seconds";
         find("unit").dispatchEvent(new Event("change"));
         await wait(300);
         const legend = of("Legend")[0], policies = [...find("policy").options].map(option => option.textContent);
-        const first = document.querySelector("#rows .state").textContent;
+        const first = state();
         find("policy").value = 1;
         find("policy").dispatchEvent(new Event("change"));
         return {
             before, after: x(), figures: of("Figure").length, policy: legend.click_policy, first, policies,
-            labels: legend.items.map(item => item.label.value), second: document.querySelector("#rows .state").textContent,
+            labels: legend.items.map(item => item.label.value), second: state(),
             markers: of("Scatter").map(scatter => scatter.marker.value),
             colours: of("Scatter").map(scatter => scatter.line_color.value),
             axis: of("LogAxis").map(axis => axis.axis_label),
@@ -93,7 +93,9 @@ def test_switches_of_the_report(directory, tmp_path):
     assert all(x == pytest.approx([0.01 * 10**k for k in range(1, 6)]) for x in found["after"])
     assert any("seconds" in (label or "") for label in found["axis"])
     assert not any("histories" in (label or "") for label in found["axis"])
-    assert found["policies"] == [f"{game}: {name}, seed 1" for game in ("kuhn_poker", "leduc_poker") for name in RECORDED]
+    assert found["policies"] == [
+        f"{game}: {name}, seed 1" for game in ("kuhn_poker", "leduc_poker") for name in RECORDED
+    ]
     assert found["first"] == found["second"] != ""
 
 
@@ -114,12 +116,13 @@ def test_information_states_come_by_reach_and_the_first_is_open(leduc, tmp_path)
         path,
         tmp_path,
         """
-        const texts = selector => [...document.querySelectorAll(selector)].map(each => each.textContent);
+        const all = selector => [...document.querySelectorAll(selector)];
+        const texts = selector => all(selector).map(each => each.textContent);
         const before = texts("#rows .state"), open = texts("details[open] .state"), detail = texts("details[open] td");
         find("more").click();
-        return {before, open, detail, after: texts("#rows .state"), reach: texts("#rows .number:nth-child(3)"),
-                legend: texts("#legend > span"), colours: [...document.querySelectorAll("#legend i")].map(i => i.style.background),
-                bar: [...document.querySelectorAll("details[open] .bar span")].map(part => [part.title, part.style.background])};
+        return {before, open, detail, after: texts("#rows .state"), reach: texts("#rows .row .number:nth-child(3)"),
+                legend: texts("#legend > span"), colours: all("#legend i").map(sample => sample.style.background),
+                bar: all("details[open] .bar span").map(part => [part.title, part.style.background])};
         """,
     )
     assert "error" not in found, found
@@ -148,9 +151,11 @@ def test_information_states_can_be_searched(leduc, tmp_path):
         path,
         tmp_path,
         """
-        const set = (id, value) => { find(id).value = value; find(id).dispatchEvent(new Event(id === "search" ? "input" : "change")); };
-        const states = () => { while (!find("more").className) find("more").click();
-            return [...document.querySelectorAll("#rows .state")].map(each => each.textContent); };
+        const set = (id, value) => { find(id).value = value; find(id).dispatchEvent(new Event("input")); };
+        const states = () => {
+            while (!find("more").className) find("more").click();
+            return [...document.querySelectorAll("#rows .state")].map(each => each.textContent);
+        };
         set("search", "private: 3 ROUND 2");
         const words = states();
         set("player", "1");
