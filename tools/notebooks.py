@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import nbformat
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import v4
 
@@ -39,7 +40,8 @@ def notebook_of(markdown: str) -> nbformat.NotebookNode:
 def executed(markdown: str, folder: str | Path) -> nbformat.NotebookNode:
     """Returns a page as a notebook with outputs; its code runs in a folder. Raises what a cell raises."""
     notebook = notebook_of(markdown)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc")  # no ports
+    NotebookClient(notebook, kernel, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     return notebook
 
 

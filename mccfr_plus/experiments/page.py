@@ -16,7 +16,8 @@ h1 { font-size: 22px; margin: 0; overflow-wrap: anywhere }
 h2 { font-size: 18px; margin: 0 0 8px }
 section { background: #fff; border: 1px solid #dde2ea; border-radius: 10px; padding: 16px; margin-top: 14px }
 .label { color: #5b6675; font-size: 13px }
-.hidden { display: none }
+.hidden { display: none !important }
+.about td + td { overflow-wrap: anywhere }
 button { font: inherit; color: inherit; background: #fff; border: 1px solid #0072B2; border-radius: 8px }
 button:enabled, summary { cursor: pointer }
 :focus-visible { outline: 3px solid #E69F00 }

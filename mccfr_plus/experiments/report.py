@@ -63,8 +63,8 @@ def write_report(path: str | Path) -> Path:
     script, places = components(tuple(figures))
     units = "".join(f"<option>{escape(unit)}</option>" for unit in AXES)
     above = (
-        f"<h1>Comparison {escape(path.name)}</h1><section>{_about(path, comparison)}</section>"
-        f'<section><label>horizontal axis <select id="unit" style="width:auto">{units}</select></label>'
+        f"<h1>Comparison {escape(path.name)}</h1><section class='about'>{_about(path, comparison)}</section>"
+        f'<section><label>horizontal axis <select id="unit" style="width:auto;display:inline-block">{units}</select></label>'
         f'<div class="plots">{"".join(places)}</div></section>'
         f'<section><h2>Where the runs ended</h2><div class="scroll">{_final(curves)}</div></section>'
     )

@@ -21,6 +21,7 @@ from mccfr_plus.tree.order import action_names
 
 MOST_SLOTS = 100_000  # information states with their actions; about 4 MB of page
 MOST_HISTORIES = 10_000  # of a game without a tree
+_DIGITS = 12  # of a reach: rounding does not change the order of information states
 
 
 class Row(NamedTuple):
@@ -50,7 +51,7 @@ _STYLE = """
 #controls { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: end }
 #controls label { display: block; max-width: 100% }
 #controls .wide { flex: 1 1 260px }
-input, select { font: inherit; padding: 5px 8px; width: 100%; border: 1px solid #b9c3d1; border-radius: 6px;
+input, select { display: block; font: inherit; height: 36px; padding: 4px 8px; width: 100%; border: 1px solid #b9c3d1; border-radius: 6px;
   background: #fff; color: inherit }
 #legend { display: flex; flex-wrap: wrap; gap: 2px 14px; max-height: 6.2em; overflow-y: auto; margin: 10px 0 4px;
   font-size: 13px }
@@ -69,20 +70,20 @@ details[open] { background: #eef6fc; box-shadow: inset 4px 0 #0072B2 }
 .bar span { overflow: hidden; white-space: nowrap; font-size: 12px; line-height: 18px; padding: 0; text-align: center;
   color: #fff; text-shadow: 0 0 2px #000, 0 0 2px #000 }
 .detail { padding: 2px 6px 12px calc(3.4em + 18px) }
-.detail table { border-collapse: collapse; width: 100%; max-width: 640px; font-size: 14px }
+.detail table { border-collapse: collapse; width: 100%; max-width: 900px; font-size: 14px }
 .detail th { font-weight: 600; text-align: left }
-.detail td, .detail th { padding: 2px 10px 2px 0; overflow-wrap: anywhere }
-.detail .fill { width: 34% } .detail .fill div { height: 14px }
+.detail td, .detail th { padding: 2px 10px 2px 0 }
+.detail .fill { width: 30% } .detail .fill div { height: 14px }
 .detail .number { text-align: right; white-space: nowrap }
 #more { margin-top: 12px; padding: 8px 18px }
 @media (max-width: 700px) {
-  .row { grid-template-columns: 1fr 1fr 1fr; padding: 8px 6px }
+  .row { grid-template-columns: 2fr 3fr 3fr; padding: 8px 6px; font-size: 13px }
   .heading { display: none }
   .row .state { grid-row: 1; grid-column: 1 / 4 } .row .bar { grid-column: 1 / 4 }
-  .row .number { text-align: left }
+  .row .number { text-align: left; white-space: nowrap }
   .row [title]::before { content: attr(title) " "; color: #5b6675 }
   .row .bar [title]::before { content: none }
-  .detail { padding-left: 6px }
+  .detail { padding-left: 6px } .detail .fill { display: none }
 }
 """
 
@@ -114,7 +115,7 @@ function rowOf([player, state, reach, value, actions, probabilities, values, reg
   details.ontoggle = () => {
     if (details.children.length > 1) return;
     const place = make("div", "detail", ""), table = make("table", "", ""), heading = make("tr", "", "");
-    heading.append(make("th", "", "action"), make("th", "fill", "probability"), make("th", "number", ""),
+    heading.append(make("th", "", "action"), make("th", "fill", ""), make("th", "number", "probability"),
       make("th", "number", "value"), make("th", "number", "regret"));
     table.append(heading, ...actions.map((action, k) => {
       const line = make("tr", "", ""), fill = make("td", "fill", ""), part = make("div", "", "");
@@ -208,7 +209,7 @@ def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: 
         most_slots: If information states have more actions, only those that are reached most often are shown.
     """
     found, players = infoset_values(tree, strategy), tree.arrays.infosets["player"]
-    order = np.argsort(-found.reach, kind="stable")
+    order = np.argsort(-found.reach.round(_DIGITS), kind="stable")
     order = order[np.cumsum(tree.arrays.infosets["num_actions"][order]) <= most_slots]
     names: dict[str, int] = {}
     rows = []
@@ -271,7 +272,7 @@ def table_of_histories(
             child = state.child(action) if probability else None
             if child is not None and not child.is_terminal():
                 heapq.heappush(heap, (minus_reach * probability, next(number), child))
-    order = sorted(rows, key=lambda infoset: -reach[infoset])
+    order = sorted(rows, key=lambda infoset: -round(reach[infoset], _DIGITS))
     which = f"{len(rows):,} information states, those of the {visited:,} most probable histories"
     ordered = [rows[infoset]._replace(reach=_rounded(reach[infoset])) for infoset in order]
     return StrategyTable(label, which, game.num_players(), list(names), ordered)
