@@ -19,7 +19,7 @@ from mccfr_plus.cli import play as cli_play
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PYTHON = re.compile(r"^```python(?! title)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r'^```python title="([^"]+)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
+FILE = re.compile(r'^```(?: \{\.)?python title="([^"]+)"\}?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 SNIPPET = re.compile(r'^--8<-- "(.*)"$', re.MULTILINE)
 SHELL = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")

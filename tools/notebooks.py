@@ -10,8 +10,8 @@ from nbformat import v4
 
 ROOT = Path(__file__).parent.parent
 
-# A block of Python. With a title it is a file that the following cells import.
-BLOCK = re.compile(r'^```python(?: title="([^"]+)")?\n(.*?)^```\n', re.MULTILINE | re.DOTALL)
+# A block of Python. With a title it is a file that the following cells import. Linters leave the form with braces.
+BLOCK = re.compile(r'^```(?: \{\.)?python(?: title="([^"]+)")?\}?\n(.*?)^```\n', re.MULTILINE | re.DOTALL)
 SNIPPET = re.compile(r'^--8<-- "(.*)"$', re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^]]*)\]\((?!https?:)[^)]*\)")  # to another page, which a notebook does not have
 

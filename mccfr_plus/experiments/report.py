@@ -30,6 +30,7 @@ _MARKERS = ("circle", "square", "diamond", "triangle", "inverted_triangle", "plu
 
 _STYLE = """<style>
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 14px }
+.inline { display: inline-block; width: auto }
 .plots > div { min-width: 0 }
 .scroll { overflow-x: auto }
 </style>"""
@@ -64,7 +65,7 @@ def write_report(path: str | Path) -> Path:
     units = "".join(f"<option>{escape(unit)}</option>" for unit in AXES)
     above = (
         f"<h1>Comparison {escape(path.name)}</h1><section class='about'>{_about(path, comparison)}</section>"
-        f'<section><label>horizontal axis <select id="unit" style="width:auto;display:inline-block">{units}</select></label>'
+        f'<section><label>horizontal axis <select id="unit" class="inline">{units}</select></label>'
         f'<div class="plots">{"".join(places)}</div></section>'
         f'<section><h2>Where the runs ended</h2><div class="scroll">{_final(curves)}</div></section>'
     )
