@@ -40,7 +40,7 @@ def notebook_of(markdown: str) -> nbformat.NotebookNode:
 def executed(markdown: str, folder: str | Path) -> nbformat.NotebookNode:
     """Returns a page as a notebook with outputs; its code runs in a folder. Raises what a cell raises."""
     notebook = notebook_of(markdown)
-    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc")  # no ports
+    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{folder}/kernel")  # no ports
     NotebookClient(notebook, kernel, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     return notebook
 

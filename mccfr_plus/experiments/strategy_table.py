@@ -52,7 +52,7 @@ _STYLE = """
 #controls label { display: block; max-width: 100% }
 #controls .wide { flex: 1 1 260px }
 input, select { display: block; font: inherit; height: 36px; padding: 4px 8px; width: 100%;
-  border: 1px solid #b9c3d1; border-radius: 6px;  background: #fff; color: inherit }
+  border: 1px solid #b9c3d1; border-radius: 6px; background: #fff; color: inherit }
 #legend { display: flex; flex-wrap: wrap; gap: 2px 14px; max-height: 6.2em; overflow-y: auto; margin: 10px 0 4px;
   font-size: 13px }
 #legend i { display: inline-block; width: 12px; height: 12px; margin-right: 5px; vertical-align: -1px }
