@@ -45,7 +45,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Adds the outputs to a page that was executed, and a link to its notebook."""
     if not is_notebook(page.file):
         return markdown
-    link = f"\n[Download as a notebook]({Path(page.file.src_uri).stem}.ipynb){{ download .notebook }}\n"
+    name = f"{Path(page.file.src_uri).stem}.ipynb"
+    link = f"\nAll code on this page was executed to build it. Download it as a [notebook]({name}){{ download }}.\n"
     title, newline, rest = notebooks.with_outputs(markdown, EXECUTED[page.file.content_string]).partition("\n")
     return title + newline + link + rest
 
