@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import v4
+from traitlets.config import Config
 
 ROOT = Path(__file__).parent.parent
 
@@ -40,8 +40,8 @@ def notebook_of(markdown: str) -> nbformat.NotebookNode:
 def executed(markdown: str, folder: str | Path) -> nbformat.NotebookNode:
     """Returns a page as a notebook with outputs; its code runs in a folder. Raises what a cell raises."""
     notebook = notebook_of(markdown)
-    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{folder}/kernel")  # no ports
-    NotebookClient(notebook, kernel, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+    local = Config(KernelManager=Config(transport="ipc", ip=f"{folder}/kernel"))  # no ports
+    NotebookClient(notebook, config=local, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     return notebook
 
 
