@@ -43,6 +43,15 @@ def test_tutorials_are_offered_as_executed_notebooks(site):
     assert compare.count("data:image/png;base64,") == 1
 
 
+def test_reference_shows_functions_and_classes_not_modules_of_their_names(site):
+    pages = [path.read_text(encoding="utf-8") for path in (site / "api").rglob("index.html")]
+    heading = re.compile(r'<h3 id="([\w.]+)"[^>]*>\s*<code class="doc-symbol [\w -]*doc-symbol-(\w+)">')
+    kinds = dict(heading.findall("".join(pages)))
+    assert "module" not in kinds.values()
+    assert kinds["mccfr_plus.exploitability"] == "function"
+    assert kinds["mccfr_plus.Escher"] == "class"
+
+
 @pytest.mark.parametrize(("words", "page"), [
     ("exploitability", "api/evaluation/#mccfr_plus.exploitability"), ("escher", "api/solver/#mccfr_plus.Escher"),
     ("checkpoint", "how-to/checkpoints/"),
