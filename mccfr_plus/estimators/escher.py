@@ -138,7 +138,7 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
 
 @dataclass(frozen=True)
 class Escher(Estimator):
-    """One history, with values of histories instead of importance weights (McAleer et al. 2023); see `escher`.
+    """ESCHER: one history, with values of histories instead of importance weights (McAleer et al. 2023, section 4).
 
     Needs perfect recall and a complete tree. Regrets come out up to a constant factor per infoset: use it with regret
     matching and its relatives, not with `FTRL` and `OMD`.

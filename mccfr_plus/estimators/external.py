@@ -22,7 +22,9 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """One outcome at chance and at opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
+    """External sampling: one outcome at chance and opponents' nodes, all own actions.
+
+    Reference: Lanctot et al. 2009, section 3.2.
 
     Args:
         sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as

@@ -141,7 +141,7 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
 
 @dataclass(frozen=True)
 class OutcomeSampling(Estimator):
-    """One history; own actions are drawn epsilon-on-policy (Lanctot et al. 2009, section 3.1).
+    """Outcome sampling: one history, own actions drawn epsilon-on-policy (Lanctot et al. 2009, section 3.1).
 
     Args:
         epsilon: Share of exploration at own nodes, in (0, 1]; the paper's 0.6.

@@ -263,7 +263,7 @@ def table_of_histories(
                 found = answer(state, player) or dict.fromkeys(legal, 1 / len(legal))
                 strategy[infoset] = distribution(found, legal, f"at information state {infoset[1]!r}")
                 numbers = [names.setdefault(state.action_to_string(player, action), len(names)) for action in legal]
-                unknown = [None] * len(legal)
+                unknown: list[float | None] = [None] * len(legal)
                 shown = [round(probability, 4) for probability in strategy[infoset]]
                 rows[infoset] = Row(*infoset, None, None, numbers, shown, unknown, unknown)
             reach[infoset] = reach.get(infoset, 0.0) - minus_reach

@@ -108,8 +108,8 @@ class Solver:
             compared with 64 more; ``"text"``, the texts themselves.
         rules: Whether to use the compiled rules of games that have some. If not, games are traversed through pyspiel:
             results are the same, and nothing is traversed by rules.
-        symmetry: Whether to count infosets that a symmetry of the game's rules, such as a turn of the board, maps to each
-            other as one. The policy is then symmetric. Needs ``tree="rules"``.
+        symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
+            as one. The policy is then symmetric. Needs ``tree="rules"``.
 
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
