@@ -98,6 +98,9 @@ def _factor(iteration, exponent):
 class Discounted(Minimizer):
     """Discounted regret matching, the rule of DCFR: regrets are discounted after each update (Brown, Sandholm 2019).
 
+    R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, else with beta. The next strategy is
+    proportional to [R]+.
+
     The paper's third parameter, gamma, weights the average: `PowerAverage(gamma)`. Infosets that a sampled traversal
     misses get all missed discounts when they are next touched, exactly.
 

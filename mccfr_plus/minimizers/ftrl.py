@@ -12,6 +12,9 @@ from mccfr_plus.minimizers.dilated import Dilated
 class FTRL(Dilated):
     """Follow the regularized leader with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
 
+    The next strategy maximizes eta <G, x> - d(x) over sequence-form strategies x, with the sum G of all gradients and
+    the dilated entropy d.
+
     The average is that of the sequence-form strategies, as with every minimizer; see `mccfr_plus.averages`.
 
     Args:

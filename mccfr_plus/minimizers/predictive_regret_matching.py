@@ -32,6 +32,9 @@ def predictive(values, strategy, tables, first, last, iteration, parameters):
 class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
 
+    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
+    [R + r]+: the last regrets predict the next ones.
+
     Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())

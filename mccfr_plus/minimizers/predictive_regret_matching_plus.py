@@ -32,6 +32,9 @@ def predictive_plus(values, strategy, tables, first, last, iteration, parameters
 class PredictiveRegretMatchingPlus(Minimizer):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
 
+    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
+    to [R + r]+: the last regrets predict the next ones.
+
     Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatchingPlus())
