@@ -16,6 +16,7 @@ from mccfr_plus.display import html_table
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments import page, strategy_table
+from mccfr_plus.experiments.strategy_page import page_of_strategies
 from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
@@ -68,4 +69,4 @@ def _page(name: str, source: str, policy: Any, tree: GameTree | None) -> str:
             rows.append(["values", ", ".join(f"{value:.6g}" for value in found.values.tolist())])
             rows.append(["exploitability", f"{found.exploitability:.6g}"])
     about = f"<h1>{escape(name)}</h1><section>{html_table(['', ''], rows, numbers_from=2)}</section>"
-    return strategy_table.page_of_strategies(f"{name}: {source}", about, [table])
+    return page_of_strategies(f"{name}: {source}", about, [table])

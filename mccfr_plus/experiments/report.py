@@ -12,11 +12,11 @@ from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
 from mccfr_plus.experiments.page import write_page
 from mccfr_plus.experiments.record import read_record
+from mccfr_plus.experiments.strategy_page import page_of_strategies
 from mccfr_plus.experiments.strategy_table import (
     MOST_HISTORIES,
     MOST_SLOTS,
     StrategyTable,
-    page_of_strategies,
     table_of_histories,
     table_of_tree,
 )

@@ -16,7 +16,8 @@ from mccfr_plus.experiments.page import write_page
 from mccfr_plus.experiments.plot import COLOURS
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.report import write_report
-from mccfr_plus.experiments.strategy_table import page_of_strategies, table_of_histories, table_of_tree
+from mccfr_plus.experiments.strategy_page import page_of_strategies
+from mccfr_plus.experiments.strategy_table import table_of_histories, table_of_tree
 
 pytest.importorskip("bokeh")
 
