@@ -42,9 +42,12 @@ class _Reader:
 
     def read(self, value: Any) -> bool:
         """Writes what a value consists of; returns whether that is possible."""
-        if isinstance(getattr(value, "py_func", None), types.FunctionType):  # a kernel: its source and its options
+        if isinstance(
+            getattr(value, "py_func", None), types.FunctionType
+        ):  # a kernel: its source, compiler and options
             options = {**getattr(value, "targetoptions", {}), **getattr(value, "locals", {})}
-            self._write(f"kernel{sorted((name, _option(given)) for name, given in options.items())};".encode())
+            compiler = getattr(getattr(value, "_compiler", None), "pipeline_class", type(None)).__name__
+            self._write(f"{compiler} {sorted((name, _option(given)) for name, given in options.items())};".encode())
             value = value.py_func
         if isinstance(value, types.FunctionType) and not _is_trusted(value.__module__):
             return self._read_function(value) and all(self.read(other) for other in _overloads_of(value))

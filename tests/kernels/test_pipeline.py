@@ -19,6 +19,8 @@ def test_only_allocating_kernels_make_arrays():
     with pytest.raises(UnsupportedError, match="sum_of_copy makes an array"):
         kernel(sum_of_copy)(array)
     assert allocating_kernel(sum_of_copy)(array) == 6.0
+    with pytest.raises(UnsupportedError, match="sum_of_copy makes an array"):
+        kernel(sum_of_copy)(array)  # what the disk has of the other one is not taken for it
 
 
 @kernel

@@ -36,8 +36,7 @@ def twin_of(minimizer, game):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("alternating", [True, False])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize(("game", "alternating"), [*((game, True) for game in GAMES), (GAMES[-1], False)])
 @pytest.mark.parametrize("minimizer", FORMS, ids=repr)
 def test_full_equals_the_definition(minimizer, game, alternating):
     tree, root = naive.tree_of(game), naive.root_of(game)
