@@ -255,11 +255,6 @@ def test_counts(parameters):
     check_counts(parameters, *COUNTS[parameters])
 
 
-@pytest.mark.slow
-def test_counts_of_lanctot_2009():
-    check_counts("num_cards=7", 98_309_835, 1_647_228, 2_030_074, 114_111.56, 14)
-
-
 @pytest.mark.parametrize("reveal", ["results", "bids"])
 def test_prizes_in_either_order_make_the_same_tree(reveal):
     counts = [
