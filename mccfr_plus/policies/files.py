@@ -158,7 +158,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
 
 
 def _check_sizes(path: Path, archive: Any, wanted: set[str]) -> None:
-    """Raises PolicyFileError before an array is read that nobody knows, or more of them than there is memory for."""
+    """Raises PolicyFileError before an array is read of an unknown name, or more of them than fit into memory."""
     unknown = sorted(set(archive.files) - wanted - {"format"})
     if unknown:
         raise PolicyFileError(
