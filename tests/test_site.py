@@ -25,7 +25,9 @@ def site(tmp_path_factory):
         return Path(os.environ["MCCFR_PLUS_SITE"])
     path = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(path)]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, text=True, stderr=-1)
+    # Notebooks import the files that they have written, which the tests' own processes must not.
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONSAFEPATH": ""}
+    done = subprocess.run(command, cwd=ROOT, env=environment, text=True, stderr=subprocess.PIPE)
     assert done.returncode == 0, done.stderr
     return path
 
