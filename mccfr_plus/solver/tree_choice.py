@@ -70,6 +70,11 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
     kind = "rules" if config.symmetry else config.tree
     reason = config.needs_stored_nodes() if kind == "rules" else config.needs_whole_tree()
     if kind in ("lazy", "rules") and reason:
+        if kind == "rules":
+            raise ConfigError(
+                f"tree='rules' with {reason}: no history is stored there. Use outcome or external sampling with a "
+                "built-in average and without baselines, or tree='compiled'."
+            )
         raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind == "rules":
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)

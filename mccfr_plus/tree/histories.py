@@ -24,7 +24,7 @@ from mccfr_plus.tree.frames import (
     to_representative,
     turned,
 )
-from mccfr_plus.tree.payoff_matrix import list_leaf
+from mccfr_plus.tree.payoff_listing import list_leaf
 from mccfr_plus.tree.positions import (
     MAX_ACTIONS,
     MAX_DEPTH,
