@@ -46,8 +46,15 @@ from mccfr_plus.tree.implicit_tree import (
 )
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
-from mccfr_plus.tree.payoff_listing import Leaves, PayoffListing, leaves_to_count, no_leaves
-from mccfr_plus.tree.payoff_matrix import both_gradients
+from mccfr_plus.tree.payoff_matrix import (
+    Leaves,
+    both_gradients,
+    bytes_of_matrix,
+    leaves_to_count,
+    no_leaves,
+    num_entries,
+    room_for_leaves,
+)
 from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
 
 logger = logging.getLogger("mccfr_plus")
@@ -60,7 +67,7 @@ _SECONDS_TO_LIST = 1.6e-8  # the same, of the traversals that count and list lea
 _NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
 _MARGIN = 1.1  # of memory that is advised
 _SMALL = 100_000  # histories: a game with fewer is one piece
-_SLOW = ", so that every iteration traverses all histories, which takes longer"
+_SLOW = "so that every iteration traverses all histories, which takes longer"
 
 
 class Thread(NamedTuple):
@@ -91,7 +98,7 @@ class RulesEvaluator:
     """
 
     def __init__(self, tree: ImplicitTree, threads: int | None = None, progress: bool | None = None):
-        self._tree = tree
+        self._tree, self._openings = tree, tree.openings
         self._num_threads = min(threads or os.cpu_count() or 1, tree.max_threads)
         self._progress = progress
         self.num_histories = self.num_leaves = 0  # of the last traversal
@@ -141,7 +148,7 @@ class RulesEvaluator:
         self._traverse("numbering information sets", threads, np.zeros(0), ADD_GRADIENTS=False, LIST_LEAVES=False)
 
     def find_payoff_matrix(self) -> None:
-        """Gives the tree of a game of two players its payoff matrix, by some traversals, if that fits the memory.
+        """Gives the tree of a game of two players its payoff matrix, by two traversals, if that fits the memory.
 
         Infosets that have no number yet get one, as by `number_infosets`.
 
@@ -158,23 +165,21 @@ class RulesEvaluator:
 
         # One after the other, so that infosets get the same numbers every time.
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
-        listing = PayoffListing(counted, tree.num_slots, tree.bytes_left)
-        while (leaves := listing.next_part()) is not None:
-            self._traverse(f"listing leaves{listing.progress}", with_leaves(leaves), np.zeros(0), **options)
-            listing.add_up()
-        matrix = listing.matrix()
-        if matrix is not None:
-            tree.set_payoff_matrix(matrix, self.num_histories)
-        elif listing.has_too_many_values:
-            logger.warning("leaves have too many different payoffs for a payoff matrix%s.", _SLOW)
-        else:
+        missing = bytes_of_matrix(counted, tree.num_slots) - tree.bytes_left
+        if missing > 0:
             logger.warning(
-                "the payoff matrix of %s leaves does not fit memory=%.0fMB%s: give memory=%.0fMB.",
-                f"{listing.num_leaves:,}",
+                "the payoff matrix of %s leaves does not fit memory=%.0fMB, %s: give memory=%.0fMB.",
+                f"{num_entries(counted):,}",
                 tree.plan.limit / 1e6,
                 _SLOW,
-                (tree.plan.limit + _MARGIN * listing.missing_bytes) / 1e6,
+                (tree.plan.limit + _MARGIN * missing) / 1e6,
             )
+        elif (room := room_for_leaves(counted, tree.num_slots)) is None:
+            logger.warning("there are too many different payoffs for a payoff matrix, %s.", _SLOW)
+        else:
+            matrix, listed = room
+            self._traverse("listing leaves", with_leaves(listed), np.zeros(0), **options)
+            tree.set_payoff_matrix(matrix, self.num_histories)
 
     def find_histories(self) -> InfosetHistories:
         """Numbers all infosets of a tree on which none was found before, and returns a history of each.

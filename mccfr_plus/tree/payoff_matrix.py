@@ -1,16 +1,16 @@
-"""The payoff matrix of a two-player game in sequence form, for games that are traversed by rules: four bytes an entry.
+"""The payoff matrix of a two-player game in sequence form, for games that are traversed by rules: four bytes a leaf.
 
-Row r and column c are last slots of player 0 and player 1. Where the play ends after both, there is an entry: the sum
-over these leaves of chance's probability times both payoffs. Few different pairs of these occur, so that an entry is a
-word of 32 bits: the column in the lower ones, and above the number of its pair of values. Entries stand row by row, in
-the order of their first leaves.
+Row r and column c are last slots of player 0 and player 1. Where the play ends after both, there is an entry: chance's
+probability times both payoffs. Few different pairs of these occur, so that an entry is a word of 32 bits: the column in
+the lower ones, and above the number of its pair of values. Entries stand row by row, in the order of the leaves.
 
-A product with a player's reach gives the other's gradient, at one or two nanoseconds an entry. Rows that player 0 does
+A product with a player's reach gives the other's gradient, at one or two nanoseconds a leaf. Rows that player 0 does
 not reach are left out of player 1's.
 
 Reference: von Stengel 1996, "Efficient computation of behavior strategies", section 3.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numba
@@ -22,6 +22,20 @@ from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.expansion import EXPANDING, NUM_INFOSETS, NUM_SLOTS, STATUS
 
 MOST_VALUES = 4096
+_WORD_BITS = 32
+_ARRAYS_OF_ROWS = 3  # beside those of threads
+
+# Entries of `Leaves.leaf_numbers`.
+EMPTY, COLUMN_BITS, DISTINCT_VALUES, LAST_VALUE, LACKS_VALUES, NUM_NUMBERS = range(6)
+
+
+class Leaves(NamedTuple):
+    """Leaves that are counted, and then listed, by a traversal of all histories."""
+
+    leaf_next: np.ndarray  # [num_rows] int64: how many entries a row has; then where the next one goes
+    leaf_entries: np.ndarray  # [num_entries] uint32; none while they are counted
+    leaf_values: np.ndarray  # [MOST_VALUES, 2] float64
+    leaf_numbers: np.ndarray  # [NUM_NUMBERS] int64; see above: `EMPTY` is what stands for empty sequences
 
 
 class PayoffMatrix(NamedTuple):
@@ -31,6 +45,98 @@ class PayoffMatrix(NamedTuple):
     entries: np.ndarray  # [num_entries] uint32
     values: np.ndarray  # [2, MOST_VALUES] float64
     column_bits: int
+
+
+def no_leaves() -> Leaves:
+    """Returns no room."""
+    return Leaves(np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros((0, 2)), np.zeros(NUM_NUMBERS, np.int64))
+
+
+def leaves_to_count(slot_capacity: int) -> Leaves:
+    """Returns what counts the leaves of a game with room for so many slots."""
+    numbers = np.zeros(NUM_NUMBERS, np.int64)
+    numbers[EMPTY] = slot_capacity
+    values, words = np.zeros((MOST_VALUES, 2)), np.zeros(0, np.uint32)
+    return Leaves(np.zeros(slot_capacity + 1, np.int64), words, values, numbers)
+
+
+def num_entries(counted: Sequence[Leaves]) -> int:
+    """Returns how many entries all threads have counted."""
+    return sum(int(leaves.leaf_next.sum()) for leaves in counted)
+
+
+def bytes_of_matrix(counted: Sequence[Leaves], num_slots: int) -> int:
+    """Returns what the matrix of leaves that were counted takes, while it is filled, in bytes."""
+    rows = (len(counted) + _ARRAYS_OF_ROWS) * np.dtype(np.int64).itemsize
+    return num_entries(counted) * np.dtype(np.uint32).itemsize + (num_slots + 1) * rows
+
+
+def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMatrix, list[Leaves]] | None:
+    """Returns a matrix that is still empty, and what each thread fills of it, in the arrays in which it has counted.
+
+    Args:
+        counted: What each thread has counted; see `leaves_to_count`.
+        num_slots: Of both players.
+
+    Returns:
+        None if a word has no room for so many different values.
+    """
+    bits = (num_slots + 1).bit_length()
+    most = min(1 << (_WORD_BITS - bits), MOST_VALUES)
+    found = [leaves.leaf_values[: leaves.leaf_numbers[DISTINCT_VALUES]] for leaves in counted]
+    distinct = np.unique(np.concatenate(found), axis=0)
+    if len(distinct) > most or any(leaves.leaf_numbers[LACKS_VALUES] for leaves in counted):
+        return None
+    starts, rows = np.zeros(num_slots + 2, np.int64), slice(num_slots + 1)
+    for leaves in counted:
+        leaves.leaf_next[num_slots] = leaves.leaf_next[-1]  # of empty sequences
+        starts[1:] += leaves.leaf_next[rows]
+    np.cumsum(starts, out=starts)
+    entries, values, begin = np.zeros(starts[-1], np.uint32), np.zeros((MOST_VALUES, 2)), starts[:-1].copy()
+    values[: len(distinct)] = distinct
+    numbers, listed = np.array([num_slots, bits, len(distinct), 0, 0]), []
+    for leaves in counted:  # in a row come the entries of the first thread, then those of the second one
+        counts = leaves.leaf_next[rows].copy()
+        leaves.leaf_next[rows] = begin
+        begin += counts
+        listed.append(Leaves(leaves.leaf_next, entries, values, numbers.copy()))
+    return PayoffMatrix(starts, entries, np.ascontiguousarray(values.T), bits), listed
+
+
+@inline_kernel
+def list_leaf(leaves, capacity, row, column, weight, payoffs):
+    """Counts a leaf, or lists it if there is room for entries.
+
+    Args:
+        leaves: What has the fields of `Leaves`. Modified in place.
+        capacity: Larger slots are empty sequences.
+        row: The last slot of player 0.
+        column: The last slot of player 1.
+        weight: Chance's probability.
+        payoffs: Both players'.
+    """
+    first, second, numbers = weight * payoffs[0], weight * payoffs[1], leaves.leaf_numbers
+    if first == 0.0 and second == 0.0:
+        return
+    values, count, number = leaves.leaf_values, numbers[DISTINCT_VALUES], numbers[LAST_VALUE]
+    if number >= count or values[at(number), 0] != first or values[at(number), 1] != second:
+        number = 0
+        while number < count and (values[at(number), 0] != first or values[at(number), 1] != second):
+            number += 1
+        if number == count and count < MOST_VALUES:
+            values[at(number), 0], values[at(number), 1] = first, second
+            numbers[DISTINCT_VALUES] += 1
+        elif number == count:
+            numbers[LACKS_VALUES], number = 1, 0
+        numbers[LAST_VALUE] = number
+    if row >= capacity:
+        row = numbers[EMPTY]
+    place = leaves.leaf_next[at(row)]
+    leaves.leaf_next[at(row)] = place + 1
+    if len(leaves.leaf_entries) > 0:
+        if column >= capacity:
+            column = numbers[EMPTY]
+        leaves.leaf_entries[at(place)] = np.uint32(number << numbers[COLUMN_BITS] | column)
 
 
 @kernel

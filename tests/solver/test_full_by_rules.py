@@ -14,7 +14,7 @@ import mccfr_plus
 from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
 from mccfr_plus.evaluation import by_rules
 from mccfr_plus.solver import solver as solver_module
-from mccfr_plus.tree import payoff_listing
+from mccfr_plus.tree import payoff_matrix
 from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.implicit_tree import ImplicitTree
 from mccfr_plus.tree.order import representative_states
@@ -137,13 +137,13 @@ def entries_of(solver):
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 @pytest.mark.parametrize("threads", [1, 2])
-def test_leaves_of_the_same_sequences_are_added_up(threads):
-    """Two dice show the same in either order."""
+def test_orders_of_dice_have_one_entry(threads):
     stored, solver = Solver(DICE, MATRIX, "rm+").run(3), Solver(DICE, MATRIX, "rm+", tree="rules", threads=threads)
     solver.run(3)
     expected = strategies(stored)
     for key, found in strategies(solver).items():
         assert found == pytest.approx(expected[key], abs=1e-12), key
+    assert solver.nodes_touched == stored.nodes_touched  # in both orders
     rows, columns, values = entries_of(solver)
     assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
     arrays = stored.tree.arrays_with_leaves  # which adds up, too
@@ -151,43 +151,6 @@ def test_leaves_of_the_same_sequences_are_added_up(threads):
     assert len(rows) == np.count_nonzero(leaves)
     assert sorted(values[0]) == pytest.approx(sorted(leaves[leaves != 0]))
     assert len(rows) < 0.7 * num_leaves(DICE)
-
-
-@pytest.mark.usefixtures("interpreted_evaluation")
-def test_a_matrix_that_is_made_part_by_part(monkeypatch, caplog):
-    whole = Solver(DICE, MATRIX, "rm+", tree="rules", threads=2)
-    whole.tables()
-    leaves, rows = num_leaves(DICE), whole.tree.num_slots
-    parts, next_part = [], payoff_listing.PayoffListing.next_part
-
-    def counting(listing):
-        parts.append(next_part(listing))
-        return parts[-1]
-
-    monkeypatch.setattr(payoff_listing.PayoffListing, "next_part", counting)
-    monkeypatch.setattr(ImplicitTree, "bytes_left", 8 * 4 * (rows + 1) + 4 * int(0.7 * leaves))
-    again = Solver(DICE, MATRIX, "rm+", tree="rules", threads=2)
-    again.tables()
-    assert len(parts) >= 3  # the last one is None
-    for one, two in zip(whole.tree._matrix, again.tree._matrix, strict=True):
-        assert np.array_equal(one, two)
-    monkeypatch.setattr(ImplicitTree, "bytes_left", 8 * 4 * (rows + 1) + 4 * int(0.4 * leaves))
-    solver = Solver(DICE, MATRIX, "rm+", tree="rules", threads=2)
-    solver.tables()  # begins, and has no room for the rest
-    assert solver.tree.matrix_words is None
-    assert f"the payoff matrix of {leaves:,} leaves does not fit" in caplog.text
-
-
-@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-def test_without_room_for_numbers_of_sums(monkeypatch):
-    """Leaves whose sum would need one more number stay as they are."""
-    expected = Solver(DICE, MATRIX, "rm+", tree="rules").run(3)
-    bits = (expected.tree.num_slots + 1).bit_length()
-    monkeypatch.setattr(payoff_listing, "_WORD_BITS", bits + 1)  # two values: won and lost
-    solver = Solver(DICE, MATRIX, "rm+", tree="rules").run(3)
-    leaves = num_leaves(DICE)
-    assert len(expected.tree._matrix.entries) < len(solver.tree._matrix.entries) == leaves
-    assert solver.average_strategy() == pytest.approx(expected.average_strategy(), abs=1e-12)
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
@@ -312,9 +275,10 @@ def test_bad_input(options, message):
         Solver(KUHN, MATRIX, **options)
 
 
-def test_values_that_are_too_many_for_a_word(monkeypatch):
+def test_values_that_are_too_many_for_a_word(monkeypatch, caplog):
     bits = (mccfr_plus.compile_game(KUHN).num_slots + 1).bit_length()
-    monkeypatch.setattr(payoff_listing, "_WORD_BITS", bits)  # room for one value, where Kuhn poker has four
+    monkeypatch.setattr(payoff_matrix, "_WORD_BITS", bits)  # room for one value, where Kuhn poker has four
     by_matrix, by_traversal = (Solver(KUHN, form, "rm+", tree="rules").run(5) for form in (MATRIX, TRAVERSAL))
     assert by_matrix.tree.matrix_words is None
     assert by_matrix.nash_conv() == by_traversal.nash_conv()
+    assert "too many different payoffs for a payoff matrix" in caplog.text

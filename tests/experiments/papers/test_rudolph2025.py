@@ -7,7 +7,9 @@ def test_the_published_value_is_judged(setting, monkeypatch):
     """Kuhn poker in the place of the benchmark's games: its value is -1/18."""
 
     def judged(value):
-        game = rudolph2025.Benchmark("Kuhn", value, {"small": (rudolph2025.EXTERNAL,)})
+        game = rudolph2025.Benchmark(
+            "Kuhn", value, {"small": (rudolph2025.EXTERNAL,)}, {"small": (rudolph2025.FULL, 100)}
+        )
         monkeypatch.setattr(rudolph2025, "GAMES", {"kuhn_poker": game})
         return rudolph2025.exact_exploitability(setting, "benchmark")
 
