@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
-import tempfile
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +20,8 @@ TEMPORARY_SUFFIX = ".mccfr-plus-part"  # of unfinished files; see `remove_leftov
 def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Iterator[BinaryIO]:
     """Yields a binary file that replaces `path` at the end of the block, when its content is on the disk.
 
-    If the block fails, the old file stays and the new one is deleted. Only a killed process leaves a temporary file.
+    A symbolic link stays, and the file that it leads to is replaced. If the block fails, the old file stays and the new
+    one is deleted. Only a killed process leaves a temporary file.
 
     Args:
         path: The file.
@@ -29,16 +30,15 @@ def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> I
     Raises:
         error_type: If the file cannot be written.
     """
-    path = Path(path)
-    _check_place(path, error_type)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
+    place = target_of(path, error_type)
+    temporary = _temporary(place)
     try:
         with open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_directory(path.parent)
+        os.replace(temporary, place)
+        _sync_directory(place.parent)
     except OSError as error:
         raise error_type(f"cannot write {path}: {error.strerror or error}.") from None
     finally:
@@ -54,17 +54,18 @@ def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError], 
         error_type: The error to raise.
         num_bytes: The size of the file. The old file stays until the new one is complete: the disk must hold both.
     """
-    path = Path(path)
-    _check_place(path, error_type)
+    place = target_of(path, error_type)
+    temporary = _temporary(place)
     try:
-        tempfile.TemporaryFile(dir=path.parent).close()
-        free = shutil.disk_usage(path.parent).free
+        open(temporary, "xb").close()
+        os.unlink(temporary)
+        free = shutil.disk_usage(place.parent).free
     except OSError as error:
-        raise error_type(f"cannot write {path}: {error.strerror or error}. Choose another directory.") from None
+        raise error_type(f"cannot write {path}: {error.strerror or error}. Choose another directory or name.") from None
     if free < num_bytes:
         raise error_type(
             f"cannot write {path}: it needs {num_bytes:,} bytes beside the file that it replaces, and {free:,} are "
-            f"free in {path.parent}. Make room, or choose another directory."
+            f"free in {place.parent}. Make room, or choose another directory."
         )
 
 
@@ -85,11 +86,31 @@ def remove_leftovers(path: str | os.PathLike) -> None:
                 leftover.unlink()
 
 
-def _check_place(path: Path, error_type: type[MccfrPlusError]) -> None:
-    if path.is_dir():
+def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path:
+    """Returns the file that a path leads to, through symbolic links; it need not exist.
+
+    Raises:
+        error_type: If a directory, device, pipe or socket stands there, or no file can.
+    """
+    mode = None
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # ValueError: a NUL character
+        raise error_type(f"cannot write {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from None
+    if mode is not None and stat.S_ISDIR(mode):
         raise error_type(f"cannot write {path}: it is a directory. Give the name of a file in it.")
-    if not path.parent.is_dir():
-        raise error_type(f"cannot write {path}: there is no directory {path.parent}. Create it first.")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise error_type(f"cannot write {path}: it is a device, pipe or socket. Give the name of a file.")
+    place = Path(os.path.realpath(path))
+    if not place.parent.is_dir():
+        raise error_type(f"cannot write {path}: there is no directory {place.parent}. Create it first.")
+    return place
+
+
+def _temporary(place: Path) -> Path:
+    return place.with_name(f"{place.name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
 
 
 def _sync_directory(directory: Path) -> None:

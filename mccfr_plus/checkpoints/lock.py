@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, SoftFileLock, Timeout
 
-from mccfr_plus.checkpoints.atomic_write import remove_leftovers
+from mccfr_plus.checkpoints.atomic_write import remove_leftovers, target_of
 from mccfr_plus.checkpoints.file import check_writable
 from mccfr_plus.errors import CheckpointError
 
@@ -18,7 +18,8 @@ class CheckpointLock:
     """A checkpoint's path, locked against other runs; a path-like object and a context manager that releases the lock.
 
     The operating system holds the lock on a file beside the checkpoint, ``FILE.lock``, and releases it when the process
-    ends. The file names the process. Temporary files of killed runs are deleted.
+    ends. A symbolic link stands for the file that it leads to. The file names the process. Temporary files of killed
+    runs are deleted.
 
     Args:
         path: The checkpoint's file, which need not exist.
@@ -30,7 +31,8 @@ class CheckpointLock:
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
         check_writable(self.path)
-        self._lock_path = self.path.with_name(f"{self.path.name}.lock")
+        place = target_of(path, CheckpointError)
+        self._lock_path = place.with_name(f"{place.name}.lock")
         self._lock = FileLock(self._lock_path, timeout=0.1, poll_interval=0.02, thread_local=False)
         try:
             self._lock.acquire()
@@ -44,7 +46,7 @@ class CheckpointLock:
         if not isinstance(self._lock, SoftFileLock):  # it becomes one where a drive has no locks; its file is its own
             with contextlib.suppress(OSError):  # Windows lets no process write a locked file
                 self._lock_path.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
-        remove_leftovers(self.path)
+        remove_leftovers(place)
 
     def _holder(self) -> str:
         with contextlib.suppress(OSError, ValueError):

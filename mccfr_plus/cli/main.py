@@ -6,8 +6,10 @@ the reader of a pipe went away. SIGTERM, by which batch systems announce that th
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import difflib
+import gc
 import importlib
 import importlib.metadata
 import logging
@@ -73,6 +75,7 @@ def main(argv: list[str] | None = None) -> int:
     Args:
         argv: The arguments after the program's name; None: those of the process.
     """
+    atexit.register(gc.freeze)  # a process that ends need not look for garbage, which takes 0.2 s
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # which raises KeyboardInterrupt
     try:
         with _logging_to_stderr():

@@ -71,7 +71,7 @@ DRAWN_ACTION = -1
 # An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
 at = np.uint64
 
-LOOK_AHEAD = 8  # entries of the list of touched infosets: what these have in large arrays is fetched so early
+LOOK_AHEAD = 48  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
 _LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
 

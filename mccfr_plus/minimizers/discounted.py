@@ -14,6 +14,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
@@ -47,21 +48,19 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     """
     positive, negative = parameters[POSITIVE], parameters[NEGATIVE]
     missed_positive, missed_negative = 1.0, 1.0
-    since_positive = parameters[BEFORE_POSITIVE] - tables[SEEN_POSITIVE, first]
-    since_negative = parameters[BEFORE_NEGATIVE] - tables[SEEN_NEGATIVE, first]
-    if since_positive + since_negative != 0.0:  # neither is above 0
-        missed_positive, missed_negative = math.exp(since_positive), math.exp(since_negative)
-    tables[SEEN_POSITIVE, first] = parameters[AFTER_POSITIVE]
-    tables[SEEN_NEGATIVE, first] = parameters[AFTER_NEGATIVE]
+    if unlikely(tables[SEEN_POSITIVE, at(first)] != parameters[BEFORE_POSITIVE]):
+        missed_positive = math.exp(parameters[BEFORE_POSITIVE] - tables[SEEN_POSITIVE, at(first)])
+        missed_negative = math.exp(parameters[BEFORE_NEGATIVE] - tables[SEEN_NEGATIVE, at(first)])
+    tables[SEEN_POSITIVE, at(first)] = parameters[AFTER_POSITIVE]
+    tables[SEEN_NEGATIVE, at(first)] = parameters[AFTER_NEGATIVE]
     value, total = expected_value(values, strategy, first, last), 0.0
     for slot in range(first, last):
-        regret = tables[REGRET, at(slot)]
-        regret *= missed_positive if regret > 0.0 else missed_negative
-        regret += values[at(slot)] - value
-        regret *= positive if regret > 0.0 else negative
-        tables[REGRET, at(slot)] = regret
-        values[at(slot)] = max(regret, 0.0)
-        total += values[at(slot)]
+        regret = tables[REGRET, at(slot)]  # below, one of each two products is 0: so there is nothing to branch on
+        regret = max(regret, 0.0) * missed_positive + min(regret, 0.0) * missed_negative + (values[at(slot)] - value)
+        kept = max(regret, 0.0) * positive
+        tables[REGRET, at(slot)] = kept + min(regret, 0.0) * negative
+        values[at(slot)] = kept
+        total += kept
     play_in_proportion(values, strategy, first, last, total)
     return value
 
@@ -82,7 +81,8 @@ def next_discount(parameters, iteration):
         parameters[BEFORE_NEGATIVE] = parameters[AFTER_NEGATIVE]
         parameters[POSITIVE] = _factor(parameters[AT], parameters[ALPHA])
         parameters[NEGATIVE] = _factor(parameters[AT], parameters[BETA])
-        parameters[AFTER_POSITIVE] += math.log(parameters[POSITIVE])
+        # A factor of 1 changes the sum, too, if by next to nothing: by it an infoset knows that it was missed.
+        parameters[AFTER_POSITIVE] += min(math.log(parameters[POSITIVE]), -_SMALLEST_FACTOR)
         parameters[AFTER_NEGATIVE] += math.log(parameters[NEGATIVE])
 
 

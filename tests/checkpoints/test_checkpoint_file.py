@@ -279,7 +279,7 @@ def test_asks_before_the_work(path, tmp_path, monkeypatch):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory in which root cannot create files")
 def test_a_directory_that_cannot_be_written():
     for act in (check_writable, CheckpointLock):
-        with pytest.raises(CheckpointError, match=r"cannot write /proc/self/run: .*Choose another directory"):
+        with pytest.raises(CheckpointError, match=r"cannot write /proc/self/run: .*Choose another directory or name"):
             act("/proc/self/run")
 
 
