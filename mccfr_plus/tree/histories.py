@@ -125,7 +125,7 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
     address = own_words(tree, thread) + 8 * (words_before_rows() + first_waiting() * words_per_row())
     rows = numba.carray(pointer(address), (len(frames), words_per_row()), np.int64)
     # Where chance begins and orders do not matter, its outcomes are visited together; see `openings`.
-    num_openings = np.int64(0) if RECORD_HISTORIES else tree.expansion[NUM_OPENINGS]
+    num_openings = 0 if RECORD_HISTORIES else tree.expansion[NUM_OPENINGS]
     room = max(num_openings, 1)
     openings = numba.carray(pointer(tree.expansion[OPENING_STATES]), (room, STATE_SIZE), np.int64)
     opening_chance = numba.carray(pointer(tree.expansion[OPENING_CHANCE]), room, np.float64)

@@ -52,5 +52,5 @@ def openings_of(game: RulesGame) -> Openings | None:
     if all(count == 1 for _, count in found.values()):
         return None
     states = np.frombuffer(b"".join(found), np.int64).reshape(len(found), -1).copy()
-    chance, counts = zip(*found.values(), strict=True)
-    return Openings(states, np.array(chance), np.array(counts, np.int64), num_above)
+    chances, counts = zip(*found.values(), strict=True)
+    return Openings(states, np.array(chances), np.array(counts, np.int64), num_above)

@@ -257,6 +257,19 @@ def test_balanced_sampling(minimizer):
         assert found == pytest.approx(expected[key], abs=1e-12), key
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"estimator": "escher", "tree": "rules"}, ConfigError, "keeps values of histories: .*no history is stored"),
+        ({"baseline": True, "tree": "rules"}, ConfigError, "a number per history: that .*no history is stored"),
+        ({"estimator": "escher"}, BudgetError, r"estimator='escher' needs the whole tree: .*billion nodes"),
+    ],
+)
+def test_what_keeps_a_number_per_history_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        Solver("phantom_ttt", **options)
+
+
 def test_games_that_do_not_fit_are_traversed_by_rules():
     assert Solver("phantom_ttt", MATRIX, memory=beside_this_process(1e9)).tree.kind == "rules"
     assert Solver(KUHN, MATRIX).tree.kind == "compiled"
