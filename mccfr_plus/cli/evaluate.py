@@ -43,6 +43,7 @@ from mccfr_plus.evaluation.by_rules import (
     is_symmetric,
     is_tabulated,
     memory_plan,
+    visited_share,
 )
 from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.evaluation.strategies import AnyPolicy
@@ -190,8 +191,9 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
         require_symmetries(game, rules_to_traverse(game))
     if rules is None or not can_be_implicit(rules):
         return None
-    share = 1 / len(rules.sizes.symmetries) if symmetry else 1.0
-    histories = share * number_of(estimate_size(game, sample_size=10_000, seed=0).histories.log10)
+    histories = visited_share(rules, symmetry) * number_of(
+        estimate_size(game, sample_size=10_000, seed=0).histories.log10
+    )
     with_histories = is_tabulated(chosen, symmetry)
     seconds = estimated_seconds(histories, with_histories, symmetry)
     limit = values.seconds if values["seconds"].present else _MOST_SECONDS
@@ -200,7 +202,7 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
         return None
     text = f"exact evaluation of {as_text(math.log10(histories))} histories: about {seconds:.0f} s"
     if whole := estimate_infosets(rules):
-        infosets = whole.times(share)
+        infosets = whole.times(1 / len(rules.sizes.symmetries) if symmetry else 1.0)
         needed = bytes_needed(rules, memory_plan(rules, values.memory, with_histories), infosets)
         text += f", {output.count(infosets.infosets)} information sets, {needed / 1e6:,.0f} MB"
     print(text, file=sys.stderr)

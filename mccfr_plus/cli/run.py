@@ -15,7 +15,12 @@ from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import cluster, output
 from mccfr_plus.errors import BudgetError, CheckpointError, TrainingError
 from mccfr_plus.evaluation import Evaluation, expected_values
-from mccfr_plus.evaluation.by_rules import RulesEvaluator, estimated_seconds, estimated_seconds_to_begin
+from mccfr_plus.evaluation.by_rules import (
+    RulesEvaluator,
+    estimated_seconds,
+    estimated_seconds_to_begin,
+    visited_share,
+)
 from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
@@ -286,7 +291,8 @@ def _exact_by_rules(solver: Any, values: Any) -> Evaluation | None:
 
 def _visited_histories(tree: ImplicitTree) -> float:
     """Returns about how many histories a traversal of all visits."""
-    return number_of(estimate_size(tree.game, sample_size=10_000, seed=0).histories.log10) / tree.num_symmetries
+    histories = number_of(estimate_size(tree.game, sample_size=10_000, seed=0).histories.log10)
+    return histories * visited_share(tree.rules_game, tree.num_symmetries > 1)
 
 
 def announce_beginning(solver: Solver) -> None:

@@ -46,6 +46,7 @@ from mccfr_plus.tree.implicit_tree import (
 )
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.tree.openings import openings_of
 from mccfr_plus.tree.payoff_matrix import (
     Leaves,
     both_gradients,
@@ -395,6 +396,18 @@ def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
     """Returns whether an exact evaluation tabulates a policy first; see `evaluate_by_rules`."""
     is_by_rules = isinstance(policy, KeyedPolicy) and policy.keys.kind in ("rules", "symmetric")
     return policy is not None and not (is_by_rules and is_symmetric(policy) == symmetry)
+
+
+def visited_share(rules: RulesGame, is_symmetric: bool) -> float:
+    """Returns about which share of a game's histories a traversal of all visits.
+
+    Args:
+        rules: The game.
+        is_symmetric: Whether symmetries leave out the others.
+    """
+    share = 1 / len(rules.sizes.symmetries) if is_symmetric else 1.0
+    openings = openings_of(rules)
+    return share if openings is None else share * len(openings.counts) / float(openings.counts.sum())
 
 
 def estimated_seconds(

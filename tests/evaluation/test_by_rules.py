@@ -56,6 +56,7 @@ def test_orders_of_dice_are_visited_once():
     openings, evaluator = solver.tree.openings, RulesEvaluator(solver.tree, 1, progress=False)
     assert sorted(openings.counts) == [1, 1, 1, 1, 2, 2, 2, 2, 4]
     assert openings.chance == pytest.approx(openings.counts / 16)
+    assert by_rules.visited_share(solver.tree.rules_game, False) == 9 / 16
     found = evaluator.evaluate(solver.average_strategy())
     assert evaluator.num_histories == stored.num_nodes
     assert evaluator.num_leaves == (stored.arrays.nodes["kind"] == TERMINAL).sum()
