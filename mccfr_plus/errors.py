@@ -4,28 +4,23 @@ import numpy as np
 
 
 class MccfrPlusError(Exception):
-    """The root of all errors that this package raises on purpose.
+    """The base class of this package's errors.
 
     Examples:
         >>> import mccfr_plus
-        >>> try:
-        ...     mccfr_plus.Solver("chess_with_typo")
-        ... except mccfr_plus.MccfrPlusError as error:
-        ...     print("refused")
-        refused
+        >>> issubclass(mccfr_plus.GameError, mccfr_plus.MccfrPlusError)
+        True
     """
 
 
 class GameError(MccfrPlusError, ValueError):
-    """A game that does not exist or that no solver of this package can take.
+    """A game that does not exist, cannot be solved here, or returns something invalid.
 
     Examples:
         >>> import mccfr_plus
-        >>> try:
-        ...     mccfr_plus.load_game("leduc")
-        ... except mccfr_plus.GameError as error:
-        ...     print("refused")
-        refused
+        >>> mccfr_plus.load_game("leduc")
+        Traceback (most recent call last):
+        mccfr_plus.errors.GameError: ...
     """
 
 
@@ -34,11 +29,9 @@ class BudgetError(GameError, MemoryError):
 
     Examples:
         >>> import mccfr_plus
-        >>> try:
-        ...     mccfr_plus.compile_game("leduc_poker", max_nodes=100)
-        ... except mccfr_plus.BudgetError as error:
-        ...     print("refused")
-        refused
+        >>> mccfr_plus.compile_game("leduc_poker", max_nodes=100)
+        Traceback (most recent call last):
+        mccfr_plus.errors.BudgetError: ...
     """
 
 
@@ -47,11 +40,9 @@ class ConfigError(MccfrPlusError, ValueError):
 
     Examples:
         >>> import mccfr_plus
-        >>> try:
-        ...     mccfr_plus.OutcomeSampling(epsilon=0.0)
-        ... except mccfr_plus.ConfigError as error:
-        ...     print("refused")
-        refused
+        >>> mccfr_plus.OutcomeSampling(epsilon=0.0)
+        Traceback (most recent call last):
+        mccfr_plus.errors.ConfigError: ...
     """
 
 
@@ -60,11 +51,9 @@ class PolicyError(MccfrPlusError, ValueError):
 
     Examples:
         >>> import mccfr_plus
-        >>> try:
-        ...     mccfr_plus.exploitability("kuhn_poker", {"no such state": {0: 1.0}})
-        ... except mccfr_plus.PolicyError as error:
-        ...     print("refused")
-        refused
+        >>> mccfr_plus.exploitability("kuhn_poker", {"no such state": {0: 1.0}})
+        Traceback (most recent call last):
+        mccfr_plus.errors.PolicyError: ...
     """
 
 
@@ -73,11 +62,9 @@ class PolicyFileError(PolicyError):
 
     Examples:
         >>> import mccfr_plus
-        >>> try:
-        ...     mccfr_plus.load_policy("missing.npz")
-        ... except mccfr_plus.PolicyFileError as error:
-        ...     print("refused")
-        refused
+        >>> mccfr_plus.load_policy("missing.npz")
+        Traceback (most recent call last):
+        mccfr_plus.errors.PolicyFileError: ...
     """
 
 
@@ -86,11 +73,9 @@ class CheckError(MccfrPlusError, AssertionError):
 
     Examples:
         >>> import mccfr_plus
-        >>> try:
-        ...     mccfr_plus.check_game("no_such_game")
-        ... except mccfr_plus.MccfrPlusError as error:
-        ...     print("refused")
-        refused
+        >>> mccfr_plus.check_average("optimistic", unbiased=True)
+        Traceback (most recent call last):
+        mccfr_plus.errors.CheckError: ...
     """
 
 
@@ -99,11 +84,9 @@ class CheckpointError(MccfrPlusError, ValueError):
 
     Examples:
         >>> import mccfr_plus
-        >>> try:
-        ...     mccfr_plus.Solver.from_checkpoint("missing.checkpoint")
-        ... except mccfr_plus.CheckpointError as error:
-        ...     print("refused")
-        refused
+        >>> mccfr_plus.Solver.from_checkpoint("missing.checkpoint")
+        Traceback (most recent call last):
+        mccfr_plus.errors.CheckpointError: ...
     """
 
 

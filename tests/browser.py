@@ -10,19 +10,29 @@ import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
+# Pages are shown in a frame, as a browser's window is at least 500 pixels wide.
+_FRAME = """<!DOCTYPE html><body style="margin:0">
+<iframe src="PAGE" style="border:0;width:WIDTHpx;height:2000px"></iframe>
+<script>
+addEventListener("message", event => {
+    const shown = document.createElement("pre");
+    shown.id = "found";
+    shown.textContent = event.data;
+    document.body.append(shown);
+});
+</script>"""
+
 _SCRIPT = """
 <script>
 window.addEventListener("load", async () => {
     let found;
     const wait = ms => new Promise(done => setTimeout(done, ms));
-    for (let i = 0; i < 100 && !Bokeh.documents.some(document => document.roots().length > 0); i++) await wait(100);
+    const documents = window.Bokeh ? Bokeh.documents : [];
+    for (let i = 0; window.Bokeh && i < 100 && !documents.some(each => each.roots().length > 0); i++) await wait(100);
     await wait(300);
-    const models = Bokeh.documents.flatMap(document => document.roots()).flatMap(root => [...root.references()]);
+    const models = documents.flatMap(document => document.roots()).flatMap(root => [...root.references()]);
     try { found = await (async models => { SCRIPT })(models); } catch (error) { found = {error: String(error)}; }
-    const shown = document.createElement("pre");
-    shown.id = "found";
-    shown.textContent = JSON.stringify(found);
-    document.body.append(shown);
+    parent.postMessage(JSON.stringify(found), "*");
 });
 </script>
 """
@@ -46,14 +56,21 @@ def _run(folder, *arguments, width=1400):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
-def run_script(path, folder, script):
+def _framed(page, folder, width):
+    """Returns the address of a page that shows another at a width."""
+    frame = folder / "frame.html"
+    frame.write_text(_FRAME.replace("PAGE", page.as_uri()).replace("WIDTH", str(width)), encoding="utf-8")
+    return frame.as_uri()
+
+
+def run_script(path, folder, script, width=1400):
     """Opens a copy of a page and returns what a script, the body of a function of its `models`, returns in it."""
-    content = path.read_text(encoding="utf-8")
+    content = path.read_text(encoding="utf-8").replace("<head>", f'<head><base href="{path.parent.as_uri()}/">', 1)
     copy = folder / "copy.html"
     added = _SCRIPT.replace("SCRIPT", script)
     before, end, after = content.rpartition("</body>")
     copy.write_text(before + added + end + after, encoding="utf-8")
-    return found_at(copy.as_uri(), folder)
+    return found_at(_framed(copy, folder, width), folder, width)
 
 
 def found_at(url, folder, width=1400):
@@ -64,10 +81,10 @@ def found_at(url, folder, width=1400):
     return json.loads(html.unescape(found.group(1)))
 
 
-def screenshot(path, folder):
+def screenshot(path, folder, width=1400):
     """Returns what a page looks like, ``[height, width, 3]`` from 0 to 255."""
     from matplotlib.image import imread
 
     picture = folder / "page.png"
-    _run(folder, f"--screenshot={picture}", path.as_uri())
+    _run(folder, f"--screenshot={picture}", _framed(path, folder, width), width=width)
     return (imread(picture)[:, :, :3] * 255).round().astype(int)

@@ -18,7 +18,9 @@ from mccfr_plus.cli import play as cli_play
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PYTHON = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python(?! title)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r'^```(?: \{\.)?python title="([^"]+)"\}?\n(.*?)^```', re.MULTILINE | re.DOTALL)
+SNIPPET = re.compile(r'^--8<-- "(.*)"$', re.MULTILINE)
 SHELL = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
@@ -103,12 +105,19 @@ def test_commands(path, tmp_path, monkeypatch, capsys):
             assert cli.main(shortened(words)) == 0, f"mccfr-plus {shlex.join(words)}: {capsys.readouterr().err}"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def anchors_of(path):
+    """Returns the anchors that a page's headings get."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {"#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", [*sorted(ROOT.glob("*.md")), ROOT / "benchmarks" / "README.md"], ids=name_of)
 def test_links_to_files(path):
-    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    targets = [target for target, _ in LINK.findall(text) if "://" not in target]
-    missing = [target for target in targets if not (path.parent / target).exists()]
-    assert not missing
+    """Of pages outside of the site, whose own links are checked where it is built."""
+    links = [link for link in LINK.findall(path.read_text(encoding="utf-8")) if "://" not in link[0]]
+    files = [(path.parent / target, anchor) for target, anchor in links]
+    assert [str(file) for file, _ in files if not file.exists()] == []
+    assert [(str(file), anchor) for file, anchor in files if anchor and anchor not in anchors_of(file)] == []
 
 
 def test_tasks_are_short():
@@ -124,13 +133,13 @@ def test_tasks_are_short():
 def test_own_game(tmp_path, monkeypatch, capsys):
     page = DOCS / "tutorials" / "own-game.md"
     monkeypatch.chdir(tmp_path)
-    plain, compiled, *rest = blocks_of(page)
-    (tmp_path / "my_game.py").write_text(compiled, encoding="utf-8")
+    for name, code in FILE.findall(page.read_text(encoding="utf-8")):
+        code = SNIPPET.sub(lambda match: (ROOT / match[1]).read_text(encoding="utf-8"), code)
+        (tmp_path / name).write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.syspath_prepend(ROOT / "examples")
     program = types.ModuleType("my_program")  # a module that exists, as classes of games are pickled
     monkeypatch.setitem(sys.modules, "my_program", program)
-    run(page, [plain, *rest], vars(program))
+    run(page, blocks_of(page), vars(program))
     out = capsys.readouterr().out
     assert "guess [0.25, 0.75]" in out
     assert "6 checks passed" in out

@@ -110,9 +110,10 @@ def test_messages(path):
 
 REPOSITORY = Path(__file__).parent.parent
 PAGES = [
-    REPOSITORY / "README.md",
+    *sorted(REPOSITORY.glob("*.md")),
     REPOSITORY / "benchmarks" / "README.md",
     *sorted((REPOSITORY / "docs").rglob("*.md")),
+    *(path for folder in ("examples", "benchmarks", "tools") for path in sorted((REPOSITORY / folder).glob("*.py"))),
 ]
 
 

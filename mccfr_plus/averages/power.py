@@ -21,14 +21,14 @@ class PowerAverage:
     * ``"exact"``: the whole strategy is added up in every iteration, O(all sequences); OpenSpiel calls it FULL.
     * ``"lazy"``: the same numbers up to rounding, in O(touched). Needs perfect recall.
     * ``"stochastic"``: at visited infosets, weighted by 1 / probability: unbiased, with variance.
-    * ``"sampled"``: the same, but what counts is the opponent's action that was drawn: the empirical distribution of
-      play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
-      Khachiyan 1995). Two players only.
+    * ``"sampled"``: the same, but counts the opponent's action that was drawn: the empirical distribution of play. On a
+      matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis, Khachiyan
+      1995). Two players only.
     * ``"optimistic"``: biased; for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: no average: the last strategy. It need not converge.
 
-    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)`` . It is called once
-    per gradient, before the player's strategy changes, and adds to ``average[slot]``; see `accumulate`.
+    A subclass may bring a ``kernel(tree, strategy, average, scratch, player, weight)``. It is called once
+    per gradient, before the player's strategy changes, and adds to ``average[slot]``; see `AverageMethod`.
 
     Args:
         gamma: The exponent, finite and at least 0; ``"last"`` ignores it.
@@ -77,12 +77,12 @@ def linear(method: str = "auto") -> PowerAverage:
 
 
 def exact(gamma: float = 0.0) -> PowerAverage:
-    """Returns the average that adds the whole strategy up in every iteration."""
+    """Returns the average that adds the whole strategy in every iteration."""
     return PowerAverage(gamma, "exact")
 
 
 def lazy(gamma: float = 0.0) -> PowerAverage:
-    """Returns the exact average that is pushed down on demand."""
+    """Returns the exact average in O(touched) per iteration."""
     return PowerAverage(gamma, "lazy")
 
 
@@ -102,5 +102,5 @@ def optimistic(gamma: float = 0.0) -> PowerAverage:
 
 
 def last() -> PowerAverage:
-    """Returns the "average" that is the last strategy."""
+    """Returns the last strategy in place of an average."""
     return PowerAverage(0.0, "last")

@@ -32,7 +32,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
     Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "rm", "uniform", alternating=False)
-        >>> regrets = measured_regret(solver, 100)
+        >>> regrets = mccfr_plus.measured_regret(solver, 100)
         >>> bool(abs(regrets.sum() - solver.nash_conv()) < 1e-12)
         True
     """

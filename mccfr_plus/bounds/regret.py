@@ -145,12 +145,16 @@ def regret_bound(
     """Returns the tightest known bound on a player's average regret; None if no bound is known.
 
     The regret is external, against the other players' strategies of each iteration: so the bound holds for simultaneous
-    and alternating updates and for any number of players. See the module for the formulas.
+    and alternating updates and for any number of players. docs/background/bounds.md has formulas and sources.
 
-    There is none for games of imperfect recall, for user-defined components, for outcome sampling that updates all
-    players or has a user-defined sampling strategy, for discounted rules other than linear CFR with its linear average,
-    for step sizes that decay, and for rm, prm, hedge, ftrl and omd with weighted averages. `why_no_bound` gives the
-    reason.
+    No bound is known for
+
+    * games of imperfect recall and user-defined components;
+    * outcome sampling that updates all players, or has a user-defined sampling strategy;
+    * discounted rules other than linear CFR with its linear average, and step sizes that decay;
+    * rm, prm, hedge, ftrl and omd with weighted averages.
+
+    `mccfr_plus.bounds.regret.why_no_bound` gives the reason.
 
     Args:
         tree: The game.
@@ -167,7 +171,7 @@ def regret_bound(
     Examples:
         >>> import mccfr_plus
         >>> tree = mccfr_plus.compile_game("kuhn_poker")
-        >>> bound = regret_bound(tree, 0, 10_000, "full", "rm")
+        >>> bound = mccfr_plus.regret_bound(tree, 0, 10_000, "full", "rm")
         >>> round(bound.value, 4), bound.probability
         (0.196, 1.0)
     """

@@ -42,9 +42,9 @@ def check_minimizer(minimizer: Minimizer | str, *, bound: Bound | None = None, s
 
     Args:
         minimizer: A minimizer or its short name.
-        bound: Regret that it may have at one infoset after (rounds, number of actions, range of the values); None: its
-            method of the name ``regret_bound``, or what theory says of a built-in rule. Where there is none, the regret
-            may be at most 8 times what it is, or what regret matching's bound is, after a sixteenth of the rounds.
+        bound: Function of (rounds, number of actions, range of the values): the largest regret allowed at one infoset.
+            None: the minimizer's method ``regret_bound``, or the known bound of a built-in rule. Without any, regret
+            after 16,000 rounds may be at most 8 times the larger of regret and regret matching's bound after 1,000.
         seed: Of the values.
 
     Returns:

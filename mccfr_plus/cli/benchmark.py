@@ -37,7 +37,7 @@ algorithms, ours and OpenSpiel's
         algorithms = list(benchmark.ALGORITHMS)
         meaning = "Algorithms, separated by commas."
         define(values, "algorithms", names("NAME,...", *algorithms), meaning, algorithms)
-        define(values, "rounds", whole(), "How often each side is measured.", 5)
+        define(values, "rounds", whole(1, 10_000), "How often each side is measured.", 5)
         define(values, "seconds", positive("SECONDS"), "About how long a measurement takes.", 0.5)
         keys = (
             "unit, and rows: a list with game, algorithm, ours, openspiel (both in the unit), ratio, ratio_min, "

@@ -99,7 +99,7 @@ def new_solver(game: str, values: Any, cluster: Cluster | str, lock: CheckpointL
 
 def define_for_runs(values: flags.FlagValues) -> None:
     """Defines the flags of commands that distribute runs."""
-    define(values, "processes", whole(), "Runs at a time. Default: one per core.")
+    define(values, "processes", whole(1, 10_000), "Runs at a time. Default: one per core.")
     meaning = (
         "Where runs are made: local, processes of this machine; ray, a Ray cluster that this machine belongs to, or a "
         "new one on this machine; ray://HOST:PORT, any, through Ray's client server; HOST:PORT, one that this machine "

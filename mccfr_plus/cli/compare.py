@@ -53,11 +53,11 @@ count histories: theirs are those that our solver with the same scheme has touch
     def define_flags(self, values: flags.FlagValues) -> None:
         meaning = "Algorithms, separated by commas; see below."
         define(values, "algorithms", names("NAME,..."), meaning, list(_DEFAULT_ALGORITHMS))
-        define(values, "seeds", whole(), "Number of runs of each: seeds 1 to N.", 5)
+        define(values, "seeds", whole(1, 10_000), "Number of runs of each: seeds 1 to N.", 5)
         define(values, "nodes", whole(), "Length of a run in histories touched, such as 1e7.")
         define(values, "iterations", whole(), "Length of a run in iterations.")
         define(values, "seconds", positive("SECONDS"), "Length of a run in seconds.")
-        define(values, "num_evaluations", whole(), "Evaluations of a run. Default: as many as cost little.")
+        define(values, "num_evaluations", whole(1, 10_000), "Evaluations of a run. Default: as many as cost little.")
         define(values, "out", text("DIR"), "Directory of records and pictures; made if it is not there.")
         define_for_runs(values)
         keys = (

@@ -17,7 +17,7 @@ from mccfr_plus.checkpoints.atomic_write import atomic_write, require_new
 from mccfr_plus.cli import output
 from mccfr_plus.cli.command import Command, UsageError, define, one_of, text
 from mccfr_plus.cli.components import compile_within_budget, define_budget
-from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
+from mccfr_plus.cli.policy_source import NOTE, UNIFORM, read_policy, require_policy
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.policies.files import needs_tree
@@ -34,8 +34,8 @@ class ExportCommand(Command):
     name = "export"
     summary = "Write a saved policy as CSV, JSON or Parquet, a row per information state and action."
     positionals = ("GAME", "POLICY")
-    notes = """
-POLICY is a file that `mccfr-plus solve GAME --policy_out=FILE` wrote, or the word `uniform`.
+    notes = f"""
+{NOTE}
 
 columns
   player              from 0

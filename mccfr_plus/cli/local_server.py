@@ -70,10 +70,10 @@ class LocalServer(http.server.ThreadingHTTPServer):
         else:
             self.shutdown_request(request)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answers a connection's request and closes it."""
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answers a connection's request. Its place is free before it is closed, and so for who sees it closed."""
         try:
-            super().process_request_thread(request, client_address)
+            super().finish_request(request, client_address)
         finally:
             self._connections.release()
 

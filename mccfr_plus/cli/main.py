@@ -64,6 +64,7 @@ COMMANDS = _Commands()
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
 _MAX_NOTES = 1000
+_MOST_CHARACTERS = 300  # of a word of an error
 
 _HELP = ("--help", "-h", "-help", "help")
 _VERSION = ("--version", "-version")
@@ -83,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         return 0
     except MccfrPlusError as error:
-        print(f"{PROGRAM}: error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"{PROGRAM}: error: {' '.join(map(_shortened, str(error).split()))}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt as interrupt:
         how_far = f": {interrupt}" if str(interrupt) else ""
@@ -95,6 +96,14 @@ def main(argv: list[str] | None = None) -> int:
         return BROKEN_PIPE
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _shortened(word: str) -> str:
+    """Returns a word of a message as it can be read: what was given may be of any length."""
+    if len(word) <= _MOST_CHARACTERS:
+        return word
+    part = _MOST_CHARACTERS // 3
+    return f"{word[:part]}[... {len(word) - 2 * part:,} characters ...]{word[-part:]}"
 
 
 def _dispatch(argv: list[str]) -> None:

@@ -14,7 +14,7 @@ from mccfr_plus.cli.command import Command, UsageError, define, define_switch, p
 from mccfr_plus.cli.components import define_limits, limits_of, seed_of
 from mccfr_plus.cli.local_server import serve_until_interrupted
 from mccfr_plus.cli.play_session import PlaySession
-from mccfr_plus.cli.policy_source import read_policy, require_policy
+from mccfr_plus.cli.policy_source import NOTE, read_policy, require_policy
 from mccfr_plus.solver.defaults import solver_for
 from mccfr_plus.tree.game import load_game
 
@@ -28,9 +28,9 @@ class PlayCommand(Command):
     summary = "Play against a policy, in the terminal or in the browser."
     positionals = ("GAME",)
     optional = ("POLICY",)
-    notes = """
-POLICY is a file that `mccfr-plus solve GAME --policy_out=FILE` wrote, or the word `uniform`. Without it the game is
-solved first, for --seconds.
+    notes = f"""
+{NOTE}
+Without it the game is solved first, for --seconds.
 
 What is shown is what you know: the state's own text for you, and cards, dice and boards where they can be read from it.
 All actions are shown when a game has ended. In the terminal, type

@@ -13,18 +13,12 @@ from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.local_server import JSON, Answer
 from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.errors import MccfrPlusError
+from mccfr_plus.experiments.page import page_of
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>TITLE</title><style>
-* { box-sizing: border-box }
-body { margin: 0; font: 16px/1.5 system-ui, sans-serif; color: #1c2430; background: #f2f4f7 }
-main { max-width: 760px; margin: 0 auto; padding: 16px }
+_STYLE = """
+main { max-width: 760px }
 header { display: flex; flex-wrap: wrap; gap: 4px 24px; align-items: baseline; justify-content: space-between }
-h1 { font-size: 22px; margin: 0; overflow-wrap: anywhere }
-section { background: #fff; border: 1px solid #dde2ea; border-radius: 10px; padding: 16px; margin-top: 14px }
 #items { display: flex; flex-wrap: wrap; gap: 16px 32px }
-.label { color: #5b6675; font-size: 13px }
 .card { display: inline-block; min-width: 54px; padding: 12px 8px; font: bold 30px/1 Georgia, serif;
   text-align: center; background: #fff; border: 2px solid #1c2430; border-radius: 8px }
 .die { font-size: 52px; line-height: 1 }
@@ -34,19 +28,18 @@ section { background: #fff; border: 1px solid #dde2ea; border-radius: 10px; padd
   border: 1px solid #b9c3d1; background: #f7f9fb; color: #1c2430; vertical-align: top; padding: 0; position: relative }
 #board.many button { width: 44px; height: 44px; font-size: 22px }
 #board button.x { color: #0072B2 } #board button.o { color: #D55E00 }
-#board button:enabled { cursor: pointer; background: #fff; border-color: #0072B2 }
+#board button:enabled { background: #fff; border-color: #0072B2 }
 #board button:enabled:hover, #moves button:hover { background: #e4f1fa }
 #board small { position: absolute; left: 0; right: 0; bottom: 3px; font: 11px/1 system-ui; color: #5b6675 }
 #moves { display: flex; flex-wrap: wrap; gap: 8px; max-height: 300px; overflow-y: auto; margin: 10px 0 }
-#moves button, #again { position: relative; overflow: hidden; min-height: 44px; padding: 8px 18px; font: inherit;
-  cursor: pointer; background: #fff; border: 1px solid #0072B2; border-radius: 8px; color: #1c2430 }
+#moves button, #again { position: relative; overflow: hidden; min-height: 44px; padding: 8px 18px }
 #again { background: #0072B2; color: #fff; font-weight: 600 }
 .bar { position: absolute; left: 0; bottom: 0; height: 5px; background: #E69F00 }
 pre { margin: 8px 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 13px }
-#result { font-size: 20px; font-weight: 600 } #error { color: #b3261e } .hidden { display: none }
-button:focus-visible { outline: 3px solid #E69F00 }
-</style></head><body><main>
-<header><h1>TITLE</h1><div id="score"></div></header>
+#result { font-size: 20px; font-weight: 600 } #error { color: #b3261e }
+"""
+
+_BODY = """<header><h1>TITLE</h1><div id="score"></div></header>
 <div class="label" id="about"></div>
 <section><div id="items"></div><div id="board"></div>
 <div class="label" id="heading">What you know, as the game writes it</div><pre id="text"></pre></section>
@@ -54,15 +47,10 @@ button:focus-visible { outline: 3px solid #E69F00 }
 <p class="hidden" id="next"><button id="again">Next game</button></p>
 <label id="shown"><input type="checkbox" id="hint"> show what the policy would play</label>
 <div id="error" role="alert"></div></section>
-<section id="past" class="hidden"><div class="label">All actions of this game</div><pre id="story"></pre></section>
-</main><script>
-const find = id => document.getElementById(id);
+<section id="past" class="hidden"><div class="label">All actions of this game</div><pre id="story"></pre></section>"""
+
+_SCRIPT = """
 let now = null, hint = false;
-function make(tag, className, text) {
-  const made = document.createElement(tag);
-  made.className = className; made.textContent = text;
-  return made;
-}
 function button(move) {
   const made = make("button", "", move.name);
   made.onclick = () => send("/play", {action: move.action, turn: now.turn});
@@ -122,7 +110,7 @@ async function send(path, what) {
 find("again").onclick = () => send("/next", {turn: now.turn});
 find("hint").onchange = event => { hint = event.target.checked; show(); };
 send("/state");
-</script></body></html>"""
+"""
 
 
 class PlayPages:
@@ -138,7 +126,7 @@ class PlayPages:
         self._session, self._opponent = session, opponent
         self._turn = 0  # a number per view: an action that was chosen on an old one is refused
         self._lock = threading.Lock()
-        self._page = _PAGE.replace("TITLE", escape(name))
+        self._page = page_of(name, _BODY.replace("TITLE", escape(name)), style=_STYLE, script=_SCRIPT)
 
     def respond(self, method: str, path: str, body: str) -> Answer | None:
         """Answers one request; see `mccfr_plus.cli.local_server`."""

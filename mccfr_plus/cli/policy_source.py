@@ -11,12 +11,14 @@ import pyspiel
 
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.errors import CheckpointError, PolicyFileError
-from mccfr_plus.policies.files import load_policy
+from mccfr_plus.policies.files import load_policy, needs_tree
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 
 UNIFORM = "uniform"
+NOTE = f"POLICY is a file that `mccfr-plus solve GAME --policy_out=FILE` wrote, or the word `{UNIFORM}`."
 
 
 def require_policy(source: str) -> None:
@@ -53,3 +55,17 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
         return NetworkPolicy.load(path, loaded)
     except CheckpointError as error:
         raise PolicyFileError(str(error)) from None
+
+
+def policy_and_tree(name: str, source: str, limits: TreeLimits) -> tuple[Any, GameTree | None]:
+    """Returns a policy and the tree of its game; None if that does not fit and the policy can do without.
+
+    Raises:
+        PolicyFileError: See `require_policy` and `read_policy`.
+        GameError: If the game cannot be loaded; BudgetError if its tree does not fit and the policy needs it.
+    """
+    require_policy(source)
+    game, is_of_tree = load_game(name), source != UNIFORM and needs_tree(source)
+    policy = None if is_of_tree else read_policy(source, game)  # a bad file is an error before the game is compiled
+    tree = compiled_if_it_fits(game, "compiled" if is_of_tree else "auto", None, limits)
+    return (policy if tree is None or policy else read_policy(source, tree)), tree

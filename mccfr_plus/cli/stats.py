@@ -47,7 +47,7 @@ visits under the uniform strategy, and how to solve the game. Seconds of iterati
     def define_flags(self, values: flags.FlagValues) -> None:
         define_budget(values)
         define_switch(values, "estimate", "Estimate the size from a sample instead of compiling the game.")
-        define(values, "sample_size", whole(), "Histories to visit, with --estimate.", 100_000)
+        define(values, "sample_size", whole(1, 10**9), "Histories to visit, with --estimate.", 100_000)
         define(values, "seconds", positive("SECONDS"), "When to stop at the latest, with --estimate.")
         define(values, "confidence", fraction(), "Of each interval, with --estimate.", 0.95)
         define(values, "seed", whole(0), "Seed of the sample, with --estimate. Default: drawn.")

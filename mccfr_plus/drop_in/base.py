@@ -15,17 +15,18 @@ Seed: TypeAlias = int | np.random.Generator | None
 class DropInSolver(Solver):
     """A `Solver` with the method names of OpenSpiel's Python and C++ solvers.
 
-    Subclasses only choose the components. As a `Solver`, each also has `run`, which is the fastest, as it takes
-    thousands of iterations in one call, `exploitability`, `regrets` and so on. All take one more argument than
-    OpenSpiel's, ``seed``: an integer for a repeatable run, a numpy generator, or None for entropy.
+    Subclasses only choose the components. They take one argument more than OpenSpiel's classes, ``seed``: an integer
+    for a repeatable run, a numpy generator, or None for entropy. They also have the methods of `Solver`: `run` makes
+    thousands of iterations in one call and is the fastest.
 
-    Differs from OpenSpiel's classes in that
+    They differ from OpenSpiel's classes:
 
     * policies are snapshots: later iterations do not change them;
     * numpy's global random state is neither read nor changed;
     * a pickled solver continues bitwise identically;
     * simultaneous games are accepted, through OpenSpiel's own conversion to turn-based ones;
-    * small games are compiled once, when the solver is built; larger ones are expanded where sampled traversals go.
+    * small games are compiled when the solver is built. Of larger ones, sampled traversals expand what they visit, and
+      the average policy is uniform elsewhere, as OpenSpiel's is.
     """
 
     def __init__(self, *components: Any, **options: Any):

@@ -36,21 +36,21 @@ def inclusion_by_average(parameters, average, slot, total):
 
 @dataclass(frozen=True)
 class AverageStrategySampling(OpponentsSampled):
-    """External sampling in which only a subset of own actions is visited, by the average strategy.
+    """External sampling that visits a subset of own actions, chosen by the average strategy (Gibson et al. 2012).
 
     Each own action is visited, independently of the others, with probability
 
         rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
 
-    s being the sums of the average strategy, and what is found is divided by it. The average must be one that keeps
-    sums; with more than two players and stochastic averaging it takes the second traversal that the paper mentions.
+    where s are the sums of the average strategy. Its sampled value is divided by rho. The average must keep sums. With
+    more than two players, a stochastic average needs a second traversal.
 
-    Reference: Gibson, Burch, Lanctot, Szafron 2012, algorithm 1, with its defaults.
+    Reference: Gibson, Burch, Lanctot, Szafron 2012, algorithm 1, whose defaults these are.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].
-        tau: Actions that are played with a probability of at least 1 / tau are visited surely; at least 1.
-        beta: While sums are below this, all actions are likely to be visited; at least 0.
+        tau: Actions of an average probability of at least 1 / tau are always visited; at least 1.
+        beta: While sums are below this, most actions are visited; at least 0.
         sample_per_infoset: One draw per opponents' infoset and traversal, not per node.
 
     Examples:

@@ -56,10 +56,10 @@ def _fill(infosets, below, strategy):
 
 @dataclass(frozen=True)
 class BalancedOutcomeSampling(Estimator):
-    """One history; own actions are drawn from the exploration-balanced strategy (Farina et al. 2020, section 4.2.1).
+    """Outcome sampling with the exploration-balanced strategy (Farina, Kroer, Sandholm 2020, section 4.2.1).
 
-    Every sequence is sampled with probability at least 1 / (number of the player's sequences), so
-    that no entry of the gradient is larger than (largest payoff) * (number of sequences - 1).
+    Each sequence is sampled with probability at least 1 / (number of the player's sequences - 1). So no entry of the
+    gradient is larger than (largest payoff) * (number of sequences - 1).
 
     Args:
         epsilon: Share of that strategy, in (0, 1]; 1 as in the paper. The rest is on-policy.

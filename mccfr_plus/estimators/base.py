@@ -26,12 +26,19 @@ class SamplingWeights(Enum):
 class Estimator(abc.ABC):
     """Estimates a player's utility gradient over sequences, without bias.
 
-    The contract of ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)``, all of it in Numba: add
-    u_i(z) * (reach of the others) / (probability of sampling z) to ``scratch.gradient`` at the player's last slot
-    before leaf z; call `touch` at every infoset of the player that the traversal enters, parents first, before adding
-    anything at its slots. It may read anything, knows no minimizer, and writes nothing else. It may be called several
-    times for one gradient, whose mean is then taken (``batch``). Draw through `mccfr_plus.estimators.draws`, so that
-    `check_estimator` can go through all outcomes.
+    ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)`` is a Numba function. For each leaf z that
+    it reaches, it adds
+
+        u_i(z) * (reach of the others) / (probability of sampling z)
+
+    to ``scratch.gradient`` at the player's last slot before z. Its contract:
+
+    1. Call `touch` at every infoset of the player that is entered, parents first, before adding anything at its slots.
+    2. Write nothing else. All arguments may be read.
+    3. Draw through `mccfr_plus.estimators.draws`, so that `check_estimator` can enumerate all outcomes.
+    4. Expect several calls for one gradient (``batch``): the mean is taken.
+
+    docs/tutorials/own-components.md has a complete example.
 
     Attributes:
         short_name: How messages call it.
@@ -41,9 +48,9 @@ class Estimator(abc.ABC):
         samples: Whether two gradients under the same strategies can differ.
         visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
-        is_unbiased: Whether the mean of what the kernel adds is the gradient. If not, the regrets that follow from it
-            are right up to a factor per infoset that never changes, which regret matching and its relatives ignore.
-        keeps_values: Whether it keeps a value of every history, in the place of baselines.
+        is_unbiased: Whether the mean of what the kernel adds is the gradient. If not, regrets are right up to a factor
+            per infoset, which regret matching and its relatives ignore.
+        keeps_values: Whether it keeps a value of every history instead of baselines.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
 
     Examples:

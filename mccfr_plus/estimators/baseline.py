@@ -10,15 +10,16 @@ from mccfr_plus.errors import ConfigError
 
 @dataclass(frozen=True)
 class Baseline:
-    """What each history was worth so far, as a control variate around any scheme that samples.
+    """A running mean of each history's value, as a control variate for any sampling estimator (Schmid et al. 2019).
 
     The gradient stays unbiased whatever the baselines are; see `mccfr_plus.estimators.control_variates`.
 
     Args:
-        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average noise away, of which expected
-            values have none; large ones follow the changing strategies faster.
-        backup: Which values: ``"expected"``, from the baselines one step below, or ``"sampled"``, what the traversal
-            found, as in Schmid et al. 2019 (with a rate of 0.5 there).
+        rate: Weight of the newest value in the mean, in (0, 1]. Small rates average noise, of which expected values
+            have none. Large rates follow the changing strategies faster.
+        backup: Which values are averaged: ``"expected"``, the expectation over the children's baselines (Davis et al.
+            2020), or ``"sampled"``, the value that the traversal sampled (Schmid et al. 2019, there with a rate of
+            0.5).
 
     Examples:
         >>> import mccfr_plus

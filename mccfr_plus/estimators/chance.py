@@ -10,7 +10,7 @@ from mccfr_plus.estimators.sampling import TraversalSampling
 
 @dataclass(frozen=True)
 class ChanceSampling(TraversalSampling):
-    """One outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
+    """Chance sampling: one outcome at chance nodes, everything else visited (Lanctot et al. 2009, section 3).
 
     Examples:
         >>> import mccfr_plus

@@ -138,10 +138,10 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
 
 @dataclass(frozen=True)
 class Escher(Estimator):
-    """One history, with values of histories instead of importance weights (McAleer et al. 2023); see `escher`.
+    """ESCHER: one history, with values of histories instead of importance weights (McAleer et al. 2023, section 4).
 
-    For games with perfect recall whose tree is complete. The players' regrets come out up to a factor per infoset that
-    never changes, so that it goes with regret matching and its relatives, not with `FTRL` and `OMD`.
+    Needs perfect recall and a complete tree. Regrets come out up to a constant factor per infoset: use it with regret
+    matching and its relatives, not with `FTRL` and `OMD`.
 
     Args:
         values: ``"exact"``: computed anew every `refresh` iterations. ``"learned"``: moved along each traversal towards
@@ -149,8 +149,8 @@ class Escher(Estimator):
         refresh: Iterations between two computations of all values; None: a hundredth of the number of histories, so
             that these take about as long as the traversals between them.
         rate: How far learned values move, in (0, 1].
-        sampling: From what own actions are drawn in all iterations: ``"uniform"``, or ``"balanced"``, the
-            exploration-balanced strategy of Farina et al. 2020. (One that changes would change the factors.)
+        sampling: The constant strategy that own actions are drawn from: ``"uniform"``, or ``"balanced"``, the
+            exploration-balanced strategy of Farina et al. 2020.
 
     Examples:
         >>> import mccfr_plus

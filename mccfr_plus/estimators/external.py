@@ -22,15 +22,17 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """One outcome at chance and at opponents' nodes, all own actions (Lanctot et al. 2009, section 3.2).
+    """External sampling: one outcome at chance and opponents' nodes, all own actions.
+
+    Reference: Lanctot et al. 2009, section 3.2.
 
     Args:
         sample_per_infoset: One draw per opponents' infoset and traversal, as the paper defines it, not per node, as
             OpenSpiel does it.
-        prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited only
-            with probability `prune_probability`, and then count for as many; None: all are always visited. Needs a
-            minimizer that keeps negative regrets.
-        prune_probability: That probability, in (0, 1].
+        prune_below: Own actions whose cumulative regret is below this number, in the game's payoffs, are visited with
+            probability `prune_probability` only, and are then weighted by its inverse; None: all are always visited.
+            Needs a minimizer that keeps negative regrets.
+        prune_probability: Probability of visiting a pruned action, in (0, 1].
 
     Examples:
         >>> import mccfr_plus

@@ -139,7 +139,7 @@ def _many_player_gradient(tree, reach, gradient, player):
 
 @dataclass(frozen=True)
 class Full(Estimator):
-    """The exact gradient: chance, opponents and own nodes are all visited (CFR).
+    """Full traversals: the exact gradient, over all chance outcomes and all actions.
 
     With regret matching this is CFR (Zinkevich et al. 2007), with RM+ and a linear average CFR+ (Tammelin et al.
     2015). By default no tree is traversed: the sequence form's matrix gives the same gradient, several times as fast.

@@ -10,7 +10,7 @@ from mccfr_plus.estimators.sampling import OpponentsSampled
 
 @dataclass(frozen=True)
 class OpponentSampling(OpponentsSampled):
-    """One action at opponents' nodes, everything else visited (Farina et al. 2020, section 4.1).
+    """Opponent sampling: one action at opponents' nodes, everything else visited (Farina et al. 2020, section 4.1).
 
     Args:
         sample_per_infoset: One draw per opponents' infoset and traversal, not per node.

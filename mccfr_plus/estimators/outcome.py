@@ -141,13 +141,13 @@ def outcome_traversal_for_all(parameters, exploration, tree, strategy, scratch, 
 
 @dataclass(frozen=True)
 class OutcomeSampling(Estimator):
-    """One history; own actions are drawn epsilon-on-policy (Lanctot et al. 2009, section 3.1).
+    """Outcome sampling: one history, own actions drawn epsilon-on-policy (Lanctot et al. 2009, section 3.1).
 
     Args:
         epsilon: Share of exploration at own nodes, in (0, 1]; the paper's 0.6.
-        update_all_players: One history updates all players, who all explore (the paper's algorithm 1), and not one per
-            player in which the others play on-policy. Then all players are updated at the end of an iteration.
-        sampling: The strategy that is explored: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
+        update_all_players: One history updates all players, who all explore (the paper's algorithm 1), at the end of
+            an iteration. Otherwise each player has its own history, in which the others play on-policy.
+        sampling: The exploration strategy: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
             `GameTree`; None: all actions are equally likely. Every legal action must have positive probability.
 
     Examples:

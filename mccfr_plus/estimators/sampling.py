@@ -1,4 +1,4 @@
-"""What the estimators share that visit all own actions, or a subset of them, by `traversal`."""
+"""Base classes of the estimators that visit all own actions, or a subset of them, by `traversal`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mccfr_plus.kernels.compile import compose
 
 @dataclass(frozen=True)
 class TraversalSampling(Estimator):
-    """An estimator that is `traversal` with other switches; see there."""
+    """An estimator whose kernel is `traversal`, with switches that subclasses choose."""
 
     switches: ClassVar[dict[str, Any]] = {}
 

@@ -1,30 +1,49 @@
-"""`report.html` of a comparison: interactive curves, the final table, versions and machine, and a strategy."""
+"""`report.html` of a comparison: interactive curves, the final table, versions and machine, and the strategies."""
 
 from __future__ import annotations
 
+import json
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from mccfr_plus.display import AXES, HIGH, LOW, MEASURE_LABELS, colour_of, html_table, require_library
-from mccfr_plus.experiments import page
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of, final_rows
+from mccfr_plus.experiments.page import write_page
 from mccfr_plus.experiments.record import read_record
-from mccfr_plus.experiments.strategy_table import MOST_SLOTS, strategy_view
+from mccfr_plus.experiments.strategy_page import page_of_strategies
+from mccfr_plus.experiments.strategy_table import (
+    MOST_HISTORIES,
+    MOST_SLOTS,
+    StrategyTable,
+    table_of_histories,
+    table_of_tree,
+)
 from mccfr_plus.policies.files import load_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
+from mccfr_plus.tree.game_tree import GameTree
 
 REPORT_FILE = "report.html"
 _DASHES = ("solid", "dashed", "dotdash", "dotted")
+_MARKERS = ("circle", "square", "diamond", "triangle", "inverted_triangle", "plus", "star", "x")  # as `display.MARKERS`
+
+_STYLE = """<style>
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 14px }
+.inline { display: inline-block; width: auto }
+.plots > div { min-width: 0 }
+.scroll { overflow-x: auto }
+</style>"""
 
 _SWITCH = """
-for (const source of sources) {
-    source.data.x = source.data[unit.value];
-    source.change.emit();
-}
-for (const axis of axes) axis.axis_label = labels[unit.value];
-"""
+find("unit").onchange = event => {
+  const unit = event.target.value, labels = LABELS;
+  for (const figure of Bokeh.documents.flatMap(document => document.roots())) {
+    for (const below of figure.below) if (below.type === "LogAxis") below.axis_label = labels[unit];
+    for (const {data_source} of figure.renderers) data_source.data = {...data_source.data, x: data_source.data[unit]};
+  }
+};
+""".replace("LABELS", json.dumps(AXES))
 
 
 def write_report(path: str | Path) -> Path:
@@ -35,23 +54,26 @@ def write_report(path: str | Path) -> Path:
         RecordError: If the directory holds no comparison, nothing was recorded, or the file cannot be written.
     """
     require_library("bokeh")
+    from bokeh.embed import components
+    from bokeh.resources import Resources
+
+    path = Path(path)
     comparison, curves = curves_of(path)
-    file = Path(path) / REPORT_FILE
-    page.write_page(file, page.page_of(_layout(Path(path), comparison, curves), f"Comparison {Path(path).name}"))
-    return file
-
-
-def _layout(path: Path, comparison: Comparison, curves: list[Curve]) -> Any:
-    from bokeh.layouts import column
-
     games = [game for game in comparison.games if any(curve.game == game for curve in curves)]
-    content = [page.block(f"<h1>Comparison {escape(path.name)}</h1>{_about(path, comparison)}")]
-    content += _plots(comparison, curves, games)
-    content.append(page.block(f"<h2>Where the runs ended</h2>{_final(curves)}"))
-    for game in games:
-        own = [curve for curve in curves if curve.game == game]
-        content += _strategy(path, comparison, own, MOST_SLOTS // len(games))
-    return column(*content)
+    figures = [_figure(comparison, game, [curve for curve in curves if curve.game == game]) for game in games]
+    script, places = components(tuple(figures))
+    units = "".join(f"<option>{escape(unit)}</option>" for unit in AXES)
+    above = (
+        f"<h1>Comparison {escape(path.name)}</h1><section class='about'>{_about(path, comparison)}</section>"
+        f'<section><label>horizontal axis <select id="unit" class="inline">{units}</select></label>'
+        f'<div class="plots">{"".join(places)}</div></section>'
+        f'<section><h2>Where the runs ended</h2><div class="scroll">{_final(curves)}</div></section>'
+    )
+    head = _STYLE + Resources(mode="inline", minified=True, components=["bokeh"]).render() + script
+    tables = _strategies(path, comparison, curves)
+    page = page_of_strategies(f"Comparison {path.name}", above, tables, script=_SWITCH, head=head)
+    write_page(path / REPORT_FILE, page)
+    return path / REPORT_FILE
 
 
 def _about(path: Path, comparison: Comparison) -> str:
@@ -69,47 +91,34 @@ def _flat(value: Any) -> str:
     return ", ".join(f"{key} {item}" for key, item in value.items()) if isinstance(value, dict) else str(value)
 
 
-def _plots(comparison: Comparison, curves: list[Curve], games: list[str]) -> list[Any]:
-    """Returns a switch for the horizontal axis and a figure per game."""
-    from bokeh.layouts import gridplot
-    from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Select
+def _figure(comparison: Comparison, game: str, curves: list[Curve]) -> Any:
+    """Returns a game's curves; a click on the legend hides one."""
+    from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.plotting import figure
 
-    sources, figures = [], []
-    for game in games:
-        shown = figure(
-            width=640,
-            height=440,
-            x_axis_type="log",
-            y_axis_type="log",
-            title=game,
-            x_axis_label=AXES["nodes"],
-            y_axis_label=MEASURE_LABELS["exploitability"],
-            tools="pan,wheel_zoom,box_zoom,reset,save",
-        )
-        for curve in curves:
-            if curve.game != game:
-                continue
-            number = comparison.algorithms.index(curve.algorithm)
-            source = ColumnDataSource(_columns(curve))
-            sources.append(source)
-            style = {"color": colour_of(number), "legend_label": curve.algorithm}
-            if curve.num_seeds > 1:
-                shown.varea("x", "low", "high", source=source, fill_alpha=0.18, **style)
-            shown.line("x", "mean", source=source, line_width=2, line_dash=_DASHES[number // 8 % len(_DASHES)], **style)
-            dots = shown.scatter("x", "mean", source=source, size=4, **style)
-            tips = [("", curve.algorithm), ("mean", "@mean"), (f"{LOW:.0%}", "@low"), (f"{HIGH:.0%}", "@high")]
-            shown.add_tools(HoverTool(renderers=[dots], tooltips=[*tips, *((unit, f"@{unit}") for unit in AXES)]))
-        shown.legend.click_policy = "hide"
-        shown.legend.location = "bottom_left"
-        shown.legend.label_text_font_size = "9pt"
-        figures.append(shown)
-    unit = Select(title="horizontal axis", value="nodes", options=list(AXES), width=160, name="unit")
-    axes = [axis for shown in figures for axis in shown.xaxis]
-    unit.js_on_change(
-        "value", CustomJS(args={"unit": unit, "sources": sources, "axes": axes, "labels": dict(AXES)}, code=_SWITCH)
+    shown = figure(
+        sizing_mode="stretch_width",
+        height=460,
+        x_axis_type="log",
+        y_axis_type="log",
+        title=game,
+        x_axis_label=AXES["nodes"],
+        y_axis_label=MEASURE_LABELS["exploitability"],
+        tools="pan,wheel_zoom,box_zoom,reset,save",
     )
-    return [unit, gridplot([figures[i : i + 2] for i in range(0, len(figures), 2)], merge_tools=False)]
+    for curve in curves:
+        number = comparison.algorithms.index(curve.algorithm)
+        source = ColumnDataSource(_columns(curve))
+        style = {"source": source, "color": colour_of(number), "legend_label": curve.algorithm}
+        if curve.num_seeds > 1:
+            shown.varea("x", "low", "high", fill_alpha=0.18, **style)
+        shown.line("x", "mean", line_width=2, line_dash=_DASHES[number // 8 % len(_DASHES)], **style)
+        dots = shown.scatter("x", "mean", size=8, marker=_MARKERS[number % len(_MARKERS)], **style)
+        tips = [("", curve.algorithm), ("mean", "@mean"), (f"{LOW:.0%}", "@low"), (f"{HIGH:.0%}", "@high")]
+        shown.add_tools(HoverTool(renderers=[dots], tooltips=[*tips, *((unit, f"@{unit}") for unit in AXES)]))
+    shown.add_layout(shown.legend[0], "below")
+    shown.legend.update(click_policy="hide", ncols=2, label_text_font_size="9pt")
+    return shown
 
 
 def _columns(curve: Curve) -> dict[str, list[float]]:
@@ -132,16 +141,22 @@ def _final(curves: list[Curve]) -> str:
     return html_table(heading, rows, numbers_from=2)
 
 
-def _strategy(path: Path, comparison: Comparison, curves: list[Curve], most_slots: int) -> list[Any]:
-    """Returns the table of the best final strategy that was saved for a game."""
-    directory = Directory(path, comparison)
-    for curve in sorted(curves, key=lambda curve: float(curve.mean()[-1])):
-        file = directory.run_of(curve.game, curve.algorithm, comparison.seeds[0]).policy
-        if file.exists():
-            policy = load_policy(file)
-            if isinstance(policy, KeyedPolicy):  # of a game that is too large for a table
-                continue
-            heading = f"{curve.game}: the average strategy of {curve.algorithm}, seed {comparison.seeds[0]}"
-            view = strategy_view(policy.tree, policy.strategy(), most_slots)
-            return [page.block(f"<h2>{escape(heading)}</h2>"), view]
-    return []
+def _strategies(path: Path, comparison: Comparison, curves: list[Curve]) -> list[StrategyTable]:
+    """Returns the final strategies that were saved, the best of each game first."""
+    directory, seed = Directory(path, comparison), comparison.seeds[0]
+    found = [
+        (curve, file)
+        for curve in sorted(curves, key=lambda curve: (comparison.games.index(curve.game), curve.end().mean))
+        if (file := directory.run_of(curve.game, curve.algorithm, seed).policy).exists()
+    ]
+    trees: dict[str, GameTree] = {}  # compiled once for all policies of a game
+    tables = []
+    for curve, file in found:
+        policy = load_policy(file, trees.get(curve.game))
+        label = f"{curve.game}: {curve.algorithm}, seed {seed}"
+        if isinstance(policy, KeyedPolicy):  # of a game that is too large for a tree
+            tables.append(table_of_histories(label, policy.game, policy, MOST_HISTORIES // len(found)))
+        else:
+            tree = trees.setdefault(curve.game, policy.tree)
+            tables.append(table_of_tree(label, tree, policy.strategy(), MOST_SLOTS // len(found)))
+    return tables

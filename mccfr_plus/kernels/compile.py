@@ -18,12 +18,12 @@ from typing import Any
 
 import numba
 from numba.core import config, types
-from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.code_digest import digest_of
 from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
-from mccfr_plus.kernels.pipeline import InlineCompiler, KernelCompiler, no_collection
+from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler, no_collection
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -46,12 +46,12 @@ def kernel(function: Callable) -> Any:
 
 def allocating_kernel(function: Callable) -> Any:
     """Returns the function as a kernel that may make arrays. No other kind may get arrays from it."""
-    return _dispatcher(function, _Kernel, DiskCache, _OPTIONS, Compiler)
+    return _dispatcher(function, _Kernel, DiskCache, _OPTIONS, AllocatingCompiler)
 
 
 def may_make_arrays(function: Any) -> bool:
     """Returns whether a function is an `allocating_kernel`."""
-    return isinstance(function, _Kernel) and function._compiler.pipeline_class is Compiler  # type: ignore[attr-defined]
+    return isinstance(function, _Kernel) and function._compiler.pipeline_class is AllocatingCompiler  # type: ignore[attr-defined]
 
 
 def inline_kernel(function: Callable) -> Any:
@@ -123,6 +123,8 @@ def compose(function: Any, *, strict: bool = True, **names: Any) -> Any:
         **names: Global names, and the kernels or constants that they mean.
 
     Raises:
+        ConfigError: If a name does not mean in all of them what is to be replaced: a user-defined component may have a
+            global of the same name for something else.
         ValueError: If a name occurs nowhere and `strict` is set.
 
     Examples:
@@ -132,20 +134,22 @@ def compose(function: Any, *, strict: bool = True, **names: Any) -> Any:
         >>> compose(scaled, SCALE=2.0)(3.0)
         6.0
     """
-    used: set[str] = set()
+    used: dict[str, FunctionType] = {}
     composed = _compose(function, names, used)
-    if strict and used != set(names):
-        raise ValueError(f"{_source(function).__name__} does not use {', '.join(sorted(set(names) - used))}")
+    if strict and set(used) != set(names):
+        raise ValueError(f"{_source(function).__name__} does not use {', '.join(sorted(set(names) - set(used)))}")
     return composed
 
 
-def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
+def _compose(function: Any, names: dict[str, Any], used: dict[str, FunctionType]) -> Any:
+    """Returns the kernel; enters in `used` which function was the first to use each name."""
     source = _source(function)
     replacements = {}
     for name in sorted(_names(source.__code__)):
         if name in names:
-            used.add(name)
+            first = used.setdefault(name, source)
             if source.__globals__.get(name, names) is not names[name]:
+                _require_same_meaning(name, names[name], source, first)
                 replacements[name] = names[name]
         elif _is_kernel(source.__globals__.get(name)):
             inner = _compose(source.__globals__[name], names, used)
@@ -168,6 +172,31 @@ def _compose(function: Any, names: dict[str, Any], used: set[str]) -> Any:
         copy.__qualname__ = f"{source.__name__}_{hashlib.sha256(label.encode()).hexdigest()[:16]}"
         _composed[key] = _kind_of(function)(copy), replacements
     return _composed[key][0]
+
+
+def _require_same_meaning(name: str, new: Any, source: FunctionType, first: FunctionType) -> None:
+    """Raises ConfigError if a global that is to be replaced is something else, there or in the first function."""
+    if name not in source.__globals__:
+        return
+    old, expected = source.__globals__[name], first.__globals__.get(name, new)
+    if old is expected or expected is new:
+        is_same = len(_parameters(old)) == len(_parameters(new))
+    else:
+        is_same = not _is_kernel(old) and old == expected
+    if is_same and _is_kernel(old) == _is_kernel(new):
+        return
+    where = dict.fromkeys(f"{each.__module__}.{each.__name__}" for each in (first, source))
+    what = f"a kernel of ({', '.join(_parameters(new))})" if _is_kernel(new) else "a constant"
+    raise ConfigError(
+        f"The global {name} of {' and '.join(where)} is not what is composed into kernels by this name, which is "
+        f"{what}. Give your own one another name."
+    )
+
+
+def _parameters(value: Any) -> tuple[str, ...]:
+    """Returns the names of a kernel's parameters; none for a constant."""
+    code = getattr(_source(value), "__code__", None)
+    return code.co_varnames[: code.co_argcount] if code else ()
 
 
 def _kind_of(function: Any) -> Callable:

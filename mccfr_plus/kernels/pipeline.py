@@ -20,12 +20,12 @@ from typing import Any
 
 import numba
 from llvmlite import binding
-from numba.core import types
+from numba.core import typed_passes, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaRuntimeError, UnsupportedError
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import InlineOverloads, NativeLowering
 from numba.np import linalg
 
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
@@ -49,6 +49,24 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InlineOverloads(InlineOverloads):
+    """Inlines overloads, and keeps all writes.
+
+    Numba removes what it takes for dead code afterwards. To it, an array that a call has returned, such as that of
+    `numba.carray`, is a new one: it leaves out what is written there and not read in the same function.
+    """
+
+    _name = "inline_overloads_and_keep_writes"
+
+    def run_pass(self, state: Any) -> bool:
+        remove, typed_passes.dead_code_elimination = typed_passes.dead_code_elimination, lambda *_, **__: None
+        try:
+            return super().run_pass(state)
+        finally:
+            typed_passes.dead_code_elimination = remove
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -83,21 +101,28 @@ class _InlineLowering(_Lowering):
         return True
 
 
-class KernelCompiler(CompilerBase):
-    """Numba's compiler, without reference counts."""
+class AllocatingCompiler(CompilerBase):
+    """Numba's compiler, which keeps all writes."""
 
-    lowering: type[NativeLowering] = _Lowering
+    lowering: type[NativeLowering] = NativeLowering
+
+    def define_pipelines(self) -> list:
+        """Returns Numba's passes, of which two are replaced."""
+        replaced = {InlineOverloads: _InlineOverloads, NativeLowering: self.lowering}
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [(replaced.get(step, step), text) for step, text in pipeline.passes]
+        pipeline.finalize()
+        return [pipeline]
+
+
+class KernelCompiler(AllocatingCompiler):
+    """The same, without reference counts."""
+
+    lowering = _Lowering
 
     def __init__(self, *arguments: Any):
         _load_array_functions()
         super().__init__(*arguments)
-
-    def define_pipelines(self) -> list:
-        """Returns Numba's passes, with another one at the end."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(self.lowering if step is NativeLowering else step, text) for step, text in passes.passes]
-        passes.finalize()
-        return [passes]
 
 
 class InlineCompiler(KernelCompiler):

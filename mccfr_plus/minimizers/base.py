@@ -16,15 +16,17 @@ from mccfr_plus.tree.game_tree import GameTree
 class Minimizer(abc.ABC):
     """Minimizes regret at every infoset, given sampled action values.
 
-    The contract of the kernel, all of it in Numba:
-    ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float``.
-    It is called once per touched infoset, children before parents. ``values[first:last]`` are the (counterfactual)
-    values of its actions, ``strategy[first:last]`` is its current strategy. It updates its own
-    ``tables[:, first:last]``, writes the next strategy to ``strategy[first:last]``, and returns the value of the
-    infoset for its parent: for regret matching the expected value under the strategy that was played. `values` and
-    `strategy` have one entry per slot of the whole game, `tables` is ``[num_tables, num_slots]``; writing outside
-    first .. last - 1 is an error. ``values[first:last]`` may be written to, as scratch memory; `strategy` is to be
-    given probabilities only, because other threads play it in the meantime (``thread_mode="fast"``).
+    ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
+    once per touched infoset, children before parents. `values` and `strategy` are ``[num_slots]``, `tables` is
+    ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
+
+    1. ``values[first:last]`` are the counterfactual values of the actions, ``strategy[first:last]`` is the strategy
+       that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
+    2. Return the infoset's value for its parent: for regret matching, the expected value of the strategy played.
+    3. Write to no other slots. ``values[first:last]`` is free as scratch memory.
+    4. Write only probabilities to `strategy`, at every moment: with ``thread_mode="fast"`` other threads read it.
+
+    docs/tutorials/own-components.md has a complete example.
 
     Attributes:
         short_name: How messages call it.

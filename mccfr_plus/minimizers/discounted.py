@@ -96,10 +96,13 @@ def _factor(iteration, exponent):
 
 @dataclass(frozen=True)
 class Discounted(Minimizer):
-    """Discounted regret matching (Brown, Sandholm 2019), the rule of DCFR; discounts come after iteration t's update.
+    """Discounted regret matching, the rule of DCFR: regrets are discounted after each update (Brown, Sandholm 2019).
+
+    R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, else with beta. The next strategy is
+    proportional to [R]+.
 
     The paper's third parameter, gamma, weights the average: `PowerAverage(gamma)`. Infosets that a sampled traversal
-    misses are discounted when they are next touched, exactly.
+    misses get all missed discounts when they are next touched, exactly.
 
     Args:
         alpha: Exponent of the discount of positive regrets, t^alpha / (t^alpha + 1); infinity keeps them whole.

@@ -12,12 +12,14 @@ from mccfr_plus.minimizers.dilated import Dilated
 class FTRL(Dilated):
     """Follow the regularized leader with dilated entropy, on whole sequences (Farina, Kroer, Sandholm 2020).
 
-    Its average is that of the sequence-form strategies, as of every minimizer here; see `mccfr_plus.averages`.
+    The next strategy maximizes eta <G, x> - d(x) over sequence-form strategies x, with the sum G of all gradients and
+    the dilated entropy d.
+
+    The average is that of the sequence-form strategies, as with every minimizer; see `mccfr_plus.averages`.
 
     Args:
-        eta: Step size, in 1 / payoff, above 0; constant. Under the recursive weights, which expand with the depth of
-            the game, it takes larger ones than one would think: 10 does well on Kuhn and Leduc poker, 100 on Liar's
-            dice.
+        eta: Step size, in 1 / payoff, above 0; constant. The recursive weights grow with the depth of the game, and so
+            do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
         weights: Of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
             ``"constant"``, 1 everywhere.
         optimistic: Count the last gradient twice.

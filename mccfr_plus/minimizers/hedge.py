@@ -54,6 +54,8 @@ def prepare_hedge(tree, tables, scratch, player, iteration, parameters):
 class Hedge(Minimizer):
     """Hedge, or multiplicative weights, on each infoset's counterfactual regrets (Freund, Schapire 1997).
 
+    The strategy is proportional to exp(eta / t^decay R), with the cumulative regrets R.
+
     Args:
         eta: Step size, in 1 / payoff, above 0.
         decay: Exponent d of eta / t^d, in 0 .. 1.

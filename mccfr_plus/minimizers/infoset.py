@@ -25,8 +25,8 @@ def expected_value(values, strategy, first, last):
 def play_in_proportion(shares, strategy, first, last, total):
     """Makes the strategy's entries proportional to shares that sum to `total`, or uniform if that is 0.
 
-    `strategy` is modified in place. It is given probabilities and nothing else, not even for a moment: in fast mode
-    another thread plays it meanwhile, and regrets that expand by the size of regrets have no end.
+    `strategy` is modified in place. Only probabilities are written to it, at every moment: in fast mode another thread
+    reads it meanwhile, and regrets in the place of probabilities would grow without end.
     """
     if total > _SMALLEST_TOTAL:
         scale = 1.0 / total

@@ -1,8 +1,7 @@
 """Predictive regret matching: R += r, the next strategy is proportional to [R + r]+.
 
-Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Blackwell approachability", algorithm 3;
-    the
-prediction is the last value vector.
+Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Blackwell approachability", algorithm 3.
+The prediction is the last value vector.
 """
 
 from __future__ import annotations
@@ -32,6 +31,9 @@ def predictive(values, strategy, tables, first, last, iteration, parameters):
 @dataclass(frozen=True)
 class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
+
+    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
+    [R + r]+: the last regrets predict the next ones.
 
     Examples:
         >>> import mccfr_plus

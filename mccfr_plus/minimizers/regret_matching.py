@@ -31,6 +31,9 @@ def regret_matching(values, strategy, tables, first, last, iteration, parameters
 class RegretMatching(Minimizer):
     """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
 
+    With r the regrets of this iteration and R the cumulative ones: R += r, and the next strategy is proportional to
+    [R]+, or uniform where no entry is positive.
+
     Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatching())

@@ -31,6 +31,9 @@ def regret_matching_plus(values, strategy, tables, first, last, iteration, param
 class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets cut at 0 (Tammelin et al. 2015), the rule of CFR+.
 
+    With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
+    to R, or uniform where R is 0.
+
     Examples:
         >>> import mccfr_plus
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus())

@@ -82,7 +82,7 @@ class Solver:
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
-            average_strategy; with parameters as in ``"outcome(epsilon=0.3)"``.
+            average_strategy, escher; with parameters as in ``"outcome(epsilon=0.3)"``.
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, prm, prm+, hedge,
             ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
@@ -108,8 +108,8 @@ class Solver:
             compared with 64 more; ``"text"``, the texts themselves.
         rules: Whether to use the compiled rules of games that have some. If not, games are traversed through pyspiel:
             results are the same, and nothing is traversed by rules.
-        symmetry: Whether infosets that symmetries of the game's rules turn into each other, such as those of a board,
-            are one, with ``tree="rules"``: the policy is symmetric, and learned from that many times fewer.
+        symmetry: Whether infosets that a symmetry of the rules maps to each other, such as a turn of the board, count
+            as one. The policy is then symmetric. Needs ``tree="rules"``.
 
     Raises:
         GameError: If the game cannot be compiled, or a component is wrong for it (imperfect recall).
@@ -396,14 +396,14 @@ class Solver:
         return self._engine.current_strategy()
 
     def average_policy(self) -> TreePolicy | KeyedPolicy:
-        """Returns the average policy, which is what converges to an equilibrium. It owns its numbers.
+        """Returns the average policy, which is what converges to an equilibrium; later iterations do not change it.
 
         Where the tree is not compiled it is a `KeyedPolicy` over the information states found, uniform elsewhere.
         """
         return self._policy(self.average_strategy())
 
     def current_policy(self) -> TreePolicy | KeyedPolicy:
-        """Returns the policy that the next iteration will play. It owns its numbers."""
+        """Returns the policy that the next iteration will play; later iterations do not change it."""
         return self._policy(self.current_strategy())
 
     def _policy(self, strategy: np.ndarray) -> TreePolicy | KeyedPolicy:

@@ -8,7 +8,6 @@ import importlib
 import logging
 import math
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -16,12 +15,14 @@ import pyspiel
 
 import mccfr_plus.games  # noqa: F401 - registers this package's games
 from mccfr_plus.errors import GameError, MccfrPlusError
+from mccfr_plus.tree.trial import try_out, without_places
 
 logger = logging.getLogger("mccfr_plus")
 
 _EXPLICIT = (pyspiel.GameType.ChanceMode.DETERMINISTIC, pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC)
 Outcomes = tuple[tuple[int, float], ...]
 
+_MAX_LENGTH = 100_000  # of a game, in moves of players and chance: the longest of OpenSpiel by default has 72,922
 _TOLERANCE = 1e-6  # of the sum of a chance node's probabilities
 
 
@@ -35,7 +36,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
 
     Raises:
         GameError: If the game is unknown (with the nearest names), its parameters are not accepted, or it is of a
-            kind that cannot be solved here: mean field, sampled chance, no information states.
+            kind that cannot be solved here: mean field, sampled chance, no information states, no end in sight.
 
     Examples:
         >>> import mccfr_plus
@@ -63,6 +64,11 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
             f"{name} provides no information_state_string, which is what tells a player's information sets apart. "
             "Observations alone do not: their recall is imperfect. Choose a game with information states."
         )
+    length = game.max_game_length() + max(game.max_chance_nodes_in_history(), 0)
+    if length > _MAX_LENGTH:
+        raise GameError(
+            f"one game of {game} can have {length:,} moves, more than {_MAX_LENGTH:,}: choose smaller parameters."
+        )
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         with quiet_openspiel():
             game = pyspiel.convert_to_turn_based(game)
@@ -74,7 +80,8 @@ def game_of_name(text: str) -> pyspiel.Game:
     """Returns the game of a game string as it is, simultaneous moves included.
 
     Raises:
-        GameError: If the game is unknown (with the nearest names) or its parameters are not accepted.
+        GameError: If the game is unknown (with the nearest names), or its parameters are not accepted or too much for
+            OpenSpiel.
     """
     name = text.split("(", 1)[0].strip()
     names = pyspiel.registered_names()
@@ -88,10 +95,12 @@ def game_of_name(text: str) -> pyspiel.Game:
         raise GameError(f"{name!r} is no game of OpenSpiel: {hint}")
     try:
         with quiet_openspiel():
+            try_out(text)
             return pyspiel.load_game(text)
+    except GameError:
+        raise
     except Exception as error:  # pyspiel raises RuntimeError, SpielError and ValueError here
-        reason = re.sub(r"\S+\.(cc|h):\d+ ", "", " ".join(str(error).split()))  # where in OpenSpiel's source it is
-        raise GameError(f"OpenSpiel does not accept the game string {text!r}: {reason}") from None
+        raise GameError(f"OpenSpiel does not accept the game string {text!r}: {without_places(str(error))}") from None
 
 
 def action_name(game: pyspiel.Game, player: int, action: int) -> str:

@@ -30,7 +30,7 @@ _TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile 
 
 
 class Tree(abc.ABC):
-    """What all kinds of trees have in common."""
+    """Base class of all trees."""
 
     game: pyspiel.Game
     kind: ClassVar[str]  # as `Solver` calls it
@@ -87,7 +87,7 @@ class Tree(abc.ABC):
 
 @dataclass(frozen=True, eq=False)
 class GameTree(Tree):
-    """A game that was traversed once through pyspiel and is never touched again.
+    """A compiled game: its histories and information sets as immutable flat arrays.
 
     Attributes:
         game: The turn-based pyspiel game.
@@ -263,8 +263,8 @@ def compile_game(
 ) -> GameTree:
     """Returns the flat-array tree of a game, traversed once: through pyspiel, or by its compiled rules if it has some.
 
-    Any number of players, any payoffs, chance with explicit outcomes, games registered from Python; simultaneous
-    moves through OpenSpiel's own turn-based conversion.
+    Games may have any number of players, any payoffs, explicit chance, and simultaneous moves, which OpenSpiel's own
+    conversion makes turn-based. Games registered from Python work, too.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a tree (returned as it is).

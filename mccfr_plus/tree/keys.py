@@ -26,9 +26,8 @@ TEXT_OVERHEAD = 250
 def digest_of_text(text: str) -> bytes:
     """Returns the key of an information state, 16 bytes, and 8 more that tell whether two have the same key.
 
-    BLAKE2b: no way is known to find two texts with the same 128 bits, let alone meet them by chance, which among 10^9
-        texts has
-    a probability of 10^-21.
+    No way is known to find two texts with the same 128 bits of BLAKE2b. By chance, two of 10^9 texts have them with a
+    probability of 10^-21.
     """
     return blake2b(text.encode(), digest_size=KEY_BYTES).digest()
 

@@ -132,7 +132,7 @@ def test_lazy_is_the_dense_average(scheme, game, minimizer, alternating):
         Solver(tree, scheme, minimizer, PowerAverage(1.5, method), alternating=alternating, seed=6)
         for method in ("lazy", "exact")
     )
-    for count in (1, 2, 60):
+    for count in (1, 2, 30):
         lazy.run(count)
         dense.run(count)
         np.testing.assert_array_equal(lazy.current_strategy(), dense.current_strategy())

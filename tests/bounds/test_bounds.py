@@ -331,11 +331,11 @@ def test_bounds_dominate_real_runs(game, estimator, minimizer):
     for alternating, seed in [(True, 1), (False, 2)]:
         solver = Solver(tree, estimator, minimizer, alternating=alternating, seed=seed)
         gamma = solver.averaging.gamma
-        found = [regret_bound(tree, p, 400, estimator, minimizer, solver.averaging) for p in range(tree.num_players)]
+        found = [regret_bound(tree, p, 100, estimator, minimizer, solver.averaging) for p in range(tree.num_players)]
         if minimizer in ("linear+", "dcfr", "dcfr_pruning"):
             assert found == [None] * tree.num_players
             return
-        regrets = measured_regret(solver, 400, gamma)
+        regrets = measured_regret(solver, 100, gamma)
         for bound, regret in zip(found, regrets, strict=True):
             assert regret <= bound.value + 1e-12
             assert bound.probability == 1.0 or estimator != "full"

@@ -32,6 +32,7 @@ ESTIMATORS = (
     ("external(prune_below=-1.0, prune_probability=0.3)", {"baseline": True}),
     ("outcome", {"baseline": True, "batch": 2}),
 )
+BACKED_UP_BY_SAMPLES = [(name, {"baseline": Baseline(0.3, "sampled")}) for name in naive.UNBIASED if name != "full"]
 
 # Slow ones are compared with their definitions in `minimizers` and `averages`.
 MINIMIZERS = (
@@ -85,7 +86,7 @@ def exact_means(report_lines):
     return [line for line in report_lines if line.check.startswith("exact mean") and ", largest error" in line.result]
 
 
-@pytest.mark.parametrize(("name", "options"), ESTIMATORS, ids=str)
+@pytest.mark.parametrize(("name", "options"), [*ESTIMATORS, *BACKED_UP_BY_SAMPLES], ids=str)
 def test_exact_means_of_estimators(name, options):
     """As Python; `test_estimators_by_many_samples` compiles each, and `test_forms` most of them."""
     check = _Check(SolverConfig.from_specs(name, averaging="stochastic", **options), 0)

@@ -75,15 +75,17 @@ def test_policy_of_another_game(command, kuhn_policy):
     command("evaluate", "leduc_poker", str(kuhn_policy)).assert_one_line_error("kuhn_poker", "leduc_poker")
 
 
+@pytest.mark.usefixtures("interpreted_evaluation")
 def test_by_rules_where_the_tree_does_not_fit(command, tmp_path):
-    policy = mccfr_plus.Solver("leduc_poker", "outcome", tree="lazy", seed=1).run(50).average_policy()
+    policy = mccfr_plus.Solver("kuhn_poker", "outcome", tree="lazy", seed=1).run(5).average_policy()
     mccfr_plus.save_policy(policy, tmp_path / "lazy.npz")
-    outcome = command("evaluate", "leduc_poker", str(tmp_path / "lazy.npz"), "--max_nodes=100", "--json")
+    outcome = command("evaluate", "kuhn_poker", str(tmp_path / "lazy.npz"), "--max_nodes=50", "--json")
     assert outcome.json["kind"] == "exact"
-    assert outcome.json["nash_conv"] == pytest.approx(mccfr_plus.nash_conv("leduc_poker", policy), abs=1e-12)
-    assert "exact evaluation of 9," in outcome.err
+    assert outcome.json["nash_conv"] == pytest.approx(mccfr_plus.nash_conv("kuhn_poker", policy), abs=1e-12)
+    assert "exact evaluation of 58 histories" in outcome.err
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 def test_symmetry(command, tmp_path):
     game, policy = "pairs_game", str(tmp_path / "pairs.npz")
     solved = command(

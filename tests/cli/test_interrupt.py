@@ -13,21 +13,45 @@ from mccfr_plus.evaluation import nash_conv
 pytestmark = pytest.mark.xdist_group("signals")
 
 
-def _wait_for_line(stream, text):
-    for line in stream:
-        if text in line:
-            return
-    raise AssertionError(f"never printed {text!r}")
+SAYS_WHAT_IT_DOES = """
+import sys
+from mccfr_plus.cli.run import Watch
+from mccfr_plus.tree import rules_tree
+
+def says(text, function):
+    def call(*arguments):
+        print(text, file=sys.stderr, flush=True)
+        return function(*arguments)
+
+    return call
+
+rules_tree.build = says("compiles the tree", rules_tree.build)
+Watch.__call__ = says("has run", Watch.__call__)
+"""
 
 
-def test_ends_a_run_with_the_result_so_far(start, tmp_path):
+@pytest.fixture
+def start_and_interrupt(start, tmp_path):
+    """Starts the command and interrupts it when it says something; returns its exit code and all that it printed."""
+    module = tmp_path / "says_what_it_does.py"
+    module.write_text(SAYS_WHAT_IT_DOES)
+
+    def call(text, *arguments):
+        process = start(*arguments, f"--import={module}")
+        assert any(text in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+    return call
+
+
+def test_ends_a_run_with_the_result_so_far(start_and_interrupt, tmp_path):
     path = tmp_path / "leduc.npz"
-    process = start("solve", "leduc_poker", "--seconds=600", "--json", f"--policy_out={path}")
-    _wait_for_line(process.stderr, "solving with")
-    time.sleep(3.0)  # the kernels are loaded from the cache within half a second
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
+    code, out, err = start_and_interrupt(
+        "has run", "solve", "leduc_poker", "--seconds=600", "--json", f"--policy_out={path}"
+    )
+    assert code == 0, err
     assert "Traceback" not in err
     result = json.loads(out.splitlines()[-1])
     assert result["interrupted"] is True
@@ -36,18 +60,13 @@ def test_ends_a_run_with_the_result_so_far(start, tmp_path):
     assert nash_conv("leduc_poker", mccfr_plus.load_policy(path)) == pytest.approx(result["nash_conv"])
 
 
-def test_ends_the_compilation_of_a_tree(start, tmp_path):
-    process = start(
-        "solve", "phantom_ttt", "--tree=compiled", "--max_nodes=2000000000", f"--policy_out={tmp_path}/p.npz"
-    )
-    time.sleep(3.0)  # imports take one
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert out == ""
+def test_ends_the_compilation_of_a_tree(start_and_interrupt, tmp_path):
+    path = tmp_path / "p.npz"
+    flags = ("--tree=compiled", "--max_nodes=2000000000", f"--policy_out={path}")
+    code, out, err = start_and_interrupt("compiles the tree", "solve", "phantom_ttt", *flags)
+    assert (code, out) == (130, "")
     assert err.splitlines() == ["mccfr-plus: interrupted"]
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.glob("*p.npz*"))
 
 
 def test_before_the_first_iteration_there_is_no_result(command, monkeypatch):

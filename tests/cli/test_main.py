@@ -155,6 +155,32 @@ def test_counts_read_as_people_write_them():
     assert [whole().parse(text) for text in ("12", "1e6", "1_000")] == [12, 1_000_000, 1000]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [
+        (["compare", "kuhn_poker", "--out=X", "--seeds=1e12"], "10,000"),
+        (["compare", "kuhn_poker", "--out=X", "--num_evaluations=1e12"], "10,000"),
+        (["solve", "kuhn_poker", "--threads=1e9"], "1,000"),
+        (["solve", "kuhn_poker", "--batch=1e19"], "9,223,372,036,854,775,807"),
+        (["solve", "kuhn_poker", f"--iterations={'9' * 400}"], "9,223,372,036,854,775,807"),
+        (["solve", "kuhn_poker", "--iterations=inf"], "9,223,372,036,854,775,807"),
+        (["stats", "leduc_poker", "--estimate", "--sample_size=1e12"], "1,000,000,000"),
+    ],
+)
+def test_counts_have_an_upper_limit(arguments, most, command):
+    result = command(*arguments)
+    assert result.code == 2
+    assert f"at most {most}" in result.err
+    assert len(result.err) < 500
+
+
+def test_long_words_are_shortened_in_errors(command):
+    result = command("solve", "x" * 5000)
+    assert result.code == 2
+    assert "[... 4,8" in result.err
+    assert len(result.err) < 700
+
+
 def test_commas_between_parentheses_belong_to_the_name():
     found = names("GAME,...").parse("kuhn_poker, goofspiel(num_cards=4,imp_info=True),leduc_poker")
     assert found == ["kuhn_poker", "goofspiel(num_cards=4,imp_info=True)", "leduc_poker"]

@@ -5,6 +5,7 @@ import pytest
 SMALL_TREES = ("--max_nodes=1000", "--seed=1", "--json")
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 def test_the_tree_and_the_result(command):
     arguments = ("solve", "leduc_poker", "--estimator=outcome", "--iterations=200", "--bound_seconds=0", *SMALL_TREES)
     by_rules, lazy = command(*arguments), command(*arguments, "--rules=off")

@@ -105,15 +105,16 @@ def test_values_are_what_histories_are_worth(game):
     for player in range(tree.num_players):
         refresh_values(tree.arrays, strategy, values[player], player)
     table = naive.to_dict(tree, strategy)
-    compare_values(tree, root, table, values)
+    for node, number in some_histories(tree, root):
+        np.testing.assert_allclose(values[:, number], naive.expected_values(node, table), atol=1e-12)
 
 
-def compare_values(tree, root, table, values, most=300):
-    """Compares values with a traversal through the game; only of some of a large tree's histories."""
+def some_histories(tree, root, most=300):
+    """Yields nodes as `naive` has them with their numbers in the tree; not all of those of a large one."""
     stack, count = [(root, 0)], 0
     while stack and count < most:
         node, number = stack.pop()
-        np.testing.assert_allclose(values[:, number], naive.expected_values(node, table), atol=1e-12)
+        yield node, number
         first = tree.arrays.nodes[number]["first_child"]
         stack.extend((child, first + index) for index, child in enumerate(node.children))
         count += 1
@@ -129,7 +130,9 @@ def test_learned_values_become_the_histories_values(sampling):
         refresh_values(tree.arrays, uniform, traverser.values[player], player)
         for _ in range(5000):
             traverser.gradient(strategy, player, LEARNED)
-    compare_values(tree, root, naive.to_dict(tree, strategy), traverser.values)
+    table = naive.to_dict(tree, strategy)
+    for node, number in some_histories(tree, root):
+        np.testing.assert_allclose(traverser.values[:, number], naive.expected_values(node, table), atol=1e-12)
     # A part of the way: it comes nearer, and does not arrive.
     slow = Traverser(tree, sampling)
     before = slow.values[0, 0]

@@ -62,9 +62,11 @@ def reached_nodes(root, player, strategy):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("minimizer", list(registry.MINIMIZERS))
 @pytest.mark.parametrize("alternating", [True, False])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize(
+    ("game", "minimizer"),
+    [*((GAMES[0], minimizer) for minimizer in registry.MINIMIZERS), *((game, "rm+") for game in GAMES[1:])],
+)
 def test_pruning_changes_no_bit(game, alternating, minimizer):
     tree, root = naive.tree_of(game), naive.root_of(game)
     whole, pruned = (
@@ -115,9 +117,9 @@ def test_draws_once_per_infoset_and_anew_for_each_walk(scheme):
 
 
 @pytest.mark.parametrize("scheme", ["external", "opponent", "average_strategy"])
-@pytest.mark.parametrize("game", ["leduc_poker", "random:2:0", "random:3:1"])
-def test_one_draw_per_infoset_is_unbiased(game, scheme):
-    assert_unbiased(game, f"{scheme}(sample_per_infoset=True)", samples=3000 if scheme == "opponent" else 30_000)
+def test_one_draw_per_infoset_is_unbiased(scheme):
+    samples = 3000 if scheme == "opponent" else 30_000
+    assert_unbiased("leduc_poker", f"{scheme}(sample_per_infoset=True)", samples)
 
 
 def assert_unbiased(game, estimator, samples=30_000, baseline=None, batch=1, sampling_weights=None, fill=None):
@@ -175,7 +177,7 @@ def test_one_history_for_all_by_its_draws(game):
         assert int(sampler.scratch.rng[0]) == draws.state
 
 
-@pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "random:3:3"])
+@pytest.mark.parametrize("game", ["leduc_poker", "random:3:3"])
 def test_one_history_for_all_is_unbiased(game):
     assert_unbiased(game, OutcomeSampling(0.6, update_all_players=True), samples=200_000)
 
@@ -343,28 +345,18 @@ def test_averages_of_batches(averaging):
 
 # --- baselines ---
 
-BASELINES = (Baseline(), Baseline(0.3, "sampled"))
 
-
-@pytest.mark.parametrize("baseline", BASELINES, ids=repr)
-@pytest.mark.parametrize(
-    "scheme", [*SAMPLED, "external(sample_per_infoset=True)", "external(prune_below=-1.0)", "outcome(epsilon=1)"]
-)
-@pytest.mark.parametrize("game", [pytest.param("leduc_poker", marks=pytest.mark.slow), "random:3:3"])
-def test_whatever_the_baselines_are_gradients_are_unbiased(game, scheme, baseline):
-    tree, rng = naive.tree_of(game), np.random.default_rng(5)
-    sampling_weights = None
-    if scheme == "average_strategy":
-        sampling_weights = rng.random(tree.num_slots) * 1e8
-    elif "prune" in scheme:
-        sampling_weights = rng.normal(size=tree.num_slots)
-    samples = 2000 if scheme == "opponent" else 20_000
+# In tiny games `checks/test_built_in_components.py` compares exact means of all estimators with baselines.
+@pytest.mark.parametrize("baseline", [Baseline(), Baseline(0.3, "sampled")], ids=repr)
+@pytest.mark.parametrize("scheme", ["external(prune_below=-1.0)", "outcome"])
+def test_whatever_the_baselines_are_gradients_are_unbiased(scheme, baseline):
+    tree, rng = naive.tree_of("leduc_poker"), np.random.default_rng(5)
     assert_unbiased(
-        game,
+        "leduc_poker",
         scheme,
-        samples,
+        20_000,
         baseline,
-        sampling_weights=sampling_weights,
+        sampling_weights=rng.normal(size=tree.num_slots) if "prune" in scheme else None,
         fill=lambda shape: 5 * rng.normal(size=shape),
     )
 
@@ -412,10 +404,11 @@ def test_baselines_help_outcome_sampling_on_leduc():
     assert max(helped) < min(plain)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 def test_baselines_run_with_three_players_and_batches():
     for game in ("kuhn_poker(players=3)", "matrix_rps", "random:3:1"):
         for scheme in SAMPLED:
-            solver = Solver(naive.tree_of(game), scheme, "rm", baseline="mean", batch=3, seed=1).run(200)
+            solver = Solver(naive.tree_of(game), scheme, "rm", baseline="mean", batch=3, seed=1).run(20)
             assert np.isfinite(solver.average_strategy()).all()
 
 

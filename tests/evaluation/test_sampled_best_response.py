@@ -120,7 +120,8 @@ def test_a_walk_beyond_the_budget_says_what_to_do(limit, named):
 
 
 def test_what_the_error_names_fits():
-    sampled_best_response("leduc_poker", {}, 0, num_samples=250, depth=1, max_nodes=30_000, seed=1)
+    result = sampled_best_response("leduc_poker", {}, 0, num_samples=250, depth=1, max_nodes=30_000, seed=1)
+    assert 0 < result.nodes <= 30_000
 
 
 def test_same_seed_same_numbers():

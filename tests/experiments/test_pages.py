@@ -10,17 +10,19 @@ from browser import run_script, screenshot
 from mccfr_plus import Solver, compile_game, display, save_policy
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.evaluation.infoset_values import infoset_values
-from mccfr_plus.experiments import page
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.evaluation_points import Limit
+from mccfr_plus.experiments.page import write_page
 from mccfr_plus.experiments.plot import COLOURS
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.report import write_report
-from mccfr_plus.experiments.strategy_table import strategy_view
+from mccfr_plus.experiments.strategy_page import page_of_strategies
+from mccfr_plus.experiments.strategy_table import table_of_histories, table_of_tree
 
 pytest.importorskip("bokeh")
 
 ALGORITHMS = ("external", "outcome", "openspiel:external")
+RECORDED = ALGORITHMS[:2]  # with a policy
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def directory(tmp_path_factory):
                 level = (1 + 3 * ALGORITHMS.index(run.algorithm)) * (1 + 0.2 * run.seed) / 2**k
                 record.add(Point(10.0**k, 3 * 10**k, 10**k, 0.01 * 10**k, level, (0.1, -0.1)))
             record.end()
-            if run.keeps_policy and run.algorithm == "external":
+            if run.keeps_policy and run.algorithm in RECORDED:
                 save_policy(policies[run.game], run.policy)
     write_report(path)
     return path
@@ -66,16 +68,20 @@ def test_switches_of_the_report(directory, tmp_path):
         """
         const of = type => models.filter(model => model.type === type);
         const x = () => of("GlyphRenderer").map(drawn => [...drawn.data_source.data.x]);
-        const before = x();
-        const unit = models.find(model => model.name === "unit");
-        unit.value = "seconds";
+        const before = x(), state = () => document.querySelector("#rows .state").textContent;
+        find("unit").value = "seconds";
+        find("unit").dispatchEvent(new Event("change"));
         await wait(300);
-        const legend = of("Legend")[0];
+        const legend = of("Legend")[0], policies = [...find("policy").options].map(option => option.textContent);
+        const first = state();
+        find("policy").value = 1;
+        find("policy").dispatchEvent(new Event("change"));
         return {
-            before, after: x(), figures: of("Figure").length, policy: legend.click_policy,
-            labels: legend.items.map(item => item.label.value),
+            before, after: x(), figures: of("Figure").length, policy: legend.click_policy, first, policies,
+            labels: legend.items.map(item => item.label.value), second: state(),
+            markers: of("Scatter").map(scatter => scatter.marker.value),
+            colours: of("Scatter").map(scatter => scatter.line_color.value),
             axis: of("LogAxis").map(axis => axis.axis_label),
-            loading: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd,
         };
         """,
     )
@@ -83,77 +89,142 @@ def test_switches_of_the_report(directory, tmp_path):
     assert found["figures"] == 2
     assert found["policy"] == "hide"
     assert found["labels"] == list(ALGORITHMS)
+    assert len(set(found["markers"])) == len(set(found["colours"])) == len(ALGORITHMS)
     assert all(x == [10.0**k for k in range(1, 6)] for x in found["before"])
     assert all(x == pytest.approx([0.01 * 10**k for k in range(1, 6)]) for x in found["after"])
     assert any("seconds" in (label or "") for label in found["axis"])
     assert not any("histories" in (label or "") for label in found["axis"])
+    assert found["policies"] == [
+        f"{game}: {name}, seed 1" for game in ("kuhn_poker", "leduc_poker") for name in RECORDED
+    ]
+    assert found["first"] == found["second"] != ""
 
 
-def test_a_strategy_can_be_searched(tmp_path):
+@pytest.fixture(scope="module")
+def leduc(tmp_path_factory):
+    """Returns tree, strategy and page."""
     tree = compile_game("leduc_poker")
     strategy = Solver(tree, "external", seed=1).run(100).average_strategy()
-    path = tmp_path / "leduc.html"
-    page.write_page(path, page.page_of(strategy_view(tree, strategy), "Leduc"))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["leduc.html"]
+    path = tmp_path_factory.mktemp("page") / "leduc.html"
+    write_page(path, page_of_strategies("Leduc", "", [table_of_tree("external", tree, strategy)]))
+    assert [file.name for file in path.parent.iterdir()] == ["leduc.html"]
+    return tree, strategy, path
+
+
+def test_information_states_come_by_reach_and_the_first_is_open(leduc, tmp_path):
+    tree, strategy, path = leduc
     found = run_script(
         path,
         tmp_path,
         """
-        const named = name => models.find(model => model.name === name);
-        const source = models.find(model => model.type === "ColumnDataSource");
-        const filter = models.find(model => model.type === "IndexFilter");
-        const all = filter.indices.length;
-        named("search").value_input = "private: 3 round 2";
-        await wait(100);
-        const words = [...filter.indices];
-        named("player").value = "1";
-        await wait(100);
-        const both = [...filter.indices], count = named("count").text;
-        named("search").value_input = "";
-        named("player").value = "all";
-        await wait(100);
-        source.selected.indices = [7];
-        await wait(100);
-        return {all, words, both, count, again: filter.indices.length, detail: named("detail").text,
-                states: source.data.state, p: source.data.p[7]};
+        const all = selector => [...document.querySelectorAll(selector)];
+        const texts = selector => all(selector).map(each => each.textContent);
+        const before = texts("#rows .state"), open = texts("details[open] .state"), detail = texts("details[open] td");
+        find("more").click();
+        return {before, open, detail, after: texts("#rows .state"), reach: texts("#rows .row .number:nth-child(3)"),
+                legend: texts("#legend > span"), colours: all("#legend i").map(sample => sample.style.background),
+                bar: all("details[open] .bar span").map(part => [part.title, part.style.background])};
         """,
     )
     assert "error" not in found, found
-    states = found["states"]
-    assert states == list(tree.info_states)
-    words = [i for i, text in enumerate(states) if all(w in text.lower() for w in ["private:", "3", "round", "2"])]
-    of_second = [i for i in words if tree.arrays.infosets[i]["player"] == 1]
-    assert found["all"] == found["again"] == tree.num_infosets
-    assert found["words"] == words
-    assert found["both"] == of_second
-    assert 0 < len(of_second) < len(words) < tree.num_infosets
-    assert found["count"] == f"{len(of_second)} of {tree.num_infosets} information states"
-    values, slots = infoset_values(tree, strategy), tree.slots(7)
-    assert found["p"] == [round(1000 * p) for p in strategy[slots]]
-    assert states[7].replace("<", "&lt;") in found["detail"]
-    for name in (tree.game.action_to_string(0, action) for action in tree.legal_actions(7)):
-        assert f"<td>{name}</td>" in found["detail"]
-    for number in (*values.action_values[slots], *values.regrets[slots], values.reach[7]):
-        shown = [float(text) for text in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", found["detail"])]
-        assert any(np.isclose(number, text, rtol=1e-3, atol=1e-9) for text in shown), (number, found["detail"])
+    values = infoset_values(tree, strategy)
+    order = np.argsort(-values.reach.round(12), kind="stable")
+    assert (len(found["before"]), len(found["after"])) == (100, 200)
+    assert found["after"] == [tree.info_states[i] for i in order[:200]]  # the whole texts
+    assert [float(text) for text in found["reach"]] == pytest.approx(values.reach[order[:200]], rel=1e-3)
+    assert found["open"] == [tree.info_states[order[0]]]
+    slots = tree.slots(int(order[0]))
+    names = [tree.game.action_to_string(0, action) for action in tree.legal_actions(int(order[0]))]
+    shown = np.array(found["detail"]).reshape(len(names), 5)  # name, bar, probability, value, regret
+    assert shown[:, 0].tolist() == names
+    columns = (strategy[slots], values.action_values[slots], values.regrets[slots])
+    for column, expected in zip(shown.T[2:], columns, strict=True):
+        assert [float(text) for text in column] == pytest.approx(expected, rel=1e-3, abs=6e-4)
+    colours = dict(zip(found["legend"], found["colours"], strict=True))
+    assert set(colours) == {"Fold", "Call", "Raise"}
+    assert len(set(colours.values())) == 3
+    assert [colours[title.rpartition(" ")[0]] for title, _ in found["bar"]] == [colour for _, colour in found["bar"]]
+
+
+def test_information_states_can_be_searched(leduc, tmp_path):
+    tree, strategy, path = leduc
+    found = run_script(
+        path,
+        tmp_path,
+        """
+        const set = (id, value) => { find(id).value = value; find(id).dispatchEvent(new Event("input")); };
+        const states = () => {
+            while (!find("more").className) find("more").click();
+            return [...document.querySelectorAll("#rows .state")].map(each => each.textContent);
+        };
+        set("search", "private: 3 ROUND 2");
+        const words = states();
+        set("player", "1");
+        const both = states(), count = find("count").textContent;
+        set("search", "no such words");
+        const none = states();
+        set("search", ""); set("player", "all");
+        return {words, both, count, none, all: states().length, total: find("count").textContent};
+        """,
+    )
+    assert "error" not in found, found
+    order = np.argsort(-infoset_values(tree, strategy).reach.round(12), kind="stable").tolist()
+    words = [i for i in order if all(w in tree.info_states[i].lower() for w in ["private:", "3", "round", "2"])]
+    both = [i for i in words if tree.arrays.infosets[i]["player"] == 1]
+    assert found["words"] == [tree.info_states[i] for i in words]
+    assert found["both"] == [tree.info_states[i] for i in both]
+    assert found["none"] == []
+    assert found["all"] == tree.num_infosets > len(words) > len(both) > 0
+    assert found["count"] == f"{len(both)} of {tree.num_infosets} information states"
+    assert found["total"] == f"{tree.num_infosets} information states"
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_pages_fit_their_window_and_fill_it(directory, leduc, tmp_path, width):
+    """No sideways scroll, and rows as wide as the page, less its margins."""
+    script = """
+        const row = document.querySelector("details").getBoundingClientRect();
+        return [document.documentElement.scrollWidth, row.width, innerWidth];
+    """
+    for path in (leduc[2], directory / "report.html"):
+        whole, row, window = run_script(path, tmp_path, script, width)
+        assert whole <= window == width
+        assert row > width - 90
 
 
 def test_too_large_a_strategy_is_cut_to_what_is_reached_most():
     tree = compile_game("leduc_poker")
     strategy = tree.uniform_strategy()
-    layout = strategy_view(tree, strategy, most_slots=100)
-    (source,) = layout.select({"type": pytest.importorskip("bokeh.models").ColumnDataSource})
-    shown = source.data["state"]
+    table = table_of_tree("uniform", tree, strategy, most_slots=100)
     reach = infoset_values(tree, strategy).reach
-    kept = [tree.infoset(text) for text in shown]
+    kept = [tree.infoset(row.state) for row in table.rows]
     assert sum(tree.arrays.infosets["num_actions"][kept]) <= 100
     assert reach[kept].min() >= np.delete(reach, kept).max() - 1e-12
-    assert "the most often reached of 936" in next(iter(layout.select({"name": "count"}))).text
+    assert table.which == f"{len(kept)} information states, the most often reached of 936"
+
+
+def test_the_most_probable_histories_stand_for_a_game_that_is_too_large():
+    tree = compile_game("leduc_poker")
+    policy = Solver(tree, "external", seed=1).run(100).average_policy()
+    compiled = table_of_tree("whole", tree, policy.strategy())
+    table = table_of_histories("all", tree.game, policy, 10_000)  # all that are reached
+    reached = {row.state: row for row in compiled.rows if row.reach}
+    assert {row.state for row in table.rows} == set(reached)
+    for row in table.rows:
+        expected = reached[row.state]
+        assert row.reach == pytest.approx(expected.reach, rel=1e-3)
+        assert row.probabilities == expected.probabilities
+        assert [table.names[i] for i in row.actions] == [compiled.names[i] for i in expected.actions]
+        assert row.value is None
+    few = table_of_histories("few", tree.game, policy, 500)
+    assert 0 < len(few.rows) < len(table.rows)
+    assert [row.reach for row in few.rows] == sorted((row.reach for row in few.rows), reverse=True)
+    assert few.which == f"{len(few.rows)} information states, those of the 500 most probable histories"
 
 
 def test_a_page_that_cannot_be_written(tmp_path):
     with pytest.raises(RecordError, match="cannot write"):
-        page.write_page(tmp_path / "none" / "page.html", "x")
+        write_page(tmp_path / "none" / "page.html", "x")
 
 
 def test_without_bokeh(monkeypatch):

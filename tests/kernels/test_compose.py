@@ -1,8 +1,11 @@
 """Composing kernels: names are replaced at any depth, once per combination, and what does not change stays."""
 
+from types import FunctionType
+
 import pytest
 from numba import config
 
+from mccfr_plus import ConfigError
 from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
 
 FACTOR = 2.0
@@ -71,3 +74,42 @@ def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="loop does not use nothing, rules"):
         compose(loop, rules=negative, nothing=1, FACTOR=3.0)
     assert compose(loop, strict=False, rules=negative) is loop
+
+
+@kernel
+def rule_of_two(x, y):
+    return x + y
+
+
+first_loop = second_loop = loop
+
+
+@kernel
+def two_loops(x):
+    return first_loop(x) + second_loop(x)
+
+
+def _with_globals(function, **own):
+    """Returns a copy of a kernel for which some names mean something else, as in another module."""
+    source = getattr(function, "py_func", function)
+    return kernel(FunctionType(source.__code__, {**source.__globals__, **own}, source.__name__))
+
+
+@pytest.mark.parametrize("own", [rule_of_two, 1.0], ids=["kernel", "constant"])
+def test_a_global_of_another_kind_is_not_replaced(own):
+    loop_of_another = _with_globals(loop, rule=own)
+    message = r"The global rule of .*test_compose.loop is not what is composed .*, which is a kernel of \(x\). Give"
+    with pytest.raises(ConfigError, match=message):
+        compose(loop_of_another, rule=negative)
+    assert compose(loop_of_another, rule=own) is loop_of_another
+
+
+def test_a_name_with_two_meanings_is_refused():
+    """As in a user-defined component that has a global with the name of one of the package's kernels."""
+    for name, second in (
+        ("rule", _with_globals(loop, rule=other)),
+        ("FACTOR", _with_globals(loop, scaled=_with_globals(scaled, FACTOR=3.0))),
+    ):
+        both = _with_globals(two_loops, second_loop=second)
+        with pytest.raises(ConfigError, match=rf"The global {name} of .*test_compose\.\w+ is not what is composed"):
+            compose(both, rule=negative, FACTOR=5.0)

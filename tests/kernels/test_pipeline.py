@@ -1,10 +1,12 @@
 """Kernels without reference counts: what they may do, and that inline ones are not compiled more often than needed."""
 
+import numba
 import numpy as np
 import pytest
 from numba.core.errors import UnsupportedError
 
-from mccfr_plus.kernels.compile import allocating_kernel, inline_kernel, kernel
+from mccfr_plus.kernels.compile import allocating_kernel, expression_kernel, inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import address_of, pointer, unlikely
 
 
 def sum_of_copy(array):
@@ -66,3 +68,27 @@ def viewed(array):
 
 def test_views_are_not_new_arrays():
     assert viewed(np.zeros(2)) == 0
+
+
+@inline_kernel
+def words_at(address):
+    return numba.carray(pointer(address), 2, np.int64)
+
+
+@expression_kernel
+def also_words_at(address):
+    return words_at(address)
+
+
+def write_both(address, index):
+    if unlikely(index > 1):  # it is inlined
+        return
+    words_at(address)[index] = 1
+    also_words_at(address)[1 - index] = 2
+
+
+@pytest.mark.parametrize("decorator", [kernel, allocating_kernel])
+def test_what_is_written_and_not_read_is_kept_where_overloads_are_inlined(decorator):
+    words = np.zeros(2, np.int64)
+    decorator(write_both)(address_of(words), 0)
+    assert words.tolist() == [1, 2]

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pyspiel
 import pytest
+from neural_states import copy_of, differing
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -197,27 +198,20 @@ def test_resumed_run_is_bitwise_identical(kind, config, tmp_path):
     assert (copy.config, copy.iterations, copy.nodes_touched) == (config, 2, solver.nodes_touched)
     solver.run(2)
     copy.run(2)
-    state = copy.state()
-    assert state.keys() == solver.state().keys()
-    for name, array in solver.state().items():
-        np.testing.assert_array_equal(array, state[name], err_msg=name)
+    assert differing(solver, copy) == []
 
 
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
 def test_failed_iteration_is_rolled_back(kind, config, monkeypatch):
     solver, reference = (kind(GAME[kind], config, seed=1).run(2) for _ in range(2))
-    before = {name: array.copy() for name, array in solver.state().items()}
+    before = copy_of(solver)
     with monkeypatch.context() as patch:
         patch.setattr(solver._learners[1].network, "loss_gradient", lambda *_: math.nan)
         with pytest.raises(TrainingError, match="iteration 3: the advantage loss of player 1 is nan"):
             solver.run(3)
     assert solver.iterations == 2
-    assert solver.state().keys() == before.keys()
-    for name, array in solver.state().items():
-        np.testing.assert_array_equal(array, before[name], err_msg=name)
-    expected = reference.run(2).state()
-    for name, array in solver.run(2).state().items():
-        np.testing.assert_array_equal(array, expected[name], err_msg=name)
+    assert differing(solver, before) == []
+    assert differing(solver.run(2), reference.run(2)) == []
 
 
 def test_divergence_of_the_average_policy_is_an_error():

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from neural_states import copy_of, differing
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -27,16 +28,6 @@ SMALL = BatchedNFSPConfig(
 
 def uniform(player, tensors, masks):
     return masks / masks.sum(1, keepdims=True)
-
-
-def same(left, right):
-    assert left.keys() == right.keys()
-    for name, array in left.items():
-        np.testing.assert_array_equal(array, right[name], err_msg=name)
-
-
-def copy_of(solver):
-    return {name: array.copy() for name, array in solver.state().items()}
 
 
 def test_transitions_lead_to_the_next_own_decision():
@@ -135,7 +126,7 @@ def test_resumed_run_is_bitwise_identical(game, tmp_path):
     copy = BatchedNFSP.load(tmp_path / "file")
     solver.run(2)
     copy.run(2)
-    same(copy_of(solver), copy.state())
+    assert differing(solver, copy) == []
     assert all(loss > 0 for loss in solver.losses + solver.value_losses)
 
 
@@ -148,8 +139,8 @@ def test_failed_iteration_is_rolled_back(network, what, monkeypatch):
         patch.setattr(broken, "loss_gradient" if network == "values" else "differentiate", lambda *_: math.nan)
         with pytest.raises(TrainingError, match=f"iteration 4: the {what} of player 1 is nan"):
             solver.run(2)
-    same(before, solver.state())
-    same(copy_of(reference.run(2)), solver.run(2).state())
+    assert differing(solver, before) == []
+    assert differing(solver.run(2), reference.run(2)) == []
 
 
 def test_bad_configs():

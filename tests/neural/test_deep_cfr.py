@@ -1,11 +1,11 @@
 """Deep CFR: the tabular limit, convergence, policies, rollback."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pyspiel
 import pytest
+from neural_states import copy_of, differing, failing_at_the_third_call
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -15,18 +15,6 @@ from mccfr_plus.neural import DeepCFR, DeepCFRConfig, HistoryEntry  # noqa: E402
 
 SMALL = DeepCFRConfig(traversals=60, hidden_layers=(16,), train_steps=5, batch_size=32)
 RESERVOIR = dataclasses.replace(SMALL, memory="reservoir", memory_capacity=100)
-
-
-def assert_same_state(left, right):
-    left, right = left.state(), right.state()
-    assert left.keys() == right.keys()
-    for name, array in left.items():
-        assert array.dtype == right[name].dtype, name
-        np.testing.assert_array_equal(array, right[name], err_msg=name)
-
-
-def copy_of(solver):
-    return {name: array.copy() for name, array in solver.state().items()}
 
 
 # --- the tabular limit ---
@@ -163,7 +151,7 @@ def test_same_seed_is_bitwise_identical_without_global_state():
     numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
     torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
     first, second, other = (DeepCFR("kuhn_poker", RESERVOIR, seed=seed).run(4) for seed in (1, 1, 2))
-    assert_same_state(first, second)
+    assert differing(first, second) == []
     assert not np.array_equal(first.current_strategy(), other.current_strategy())
     assert repr(np.random.get_state(legacy=False)) == numpy_before  # noqa: NPY002
     assert torch.equal(torch.get_rng_state(), torch_before)
@@ -231,16 +219,7 @@ def test_failed_iteration_is_rolled_back(config, error, monkeypatch):
     before = copy_of(solver)
     seconds = solver.seconds
     network = solver._players[1].learner.network
-    real, calls = network.loss_gradient, []
-
-    def fail(*arguments):
-        calls.append(real(*arguments))
-        if len(calls) < 3:
-            return calls[-1]
-        if error == "nan":
-            return math.nan
-        raise KeyboardInterrupt
-
+    fail, calls = failing_at_the_third_call(network.loss_gradient, error)
     with monkeypatch.context() as patch:
         patch.setattr(network, "loss_gradient", fail)
         if error == "nan":
@@ -253,6 +232,5 @@ def test_failed_iteration_is_rolled_back(config, error, monkeypatch):
                 solver.run(5)
     assert len(calls) == 3
     assert (solver.iterations, solver.seconds) == (3, seconds)
-    for name, array in solver.state().items():
-        np.testing.assert_array_equal(array, before[name], err_msg=name)
-    assert_same_state(solver.run(2), reference.run(2))  # nothing outside of the state has changed
+    assert differing(solver, before) == []
+    assert differing(solver.run(2), reference.run(2)) == []  # nothing outside of the state has changed

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from neural_states import copy_of, differing
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -54,20 +55,18 @@ def test_resumed_run_is_bitwise_identical(minimizer, stop, tmp_path):
     solver.save(tmp_path / "file")
     for each in (solver, DeepCFR.load(tmp_path / "file")):
         each.run(8 - stop)
-        for name, array in whole.state().items():
-            np.testing.assert_array_equal(array, each.state()[name], err_msg=name)
+        assert differing(whole, each) == []
 
 
 @pytest.mark.parametrize("minimizer", ["dcfr+", "pdcfr+"])
 def test_failed_iteration_is_rolled_back(minimizer, monkeypatch):
     solver = DeepCFR("kuhn_poker", dataclasses.replace(SMALL, minimizer=minimizer), seed=1).run(3)
-    before = {name: array.copy() for name, array in solver.state().items()}
+    before = copy_of(solver)
     with monkeypatch.context() as patch:
         patch.setattr(solver._players[1].learner, "fit", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             solver.run(1)
-    for name, array in solver.state().items():
-        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    assert differing(solver, before) == []
 
 
 @pytest.mark.parametrize(("minimizer", "gamma"), [("dcfr+", 4.0), ("pdcfr+", 5.0)])

@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 from checkpoint_contents import contents_of
+from neural_states import copy_of, differing
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -27,17 +28,6 @@ def path(tmp_path):
     return tmp_path / "run.checkpoint"
 
 
-def copy_of(solver):
-    return {name: array.copy() for name, array in solver.state().items()}
-
-
-def assert_same(solver, state):
-    own = solver.state()
-    assert own.keys() == state.keys()
-    for name, array in own.items():
-        np.testing.assert_array_equal(array, state[name], err_msg=name)
-
-
 def edit_header(path, change):
     contents = contents_of(path)
     header = {name: value for name, value in contents.header.items() if name != "arrays"}
@@ -52,18 +42,18 @@ def test_resumed_run_is_bitwise_identical(config, method, path):
     solver.save(path)
     saved = copy_of(solver)
     copy = DeepCFR.load(path) if method == "load" else DeepCFR("kuhn_poker", config, seed=5).run(9).restore(path)
-    assert_same(copy, saved)
+    assert differing(copy, saved) == []
     assert (copy.config, copy.seed, copy.iterations) == (config, 1, 4)
     assert (copy.nodes_touched, copy.seconds, copy.history) == (solver.nodes_touched, solver.seconds, solver.history)
     solver.run(4)
     copy.run(4)
-    assert_same(copy, copy_of(solver))
+    assert differing(copy, solver) == []
     assert not np.array_equal(saved["strategy"], solver.state()["strategy"])
 
 
 def test_before_the_first_iteration(path):
     DeepCFR("kuhn_poker", CONFIGS[1], seed=1).save(path)
-    assert_same(DeepCFR.load(path).run(3), copy_of(DeepCFR("kuhn_poker", CONFIGS[1], seed=1).run(3)))
+    assert differing(DeepCFR.load(path).run(3), DeepCFR("kuhn_poker", CONFIGS[1], seed=1).run(3)) == []
 
 
 def test_there_is_no_pickle_in_it(path):
@@ -88,7 +78,7 @@ def test_damaged_file_leaves_the_solver_unchanged(position, path):
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match="damaged"):
         solver.restore(path)
-    assert_same(solver, before)
+    assert differing(solver, before) == []
     with pytest.raises(CheckpointError, match="damaged"):
         DeepCFR.load(path)
 
@@ -101,7 +91,7 @@ def test_other_config_game_or_algorithm(path, tmp_path):
     message = r"its learning_rate is 0.001, and the solver's is 0.5. Use DeepCFR.load"
     with pytest.raises(CheckpointError, match=message):
         other.restore(path)
-    assert_same(other, before)
+    assert differing(other, before) == []
     with pytest.raises(CheckpointError, match=r"its game is kuhn_poker\(\), and the solver's is leduc_poker\(\)"):
         DeepCFR.load(path, "leduc_poker")
     with pytest.raises(CheckpointError, match=r"holds a run of DeepCFR: load it with mccfr_plus.neural.DeepCFR.load"):
@@ -143,7 +133,7 @@ def test_memories_of_another_size(path):
     before = copy_of(solver)
     with pytest.raises(CheckpointError, match=r"does not fit: its array 'player0/memory/"):
         solver.restore(path)
-    assert_same(solver, before)
+    assert differing(solver, before) == []
 
 
 def test_other_versions_are_logged(path, caplog):

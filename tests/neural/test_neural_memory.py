@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from neural_states import copy_of, differing
 
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural.memory import Aggregated, Reservoir
@@ -24,16 +25,6 @@ def samples_of(rows, rng, features):
     rows = np.asarray(rows, np.int32)
     values = 10.0 * rows[:, None] + features.actions[rows] + rng.uniform(0.0, 0.49, (len(rows), 3))
     return Samples(rows, values)
-
-
-def state_of(memory):
-    return {name: array.copy() for name, array in memory.state().items()}
-
-
-def assert_same(left, right):
-    assert left.keys() == right.keys()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,15 +104,14 @@ def test_rollback(kind, before, three_rows):
     memory = memory_of(kind, three_rows)
     memory.add(samples_of(rng.integers(0, 3, before), rng, three_rows), 1)
     memory.begin()
-    kept = state_of(memory)
+    kept = copy_of(memory)
     for iteration in (2, 3):
         memory.add(samples_of(rng.integers(0, 3, 70), rng, three_rows), iteration)
-    changed = state_of(memory)
-    assert any(not np.array_equal(changed[name], kept[name]) for name in kept)
+    assert differing(memory, kept)
     memory.rollback()
-    assert_same(state_of(memory), kept)
+    assert differing(memory, kept) == []
     memory.rollback()
-    assert_same(state_of(memory), kept)
+    assert differing(memory, kept) == []
 
 
 def test_samples_may_have_weights(three_rows):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pyspiel
 import pytest
+from neural_states import copy_of, differing, failing_at_the_third_call
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -28,18 +29,6 @@ SMALL = NFSPConfig(
     anticipatory=0.3,
 )
 CONFIGS = [SMALL, dataclasses.replace(SMALL, refresh_every=3, gradient_clip=0.1, hidden_layers=(8, 8), min_samples=1)]
-
-
-def copy_of(solver):
-    return {name: array.copy() for name, array in solver.state().items()}
-
-
-def assert_same(solver, state):
-    own = solver.state()
-    assert own.keys() == state.keys()
-    for name, array in own.items():
-        assert array.dtype == state[name].dtype, name
-        np.testing.assert_array_equal(array, state[name], err_msg=name)
 
 
 # --- what is learned ---
@@ -263,7 +252,7 @@ def test_same_seed_is_bitwise_identical_without_global_state():
     numpy_before = repr(np.random.get_state(legacy=False))  # noqa: NPY002 - with its position, which every draw moves
     torch_before, threads = torch.get_rng_state(), torch.get_num_threads()
     first, second, other = (NFSP("kuhn_poker", SMALL, seed=seed).run(4) for seed in (1, 1, 2))
-    assert_same(first, second.state())
+    assert differing(first, second.state()) == []
     assert not np.array_equal(first.current_strategy(), other.current_strategy())
     assert repr(np.random.get_state(legacy=False)) == numpy_before  # noqa: NPY002
     assert torch.equal(torch.get_rng_state(), torch_before)
@@ -274,7 +263,7 @@ def test_episodes_per_iteration_do_not_change_results():
     short, long = (NFSP("leduc_poker", dataclasses.replace(SMALL, episodes=n), seed=1).run(600 // n) for n in (50, 300))
     state = copy_of(long)
     state["iterations"] = short.state()["iterations"]
-    assert_same(short, state)
+    assert differing(short, state) == []
 
 
 def test_limits_and_history():
@@ -306,17 +295,8 @@ def test_bad_games_and_configs():
 def test_failed_iteration_is_rolled_back(config, kind, error, monkeypatch):
     solver, reference = (NFSP("kuhn_poker", config, seed=1).run(3) for _ in range(2))
     before, seconds = copy_of(solver), solver.seconds
-    network, calls = getattr(solver._players[1], kind).network, []
-    real = network.differentiate
-
-    def fail(*arguments):
-        calls.append(real(*arguments))
-        if len(calls) < 3:
-            return calls[-1]
-        if error == "nan":
-            return math.nan
-        raise KeyboardInterrupt
-
+    network = getattr(solver._players[1], kind).network
+    fail, calls = failing_at_the_third_call(network.differentiate, error)
     with monkeypatch.context() as patch:
         patch.setattr(network, "differentiate", fail)
         if error == "nan":
@@ -330,8 +310,8 @@ def test_failed_iteration_is_rolled_back(config, kind, error, monkeypatch):
                 solver.run(5)
     assert len(calls) == 3
     assert (solver.iterations, solver.seconds) == (3, seconds)
-    assert_same(solver, before)
-    assert_same(solver.run(2), copy_of(reference.run(2)))  # nothing outside of the state has changed
+    assert differing(solver, before) == []
+    assert differing(solver.run(2), reference.run(2)) == []  # nothing outside of the state has changed
 
 
 @pytest.mark.parametrize("kind", ["values", "policy"])
@@ -353,21 +333,21 @@ def test_resumed_run_is_bitwise_identical(config, method, tmp_path):
     solver.save(path)
     saved = copy_of(solver)
     copy = NFSP.load(path) if method == "load" else NFSP("kuhn_poker", config, seed=5).run(2).restore(path)
-    assert_same(copy, saved)
+    assert differing(copy, saved) == []
     assert (copy.config, copy.seed, copy.iterations, copy.episodes) == (config, 1, 4, 600)
     assert (copy.nodes_touched, copy.seconds, copy.history) == (solver.nodes_touched, solver.seconds, solver.history)
     assert np.array_equal(copy.average_strategy(), solver.average_strategy())
     assert np.array_equal(copy.best_response_strategy(), solver.best_response_strategy())
     solver.run(4)
     copy.run(4)
-    assert_same(copy, copy_of(solver))
+    assert differing(copy, solver) == []
     assert not np.array_equal(saved["strategy"], solver.state()["strategy"])
 
 
 def test_checkpoints_of_other_runs_and_before_the_first_iteration(tmp_path):
     path = tmp_path / "run.checkpoint"
     NFSP("kuhn_poker", SMALL, seed=1).save(path)
-    assert_same(NFSP.load(path).run(2), copy_of(NFSP("kuhn_poker", SMALL, seed=1).run(2)))
+    assert differing(NFSP.load(path).run(2), NFSP("kuhn_poker", SMALL, seed=1).run(2)) == []
     with pytest.raises(CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.load"):
         DeepCFR.load(path)
     with pytest.raises(CheckpointError, match=r"its anticipatory is 0.3, and the solver's is 0.5"):

@@ -66,7 +66,8 @@ def test_a_file_and_one_line_of_the_registry(tmp_path):
     registry.write_text(
         text.replace('    "rm": minimizers.RegretMatching,\n', '    "rm": minimizers.RegretMatching,\n' + line)
     )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
+    as_python = {"NUMBA_DISABLE_JIT": "1"}  # compiling is not the point
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1", **as_python}
     result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", RUN], capture_output=True, text=True, env=environment, check=False
     )

@@ -14,7 +14,8 @@ import numpy as np
 import pyspiel
 import pytest
 from checkpoint_contents import contents_of
-from lazy_trees import PLENTY, assert_same_bits, lazy_solver
+from combinations import AVERAGES
+from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
 from mccfr_plus.checkpoints import file as checkpoint_file
@@ -82,7 +83,7 @@ def assert_goes_on(path, tree, *arguments, first=7, then=6, **options):
 def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
     tree, count = naive.tree_of(game), 0
     for minimizer in registry.MINIMIZERS:
-        for averaging in registry.AVERAGES:
+        for averaging in AVERAGES:
             try:
                 Solver(tree, estimator, minimizer, averaging)
             except ConfigError:
@@ -90,11 +91,10 @@ def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
             assert_goes_on(path, tree, estimator, minimizer, averaging)
             count += 1
     rules = sum(naive.go_together(estimator, minimizer) for minimizer in registry.MINIMIZERS)
-    assert count >= rules * (len(registry.AVERAGES) - 2)
+    assert count >= rules * (len(AVERAGES) - 2)
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
-@pytest.mark.parametrize("game", ["random:2:0", "kuhn_poker(players=3)"])
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [
@@ -114,7 +114,10 @@ def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("minimizer", ["rm", "dcfr_pruning", "hedge(optimistic=True)"])
+@pytest.mark.parametrize(
+    ("game", "minimizer"),
+    [("random:2:0", "rm"), ("random:2:0", "hedge(optimistic=True)"), ("kuhn_poker(players=3)", "dcfr_pruning")],
+)
 def test_options_go_on_bit_for_bit(estimator, options, minimizer, game, path):
     assert_goes_on(path, naive.tree_of(game), estimator, minimizer, first=30, **options)
 
@@ -143,14 +146,19 @@ LAZY = [
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
-@pytest.mark.parametrize(("estimator", "options"), LAZY, ids=str)
 @pytest.mark.parametrize(
-    ("game", "keys"), [("leduc_poker", "hash"), ("kuhn_poker(players=3)", "checked"), ("kuhn_poker(players=3)", "text")]
+    ("game", "keys", "estimator", "options"),
+    [
+        *(("leduc_poker", "hash", *form) for form in LAZY),
+        ("kuhn_poker(players=3)", "checked", *LAZY[0]),
+        ("kuhn_poker(players=3)", "text", *LAZY[1]),
+    ],
+    ids=str,
 )
 def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
     """Also into other memory, which another tree has filled, and by pickle."""
     arguments = {"keys": keys, **options}
-    done, others, then = (2, 4, 3) if "threads" in options else (25, 40, 35)  # they wait for each other, as Python
+    done, others, then = (2, 4, 3) if "threads" in options else (10, 15, 14)  # they wait for each other, as Python
     whole = Solver(naive.tree_of(game), estimator, seed=3, **options).run(done + then)
     solver = lazy_solver(game, estimator, seed=3, **arguments).run(done)
     solver.save_checkpoint(path)
@@ -159,13 +167,21 @@ def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, keys, path):
     copy = pickle.loads(pickle.dumps(solver))
     for one in (solver, other, copy):
         assert one.iterations == done
-        assert_same_bits(whole, one.run(then))
+        assert differences(whole, one.run(then)) == []
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("averaging", ["lazy", "stochastic", "optimistic"])
-@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize(
+    ("alternating", "averaging", "threads"),
+    [
+        (True, "lazy", 1),
+        (True, "stochastic", 2),
+        (True, "optimistic", 1),
+        (False, "lazy", 2),
+        (False, "stochastic", 1),
+        (False, "optimistic", 1),
+    ],
+)
 def test_a_checkpoint_within_an_iteration(alternating, averaging, threads, path):
     """What was done of an iteration is scratch, so that it is done again, but not added to the average again.
 
@@ -193,7 +209,7 @@ def test_a_checkpoint_within_an_iteration(alternating, averaging, threads, path)
             solver.save_checkpoint(path)
             solver.restore(path)
     assert len(seen) > 1
-    assert_same_bits(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(20), solver)
+    assert differences(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(20), solver) == []
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk")
@@ -245,7 +261,8 @@ def test_a_solver_on_a_lazy_tree_is_built_from_the_file_alone(path):
         assert copy.config.thread_mode == options.get("thread_mode", "deterministic")
         if copy.config.thread_mode == "deterministic":
             copy.run(10)
-            assert_same_bits(Solver("leduc_poker", "external", seed=5, threads=solver.config.threads).run(50), copy)
+            whole = Solver("leduc_poker", "external", seed=5, threads=solver.config.threads).run(50)
+            assert differences(whole, copy) == []
 
 
 @pytest.mark.parametrize("estimator", ["external(sample_per_infoset=True)", "outcome"])

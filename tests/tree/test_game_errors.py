@@ -49,9 +49,9 @@ def code(request):
 )
 def test_wrong_answers(code, method, answer, text):
     Fault.set(method, 1, answer=answer)
-    with pytest.raises(GameError, match=rf"^python_faulty\(length=6\), at history .*{text}"):
-        code("python_faulty")
-    code("python_faulty")  # nothing is wrong any more
+    with pytest.raises(GameError, match=rf"^python_faulty\(length=4\), at history .*{text}"):
+        code("python_faulty(length=4)")
+    code("python_faulty(length=4)")  # nothing is wrong any more
 
 
 @pytest.mark.parametrize("method", ["legal_actions", "information_state_string", "apply_action", "returns"])

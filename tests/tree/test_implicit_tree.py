@@ -70,15 +70,17 @@ def test_the_same_numbers_as_on_a_stored_tree(estimator, minimizer, averaging, o
         assert here[text] == pytest.approx(row, abs=1e-12), text
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("averaging", "only_entered"), [("linear", True), ("stochastic", False)])
 def test_infosets_that_only_opponents_have_met_have_no_number(averaging, only_entered):
-    solver = Solver(LEDUC, "external", "rm", averaging, tree="rules", seed=3).run(100)
+    solver = Solver(LEDUC, "external", "rm", averaging, tree="rules", seed=3).run(30)
     entered = solver._engine.scratches[0].mark["stamp"][solver.tree.found_infosets["first_slot"]] > 0
     assert entered.all() == only_entered
     assert solver.tree.max_slots < solver.tree.plan.max_slots  # what has no number plays these slots
     assert (solver.current_strategy() >= 0).all()
 
 
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 @pytest.mark.parametrize("game", [LEDUC, THREE])
 def test_exact_values_are_those_of_a_stored_tree(game):
     stored, implicit = two_solvers(game, "external", "rm", None)
@@ -131,12 +133,13 @@ def test_a_policy_goes_into_a_file_and_back(tmp_path):
     assert mccfr_plus.nash_conv(LEDUC, loaded) == pytest.approx(solver.nash_conv(), abs=1e-12)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("memory", [2e9, 4e9])
 def test_a_checkpoint_goes_on_bitwise(tmp_path, memory):
-    once = Solver(LEDUC, "external", "dcfr", tree="rules", seed=1).run(150)
-    half = Solver(LEDUC, "external", "dcfr", tree="rules", seed=1).run(70)
+    once = Solver(LEDUC, "external", "dcfr", tree="rules", seed=1).run(50)
+    half = Solver(LEDUC, "external", "dcfr", tree="rules", seed=1).run(20)
     half.save_checkpoint(tmp_path / "half")
-    loaded = Solver.from_checkpoint(tmp_path / "half", memory=beside_this_process(memory)).run(80)
+    loaded = Solver.from_checkpoint(tmp_path / "half", memory=beside_this_process(memory)).run(30)
     assert (loaded.average_strategy() == once.average_strategy()).all()
     assert (loaded.tree.found_infosets["parent_slot"] >= loaded.tree.num_slots).sum() == (
         once.tree.found_infosets["parent_slot"] >= once.tree.num_slots
@@ -165,6 +168,7 @@ def test_what_rules_are_not_enough_for(game, options, message):
         Solver(game, tree="rules", **options)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("game", "numbers"), [("liars_dice", True), ("liars_dice(numdice=2)", False)])
 def test_a_table_of_all_infosets_is_kept_where_it_is_small(game, numbers):
     solver = Solver(game, "outcome", "rm", tree="rules", memory=beside_this_process(2e9), seed=1).run(100)

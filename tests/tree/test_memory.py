@@ -62,7 +62,7 @@ def test_discarded_objects_give_their_memory_back():
             for cell in discarded:
                 cell.append(discarded)
             del discarded, cell
-            Solver("phantom_ttt", "outcome", tree="lazy", memory=limit).run(1000)
+            Solver("phantom_ttt", "outcome", tree="lazy", memory=limit).run(100)
             assert plan_memory(limit, **COSTS).limit == limit
     finally:
         gc.enable()

@@ -71,10 +71,9 @@ def figure(setting: Setting, name: str) -> Result:
     notes = [
         f"Runs touch as many histories as {TRAVERSALS} traversals of the tree; players are updated at the same time, "
         "averages are uniform" + (", a gradient is the mean of 100 traversals." if name == "figure4" else "."),
-        "The paper's curves are pictures without values. Its step sizes were not at hand, nor were the weights of its "
-        "regularizer and the scale of its payoffs: those here are in 1 / payoff of the games as "
-        "`docs/background/games.md` has them, with the weights of Kroer et al. 2020. What can be "
-        "compared is the best of four.",
+        "The paper's curves are pictures without values. Step sizes are the paper's (section 5), in 1 / payoff of the "
+        "games as `docs/background/games.md` has them; the scale of its payoffs is not printed. The regularizer has "
+        "the weights of Kroer et al. 2020. What can be compared is the best of four.",
         "With a constant step size, OMD and FTRL with dilated entropy have the same iterates up to rounding: both are "
         "run, and their lines lie on one another.",
         "The attacker's graph of the search games is not the paper's (`docs/background/games.md`). Ranges in brackets "

@@ -193,7 +193,7 @@ def stack_sizes(setting: Setting, name: str) -> Result:
     rows = []
     for game, stack in games.items():
         rows += verdict_rows(f"stacks of {stack}", {curve.algorithm: curve for curve in curves if curve.game == game})
-    note = "The paper's stacks go up to 36; the buckets of cards are ours (`docs/background/games.md`)."
+    note = "The paper's stacks are 20 to 40 chips; the buckets of cards are ours (`docs/background/games.md`)."
     return Result(rows, [NO_VALUES, OTHER_BETA, note], pictures)
 
 

@@ -176,7 +176,7 @@ def turned(name):
     return ["symmetries"] if name.startswith(("phantom_ttt", "dark_hex")) else []
 
 
-@pytest.mark.parametrize("share", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [15, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PLAYED, ids=lambda name: name[:60])
 def test_random_plays_agree(name, share):
     report = mccfr_plus.check_game(name, plays=PLAYED[name] // share, max_nodes=1)

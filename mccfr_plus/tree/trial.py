@@ -1,0 +1,96 @@
+"""Tries unusual game strings in a process of their own: with some, OpenSpiel ends the interpreter or never ends."""
+
+from __future__ import annotations
+
+import functools
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pyspiel
+
+from mccfr_plus.errors import GameError
+
+_SECONDS = 10.0
+_USUAL = 8  # whole numbers from 1 to this are usual, and those up to twice a parameter's default
+
+# Plays one game. What it prints last is what OpenSpiel says.
+_PLAY = """
+import random, sys
+import pyspiel
+text = sys.argv[1]
+if text.split("(")[0].strip() not in pyspiel.registered_names():
+    sys.exit(0)  # written in Python
+try:
+    game = pyspiel.load_game(text)
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        game = pyspiel.convert_to_turn_based(game)
+    state, rng = game.new_initial_state(), random.Random(0)
+    while not state.is_terminal():
+        if not state.is_chance_node() and game.get_type().provides_information_state_string:
+            state.information_state_string()
+        state.apply_action(rng.choice(state.legal_actions()))
+except Exception as error:
+    print(" ".join(str(error).split()) or type(error).__name__)
+    sys.exit(1)
+"""
+
+
+@functools.cache
+def try_out(text: str) -> None:
+    """Plays one game of a game string in a process of its own, if its parameters are unusual.
+
+    Raises:
+        GameError: If OpenSpiel fails, ends the process, or does not come to the end of the game in ten seconds.
+    """
+    try:
+        parameters = pyspiel.game_parameters_from_string(text)
+    except Exception:  # it is refused when it is loaded
+        return
+    if not _is_unusual(parameters) or not sys.executable:
+        return
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PLAY, text], capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise GameError(
+            f"OpenSpiel does not come to the end of one game of {text!r} in {_SECONDS:g} seconds: choose smaller "
+            "parameters."
+        ) from None
+    if done.returncode < 0:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        said = f", saying {without_places(lines[-1])!r}" if lines else ""
+        raise GameError(
+            f"OpenSpiel crashes on {text!r} ({signal.Signals(-done.returncode).name}){said}: choose other parameters."
+        )
+    if done.returncode:
+        raise GameError(f"OpenSpiel fails on {text!r}: {without_places(done.stdout.strip())}")
+
+
+def without_places(message: str) -> str:
+    """Returns an error message of OpenSpiel's without the places in its source code."""
+    return re.sub(r"\S+\.(cc|h):\d+ ", "", " ".join(message.split()))
+
+
+def _is_unusual(parameters: Mapping[str, Any]) -> bool:
+    """Returns whether a number in a game's parameters, or those of the game in it, is far from the default."""
+    defaults = _defaults(parameters["name"])
+    for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            if _is_unusual(value):
+                return True
+        elif isinstance(value, int) and not isinstance(value, bool):
+            default = defaults.get(name, 0)
+            default = default if isinstance(default, int) else 0
+            if value != default and not 1 <= value <= max(_USUAL, 2 * default):
+                return True
+    return False
+
+
+@functools.cache
+def _defaults(name: str) -> Mapping[str, Any]:
+    return next((g.parameter_specification for g in pyspiel.registered_games() if g.short_name == name), {})
