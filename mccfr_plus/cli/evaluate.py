@@ -195,14 +195,15 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
         estimate_size(game, sample_size=10_000, seed=0).histories.log10
     )
     with_histories = is_tabulated(chosen, symmetry)
-    seconds = estimated_seconds(histories, with_histories, symmetry)
+    whole = estimate_infosets(rules)
+    infosets = whole and whole.times(1 / len(rules.sizes.symmetries) if symmetry else 1.0)
+    seconds = estimated_seconds(histories, with_histories, symmetry, slots=infosets.slots if infosets else 0.0)
     limit = values.seconds if values["seconds"].present else _MOST_SECONDS
     if seconds > limit:
         print(f"an exact evaluation would take about {seconds:,.0f} s: estimating instead", file=sys.stderr)
         return None
     text = f"exact evaluation of {as_text(math.log10(histories))} histories: about {seconds:.0f} s"
-    if whole := estimate_infosets(rules):
-        infosets = whole.times(1 / len(rules.sizes.symmetries) if symmetry else 1.0)
+    if infosets:
         needed = bytes_needed(rules, memory_plan(rules, values.memory, with_histories), infosets)
         text += f", {output.count(infosets.infosets)} information sets, {needed / 1e6:,.0f} MB"
     print(text, file=sys.stderr)
