@@ -43,6 +43,7 @@ from mccfr_plus.evaluation.by_rules import (
     is_symmetric,
     is_tabulated,
     memory_plan,
+    visited_share,
 )
 from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.evaluation.strategies import AnyPolicy
@@ -78,10 +79,10 @@ What is printed, in the game's payoffs:
   exploitability   NashConv / number of players
 
 These are exact if the game's tree fits. They are exact, too, if the game has compiled rules: then all histories are
-traversed, and the time that this takes is announced. If not, or with --estimate, each number is estimated by play
-within --seconds, and is marked as an estimate, a lower bound (rely on the start of its interval) or an upper bound
-(rely on the end of it). A lower bound is the best of several looks, whose intervals hold together. A small one does not
-show that a policy is good.
+traversed, and the time that this takes is announced. If not, if that would take an hour or more than a given --seconds,
+or with --estimate, each number is estimated by play within --seconds, and is marked as an estimate, a lower bound (rely
+on the start of its interval) or an upper bound (rely on the end of it). A lower bound is the best of several looks,
+whose intervals hold together. A small one does not show that a policy is good.
 
 --against=OTHER plays POLICY in each seat in turn against OTHER in all other seats: exactly if the tree fits, else by
 games, with control variates for chance and for both policies' own actions.
@@ -89,7 +90,8 @@ games, with control variates for chance and for both policies' own actions.
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define_switch(values, "estimate", "Estimate by play, even if the tree would fit.")
-        define(values, "seconds", positive("SECONDS"), "Time for all estimates.", 20.0)
+        meaning = "Time for all estimates; if given, also the most for an exact evaluation by rules."
+        define(values, "seconds", positive("SECONDS"), meaning, 20.0)
         define(values, "against", text("OTHER"), "Also play against this policy: a file, or the word uniform.")
         define(values, "confidence", fraction(), "Of each interval, at least 0.5.", 0.95)
         define(values, "seed", whole(0), "Seed of what is played. Default: random.")
@@ -189,16 +191,19 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
         require_symmetries(game, rules_to_traverse(game))
     if rules is None or not can_be_implicit(rules):
         return None
-    share = 1 / len(rules.sizes.symmetries) if symmetry else 1.0
-    histories = share * number_of(estimate_size(game, sample_size=10_000, seed=0).histories.log10)
+    histories = visited_share(rules, symmetry) * number_of(
+        estimate_size(game, sample_size=10_000, seed=0).histories.log10
+    )
     with_histories = is_tabulated(chosen, symmetry)
-    seconds = estimated_seconds(histories, with_histories, symmetry)
-    if seconds > _MOST_SECONDS:
-        print(f"an exact evaluation would take about {seconds / 3600:.1f} hours: estimating instead", file=sys.stderr)
+    whole = estimate_infosets(rules)
+    infosets = whole and whole.times(1 / len(rules.sizes.symmetries) if symmetry else 1.0)
+    seconds = estimated_seconds(histories, with_histories, symmetry, slots=infosets.slots if infosets else 0.0)
+    limit = values.seconds if values["seconds"].present else _MOST_SECONDS
+    if seconds > limit:
+        print(f"an exact evaluation would take about {seconds:,.0f} s: estimating instead", file=sys.stderr)
         return None
     text = f"exact evaluation of {as_text(math.log10(histories))} histories: about {seconds:.0f} s"
-    if whole := estimate_infosets(rules):
-        infosets = whole.times(share)
+    if infosets:
         needed = bytes_needed(rules, memory_plan(rules, values.memory, with_histories), infosets)
         text += f", {output.count(infosets.infosets)} information sets, {needed / 1e6:,.0f} MB"
     print(text, file=sys.stderr)

@@ -15,10 +15,16 @@ from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import cluster, output
 from mccfr_plus.errors import BudgetError, CheckpointError, TrainingError
 from mccfr_plus.evaluation import Evaluation, expected_values
-from mccfr_plus.evaluation.by_rules import RulesEvaluator, estimated_seconds
+from mccfr_plus.evaluation.by_rules import (
+    RulesEvaluator,
+    estimated_seconds,
+    estimated_seconds_to_begin,
+    visited_share,
+)
 from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.implicit_tree import ImplicitTree
 from mccfr_plus.tree.size import as_text, number_of
 from mccfr_plus.tree.size_estimate import estimate_size
 
@@ -244,7 +250,7 @@ def _quality(solver: Any, values: Any, interrupted: bool) -> dict[str, Any]:
     """Returns values, NashConv, exploitability and its bound of the average policy; None for what is not known."""
     tree, policy = solver.tree, solver.average_policy
     found: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
-    is_by_rules = tree is not None and tree.kind == "rules" and not interrupted
+    is_by_rules = tree is not None and tree.kind == "rules" and solver.iterations > 0 and not interrupted
     if is_by_rules and (evaluation := _exact_by_rules(solver, values)):
         found["values"] = evaluation.values.tolist()
         found |= {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
@@ -268,9 +274,8 @@ def _exact_by_rules(solver: Any, values: Any) -> Evaluation | None:
     """Returns the exact evaluation of a game that is not stored, unless it takes longer than the run or a minute."""
     if not values.bound_seconds:
         return None
-    share = 1 / solver.tree.num_symmetries
-    histories = share * number_of(estimate_size(solver.tree.game, sample_size=10_000, seed=0).histories.log10)
-    seconds = estimated_seconds(histories, is_symmetric=share < 1)
+    histories = _visited_histories(solver.tree)
+    seconds = estimated_seconds(histories, is_symmetric=solver.tree.num_symmetries > 1)
     if seconds > max(solver.seconds, _SHORT_EVALUATION):
         return None
     if seconds > 1 and not values.quiet:
@@ -282,6 +287,28 @@ def _exact_by_rules(solver: Any, values: Any) -> Evaluation | None:
         if not values.quiet:
             print(f"no exact evaluation: {error or 'interrupted'}", file=sys.stderr)
         return None
+
+
+def _visited_histories(tree: ImplicitTree) -> float:
+    """Returns about how many histories a traversal of all visits."""
+    histories = number_of(estimate_size(tree.game, sample_size=10_000, seed=0).histories.log10)
+    return histories * visited_share(tree.rules_game, tree.num_symmetries > 1)
+
+
+def announce_beginning(solver: Solver) -> None:
+    """Prints how long it takes until the first iteration begins, if a game by rules must be traversed before."""
+    tree, config = solver.tree, solver.config
+    if not isinstance(tree, ImplicitTree) or config.needs_whole_tree() is None:
+        return
+    histories, with_leaves = _visited_histories(tree), config.estimator.needs_leaves and tree.num_players == 2
+    seconds = estimated_seconds_to_begin(histories, with_leaves, tree.num_symmetries > 1, config.threads)
+    if seconds > 1:
+        what = "list leaves" if with_leaves else "number information sets"
+        print(
+            f"before the first iteration: {as_text(math.log10(histories))} histories are traversed to {what}, about "
+            f"{seconds:.0f} s, which count as --seconds",
+            file=sys.stderr,
+        )
 
 
 def _quality_rows(solver: Any, result: dict[str, Any]) -> list[list[str]]:

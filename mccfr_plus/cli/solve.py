@@ -30,7 +30,7 @@ from mccfr_plus.cli.command import (
     whole,
 )
 from mccfr_plus.cli.components import arguments_of, define_limits, define_rules, limits_of, seed_of
-from mccfr_plus.cli.run import Watch, run_and_print
+from mccfr_plus.cli.run import Watch, announce_beginning, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.solver.config import THREAD_MODES, TREES
 from mccfr_plus.solver.defaults import solver_for
@@ -247,6 +247,7 @@ def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stac
     if not values.quiet:
         listed = ", ".join(f"{name}={spec}" for name, spec in names.items())
         print(f"solving with {listed}{reason and ': '}{reason}", file=sys.stderr)
+        announce_beginning(solver)
     about = {
         "algorithm": TABULAR,
         **names,

@@ -98,11 +98,6 @@ class DistributedSolver(Closing, Solver):
         assert isinstance(tree, GameTree)
         return DistributedEngine(self.config, tree, rngs, self.num_batches, self._worker_pool)
 
-    def iteration(self) -> None:
-        """Runs one iteration: one gradient and one update for every player."""
-        self._engine.begin()  # a limit of an earlier run is over
-        super().iteration()
-
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. The results stay; `run` would start them again."""
         self._worker_pool.close()

@@ -33,6 +33,7 @@ from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.access import ALL_PLAYERS
+from mccfr_plus.tree.expansion import INTERRUPTED
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.histories import DEPTH_OF_PIECES, traverse_histories
 from mccfr_plus.tree.implicit_tree import (
@@ -45,6 +46,7 @@ from mccfr_plus.tree.implicit_tree import (
 )
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.tree.openings import openings_of
 from mccfr_plus.tree.payoff_matrix import (
     Leaves,
     both_gradients,
@@ -60,11 +62,14 @@ logger = logging.getLogger("mccfr_plus")
 
 _NUM_PIECES = 256  # the progress bar moves between them
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
+_SECONDS_PER_SLOT = 1.2e-6  # the same, for an action of an information set, in liar's dice with two dice of five faces
 _COST_OF_SYMMETRY = 1.5  # times as long for a history
 _SECONDS_TO_NUMBER = 1.2e-8  # the same, of the traversal that finds a history of each infoset
+_SECONDS_TO_LIST = 1.6e-8  # the same, of the traversals that count and list leaves
 _NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
 _MARGIN = 1.1  # of memory that is advised
 _SMALL = 100_000  # histories: a game with fewer is one piece
+_SLOW = "so that every iteration traverses all histories, which takes longer"
 
 
 class Thread(NamedTuple):
@@ -81,6 +86,10 @@ class Thread(NamedTuple):
     frames_of_infosets: np.ndarray
 
 
+class TraversalInterrupted(Exception):
+    """A traversal of all histories that `ExpandingTree.interrupt` has ended. It says how far it came."""
+
+
 class RulesEvaluator:
     """Evaluates strategies of a game that is not stored.
 
@@ -91,7 +100,7 @@ class RulesEvaluator:
     """
 
     def __init__(self, tree: ImplicitTree, threads: int | None = None, progress: bool | None = None):
-        self._tree = tree
+        self._tree, self._openings = tree, tree.openings
         self._num_threads = min(threads or os.cpu_count() or 1, tree.max_threads)
         self._progress = progress
         self.num_histories = self.num_leaves = 0  # of the last traversal
@@ -126,14 +135,19 @@ class RulesEvaluator:
         _values(tree.found_infosets, full, gradient, below, tree.slot_capacity, values, best)
         return result
 
+    def compile_numbering(self, *, with_leaves: bool) -> None:
+        """Compiles what `number_infosets`, or `find_payoff_matrix`, needs."""
+        self._compiled(self._threads(InfosetHistories.none())[0], ADD_GRADIENTS=False, LIST_LEAVES=with_leaves)
+
     def number_infosets(self) -> None:
         """Numbers all infosets: by one thread, so that their order is always the same.
 
         Raises:
             BudgetError: If the infosets do not fit the memory.
+            TraversalInterrupted: If it was interrupted. Infosets that have a number keep it.
         """
         threads = self._threads(InfosetHistories.none())[:1]
-        self._traverse("numbering information sets", threads, np.zeros(0), ADD_GRADIENTS=False)
+        self._traverse("numbering information sets", threads, np.zeros(0), ADD_GRADIENTS=False, LIST_LEAVES=False)
 
     def find_payoff_matrix(self) -> None:
         """Gives the tree of a game of two players its payoff matrix, by two traversals, if that fits the memory.
@@ -142,6 +156,7 @@ class RulesEvaluator:
 
         Raises:
             BudgetError: If the infosets do not fit the memory.
+            TraversalInterrupted: If it was interrupted. Infosets that have a number keep it.
         """
         tree, threads = self._tree, self._threads(InfosetHistories.none())
         counted = [leaves_to_count(tree.slot_capacity) for _ in threads]
@@ -152,18 +167,18 @@ class RulesEvaluator:
 
         # One after the other, so that infosets get the same numbers every time.
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
-        missing, room = bytes_of_matrix(counted, tree.num_slots) - tree.bytes_left, None
+        missing = bytes_of_matrix(counted, tree.num_slots) - tree.bytes_left
         if missing > 0:
             logger.warning(
-                "the payoff matrix of %s leaves does not fit memory=%.0fMB, so that every iteration traverses all "
-                "histories, which takes longer: give memory=%.0fMB.",
+                "the payoff matrix of %s leaves does not fit memory=%.0fMB, %s: give memory=%.0fMB.",
                 f"{num_entries(counted):,}",
                 tree.plan.limit / 1e6,
+                _SLOW,
                 (tree.plan.limit + _MARGIN * missing) / 1e6,
             )
+        elif (room := room_for_leaves(counted, tree.num_slots)) is None:
+            logger.warning("there are too many different payoffs for a payoff matrix, %s.", _SLOW)
         else:
-            room = room_for_leaves(counted, tree.num_slots)
-        if room is not None:
             matrix, listed = room
             self._traverse("listing leaves", with_leaves(listed), np.zeros(0), **options)
             tree.set_payoff_matrix(matrix, self.num_histories)
@@ -200,14 +215,18 @@ class RulesEvaluator:
     def _traverse(
         self, what: str, threads: list[Thread], strategy: np.ndarray, *, is_serial: bool = False, **constants: bool
     ) -> None:
-        tree = self._tree
-        traverse = compose(traverse_histories, strict=False, **tree.rule_kernels, **constants)
-        with announce_compilation(traverse, "the evaluation by rules", 5):
-            nothing = self._num_pieces
-            traverse(tree.arrays, threads[0], strategy, ALL_PLAYERS, DEPTH_OF_PIECES, nothing, self._num_pieces)
-        visited = self._run(what, functools.partial(traverse, tree.arrays), threads, strategy, is_serial)
+        traverse = self._compiled(threads[0], **constants)
+        visited = self._run(what, functools.partial(traverse, self._tree.arrays), threads, strategy, is_serial)
         self.num_histories, self.num_leaves = visited.tolist()
         self._num_pieces = 1 if self.num_histories < _SMALL else _NUM_PIECES
+
+    def _compiled(self, thread: Thread, **constants: bool) -> Callable[..., tuple]:
+        """Returns the kernel that traverses all histories, compiled."""
+        tree, nothing = self._tree, self._num_pieces
+        traverse = compose(traverse_histories, strict=False, **tree.rule_kernels, **constants)
+        with announce_compilation(traverse, "the evaluation by rules", 5):
+            traverse(tree.arrays, thread, np.zeros(0), ALL_PLAYERS, DEPTH_OF_PIECES, nothing, self._num_pieces)
+        return traverse
 
     def _run(
         self, what: str, traverse: Callable[..., tuple], threads: list[Thread], strategy: np.ndarray, is_serial: bool
@@ -233,7 +252,7 @@ class RulesEvaluator:
                         number = running.pop(future)
                         has_ended, *counts = future.result()
                         if not has_ended:
-                            raise BudgetError(_why_full(tree))
+                            raise TraversalInterrupted if tree.status == INTERRUPTED else BudgetError(_why_full(tree))
                         visited += counts
                         done += 1
                         bar.update()
@@ -245,9 +264,9 @@ class RulesEvaluator:
                     left.clear()
                 wait(running)
                 tree.go_on()
-                if isinstance(error, KeyboardInterrupt):
+                if isinstance(error, KeyboardInterrupt | TraversalInterrupted):
                     seconds = time.monotonic() - begin
-                    raise KeyboardInterrupt(f"{what}: {done} of {total} parts in {seconds:.0f} s") from None
+                    raise type(error)(f"{what}: {done} of {total} parts in {seconds:.0f} s") from None
                 raise
         return visited
 
@@ -380,8 +399,24 @@ def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
     return policy is not None and not (is_by_rules and is_symmetric(policy) == symmetry)
 
 
+def visited_share(rules: RulesGame, is_symmetric: bool) -> float:
+    """Returns about which share of a game's histories a traversal of all visits.
+
+    Args:
+        rules: The game.
+        is_symmetric: Whether symmetries leave out the others.
+    """
+    share = 1 / len(rules.sizes.symmetries) if is_symmetric else 1.0
+    openings = openings_of(rules)
+    return share if openings is None else share * len(openings.counts) / float(openings.counts.sum())
+
+
 def estimated_seconds(
-    histories: float, with_histories: bool = False, is_symmetric: bool = False, threads: int | None = None
+    histories: float,
+    with_histories: bool = False,
+    is_symmetric: bool = False,
+    threads: int | None = None,
+    slots: float = 0.0,
 ) -> float:
     """Returns about how long an exact evaluation takes, without the time of the policy's own code.
 
@@ -390,10 +425,26 @@ def estimated_seconds(
         with_histories: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
         is_symmetric: Whether symmetries leave out the others.
         threads: How many threads; None: one per core.
+        slots: Actions of all information sets together, if none has a number yet.
     """
     seconds = _SECONDS_PER_HISTORY + (_SECONDS_TO_NUMBER if with_histories else 0.0)
     seconds *= _COST_OF_SYMMETRY if is_symmetric else 1.0
-    return histories * seconds / (threads or os.cpu_count() or 1)
+    return (histories * seconds + slots * _SECONDS_PER_SLOT) / (threads or os.cpu_count() or 1)
+
+
+def estimated_seconds_to_begin(
+    histories: float, with_leaves: bool, is_symmetric: bool = False, threads: int = 1
+) -> float:
+    """Returns about how long it takes to number all infosets, or with leaves to find the payoff matrix.
+
+    Args:
+        histories: Number of histories that are visited.
+        with_leaves: Whether there is to be a payoff matrix.
+        is_symmetric: Whether symmetries leave out the others.
+        threads: How many threads list leaves.
+    """
+    seconds = _SECONDS_TO_LIST * (1 + 1 / threads) if with_leaves else _SECONDS_TO_NUMBER
+    return histories * seconds * (_COST_OF_SYMMETRY if is_symmetric else 1.0)
 
 
 @kernel

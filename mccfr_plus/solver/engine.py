@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,7 +13,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
-from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.loops.components import Settings, State
@@ -65,7 +66,9 @@ class Engine:
         is_by_rules = isinstance(tree, ImplicitTree)
         self.average_method = config.average_method(tree.num_players, tree.perfect_recall, by_rules=is_by_rules)
         self.stopped: str | None = None  # why a lazy tree cannot expand any more
-        self.is_ended = False  # whether `end` was called since the last `begin`
+        self.unfinished: str | None = None  # how far what comes before the first iteration was, when it was ended
+        self.is_ended = False  # whether `end` was called, until the end of the run
+        self._is_advancing, self._advancing = False, threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._is_recall_checked = False
         self._lacks_infosets = is_by_rules and config.needs_whole_tree() is not None
@@ -202,39 +205,58 @@ class Engine:
 
     # --- running ---
 
-    def number_infosets(self) -> None:
+    def number_infosets(self) -> bool:
         """Numbers all infosets of a game by rules, if a component needs them at the start, and makes what it needs.
+
+        Returns:
+            Whether that is done; `end` ends it early, and `unfinished` says how far it was.
 
         Raises:
             BudgetError: If they do not fit the memory.
         """
         tree, config = self.tree, self.config
-        if not self._lacks_infosets or not isinstance(tree, ImplicitTree):
-            return
-        evaluator = RulesEvaluator(tree, config.threads)  # the order of a row's entries depends on their number
-        if config.estimator.needs_leaves and tree.num_players == 2:
-            evaluator.find_payoff_matrix()
-        elif self.iterations == 0:
-            evaluator.number_infosets()
-        if config.minimizer.needs_whole_tree and self.iterations == 0:
-            config.minimizer.begin(tree, self.tables)
-        if len(self.sampling):
-            self.sampling[:] = config.estimator.sampling_strategy(tree)
-        self._lacks_infosets = False
+        while self._lacks_infosets and isinstance(tree, ImplicitTree):
+            evaluator = self._evaluator_of(tree)
+            try:
+                if self._needs_matrix:
+                    evaluator.find_payoff_matrix()
+                elif self.iterations == 0:
+                    evaluator.number_infosets()
+            except TraversalInterrupted as interrupted:
+                if self.is_ended:
+                    self.unfinished = str(interrupted)
+                    return False
+                continue
+            if config.minimizer.needs_whole_tree and self.iterations == 0:
+                config.minimizer.begin(tree, self.tables)
+            if len(self.sampling):
+                self.sampling[:] = config.estimator.sampling_strategy(tree)
+            self._lacks_infosets = False
+        return True
+
+    def _evaluator_of(self, tree: ImplicitTree) -> RulesEvaluator:
+        return RulesEvaluator(tree, self.config.threads)  # the order of a row's entries depends on their number
+
+    @property
+    def _needs_matrix(self) -> bool:
+        return self.config.estimator.needs_leaves and self.tree.num_players == 2
 
     def prepare(self) -> None:
-        """Compiles the kernel, and numbers infosets, if that is to be done."""
-        self.number_infosets()
+        """Compiles the kernels."""
+        if self._lacks_infosets and isinstance(self.tree, ImplicitTree):
+            self._evaluator_of(self.tree).compile_numbering(with_leaves=self._needs_matrix)
         self.run(*self._arguments[0], 0)
 
     def begin(self) -> None:
         """Begins a run."""
-        self.stopped, self.is_ended = None, False
+        self.stopped, self.unfinished, self.is_ended = None, None, False
 
     def end(self) -> None:
         """Ends `advance` soon, within an iteration if need be, which the next call goes on with. From any thread."""
-        self.is_ended = True
-        self.interrupt()
+        with self._advancing:
+            self.is_ended = True
+            if self._is_advancing:  # and not an evaluation
+                self.interrupt()
 
     def interrupt(self) -> None:
         """Ends the loop soon. From any thread."""
@@ -249,10 +271,24 @@ class Engine:
         Raises:
             GameError: If the game of a lazy tree has raised an error, or has imperfect recall.
         """
+        with self._advancing:
+            if self.is_ended:
+                return
+            self._is_advancing = True
+        try:
+            self._advance(iterations)
+        finally:
+            with self._advancing:
+                self._is_advancing = False
+                if isinstance(self.tree, ExpandingTree) and self.tree.status == INTERRUPTED:
+                    self.tree.go_on()
+
+    def _advance(self, iterations: int) -> None:
         if self._only is not None:
             self.run(*self._only, iterations)
             return
-        self.number_infosets()
+        if not self.number_infosets():
+            return
         target = self.iterations + iterations
         self._run_to(target)
         if isinstance(self.tree, ExpandingTree):

@@ -252,7 +252,8 @@ class Solver:
 
         Args:
             iterations: How many iterations to run, at least 1.
-            seconds: For how long, in seconds; compiling the kernels does not count.
+            seconds: For how long, in seconds. Compiling the kernels does not count; with ``tree="rules"``, what comes
+                before the first iteration does, and begins anew in the next run if there was too little time for it.
             target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
                 It is evaluated now and then, at a bounded share of the run's time.
             callback: Called after every chunk of about 0.2 seconds, and at the end, with a `Progress`; the run ends
@@ -276,7 +277,8 @@ class Solver:
                 another game, other components or more iterations; after it if the last one could not be written.
         """
         check_limits(iterations, seconds, target_exploitability, evaluate_every)
-        if target_exploitability is not None or evaluate_every is not None:
+        is_evaluated = target_exploitability is not None or evaluate_every is not None
+        if is_evaluated and not isinstance(self.tree, ImplicitTree):
             self._compiled().require_perfect_recall("an exploitability")
         self._engine.begin()
         with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as writer:
@@ -285,7 +287,7 @@ class Solver:
             seconds_before, iterations_before = self._seconds, self.iterations
             target = math.inf if iterations is None else iterations_before + iterations
             limit = math.inf if seconds is None else seconds
-            clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
+            clock = EvaluationClock(is_evaluated, evaluate_every)
             begin, chunk = time.perf_counter(), 1
             bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
             with bar, self._ended_after(limit):
@@ -300,7 +302,8 @@ class Solver:
                             raise BudgetError(f"not even the first iteration could be run: {self.stopped}")
                         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                         done = True
-                    evaluation = clock.maybe_evaluate(self, now, done)
+                    unfinished = self._engine.unfinished
+                    evaluation = clock.maybe_evaluate(self, now, done) if unfinished is None else None
                     evaluated = time.perf_counter()
                     if evaluation is not None:
                         found = evaluation.exploitability
@@ -316,9 +319,9 @@ class Solver:
                         done = bool(callback(told)) or done
                     if done:
                         if self.iterations == iterations_before:
-                            logger.warning(
-                                "ended within the first iteration: its gradients take longer than the limit."
-                            )
+                            why = unfinished or "its gradients take longer than the limit"
+                            when = "before" if unfinished else "within"
+                            logger.warning("ended %s the first iteration (%s): give more time.", when, why)
                         return self
                     self._history.exclude(evaluated - now)
                     writer.maybe_write()
@@ -339,6 +342,8 @@ class Solver:
             yield
         finally:
             timer.cancel()
+            timer.join()
+            self._engine.is_ended = False
 
     # --- what it has computed ---
 

@@ -70,6 +70,11 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
     kind = "rules" if config.symmetry else config.tree
     reason = config.needs_stored_nodes() if kind == "rules" else config.needs_whole_tree()
     if kind in ("lazy", "rules") and reason:
+        if kind == "rules":
+            raise ConfigError(
+                f"tree='rules' with {reason}: that needs the whole tree, and no history is stored there. Use outcome "
+                "or external sampling with another average and without baselines, or tree='compiled'."
+            )
         raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind == "rules":
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
@@ -78,9 +83,9 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
         tree = compiled_if_it_fits(
             loaded, "compiled" if reason else config.tree, config.memory, limits, rules=config.rules
         )
-    except BudgetError:
+    except BudgetError as error:
         if not has_rules:
-            raise
+            raise BudgetError(f"{reason} needs the whole tree: {error}" if reason else str(error)) from None
         tree = None
     if tree is None and has_rules:
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)

@@ -28,9 +28,14 @@ from mccfr_plus.tree.payoff_matrix import list_leaf
 from mccfr_plus.tree.positions import (
     MAX_ACTIONS,
     MAX_DEPTH,
+    NUM_ABOVE,
+    NUM_OPENINGS,
     NUM_PLAYERS,
     NUM_WORDS,
     OPEN,
+    OPENING_CHANCE,
+    OPENING_COUNTS,
+    OPENING_STATES,
     PATHS,
     STATE_SIZE,
     find_outcomes,
@@ -100,7 +105,7 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
         num_pieces: How many there are.
 
     Returns:
-        Whether it has come to the end, and the numbers of histories and of leaves visited.
+        Whether it has come to the end, and the numbers of histories and of leaves visited; see `times` below.
     """
     gradient, symmetries = thread.gradient, symmetries_of(tree.expansion)
     reach = _column(tree, thread, 0, NUM_PLAYERS + 1, np.float64)  # of the players; last of chance, or of all others
@@ -119,6 +124,13 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
     keep(tree, thread, first_node(tree, thread, ALL_PLAYERS), 0)
     address = own_words(tree, thread) + 8 * (words_before_rows() + first_waiting() * words_per_row())
     rows = numba.carray(pointer(address), (len(frames), words_per_row()), np.int64)
+    # Where chance begins and orders do not matter, its outcomes are visited together; see `openings`.
+    num_openings = 0 if RECORD_HISTORIES else tree.expansion[NUM_OPENINGS]
+    room = max(num_openings, 1)
+    openings = numba.carray(pointer(tree.expansion[OPENING_STATES]), (room, STATE_SIZE), np.int64)
+    opening_chance = numba.carray(pointer(tree.expansion[OPENING_CHANCE]), room, np.float64)
+    opening_counts = numba.carray(pointer(tree.expansion[OPENING_COUNTS]), room, np.int64)
+    times = tree.expansion[NUM_ABOVE] if num_openings > 0 else np.int64(1)  # how many histories a visit stands for
     depth, is_new, number, histories, leaves = 0, True, 0, 0, 0
     while depth >= 0:
         row, frame = rows[at(depth)], frames[at(depth)]
@@ -127,9 +139,9 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
             is_new = False
             mover = state[MOVER]
             is_own = depth >= depth_of_pieces or piece == 0
-            histories += is_own
+            histories += is_own * times
             if mover == GAME_OVER:
-                leaves += is_own
+                leaves += is_own * times
                 if is_own and (ADD_GRADIENTS or LIST_LEAVES):
                     for each in range(NUM_PLAYERS):
                         payoffs[at(each)] = 0.0
@@ -148,7 +160,9 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
                 depth -= 1
                 continue
             frame[_NEXT], frame[_MOVER] = 0, mover
-            if mover == CHANCE_MOVES:
+            if mover == CHANCE_MOVES and depth == 0 and num_openings > 0:
+                frame[_COUNT] = num_openings
+            elif mover == CHANCE_MOVES:
                 frame[_COUNT] = find_outcomes(tree, thread, state, OPEN)
             else:
                 known_slots = load_word(tree.expansion, NUM_SLOTS) if RECORD_HISTORIES else 0
@@ -173,8 +187,11 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
         frame[_NEXT] = index + 1
         for each in range(NUM_PLAYERS + 1 if ADD_GRADIENTS or LIST_LEAVES else 0):
             reach[at(depth + 1), at(each)] = reach[at(depth), at(each)]
-        slot = np.int64(-1)
-        if mover == CHANCE_MOVES:
+        slot, is_opening = np.int64(-1), depth == 0 and num_openings > 0
+        if is_opening:
+            action, probability, times = index, opening_chance[at(index)], opening_counts[at(index)]
+            reach[at(depth + 1), NUM_PLAYERS] *= probability
+        elif mover == CHANCE_MOVES:
             find_outcomes(tree, thread, state, OPEN)
             outcomes, probabilities = outcomes_of(tree, thread, OPEN)
             action, probability = outcomes[at(index)], probabilities[at(index)]
@@ -214,7 +231,11 @@ def traverse_histories(tree, thread, strategy, player, depth_of_pieces, piece, n
                 fixed[at(depth + 1), 0] = fixed[at(depth), 0] & fixing(symmetries, action)
         elif NUM_SYMMETRIES > 1:
             fixed[at(depth + 1), 0] = fixed[at(depth), 0]
-        rule_apply(parameters, table, child[:STATE_SIZE], action)
+        if is_opening:
+            for word in range(STATE_SIZE):
+                child[at(word)] = openings[at(index), at(word)]
+        else:
+            rule_apply(parameters, table, child[:STATE_SIZE], action)
         depth, is_new = depth + 1, True
     return True, histories, leaves
 

@@ -25,6 +25,7 @@ from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
 from mccfr_plus.tree.histories import traverse_histories, words_per_depth
 from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.openings import Openings, openings_of
 from mccfr_plus.tree.payoff_matrix import PayoffMatrix
 from mccfr_plus.tree.rules_keys import RulesKeys, places_of
 from mccfr_plus.tree.rules_traversal import rule_outcomes
@@ -34,6 +35,8 @@ _ACTION, _WORD = 4, 8  # bytes of a slot's action, and of a word of the table of
 _MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
 _MOST_BYTES_OF_NUMBERS = 1 << 28
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
+
+_OF_OPENINGS = p.OPENING_STATES, p.OPENING_CHANCE, p.OPENING_COUNTS
 
 _ACCESS = (
     "first_node",
@@ -161,7 +164,7 @@ class ImplicitTree(ExpandingTree):
         self._first_state = rules_game.first_state.copy()
         expansion[p.PARAMETERS], expansion[p.NUM_PARAMETERS] = address_of(self._parameters), len(self._parameters)
         expansion[p.TABLE_OF_RULES], expansion[p.NUM_TABLE] = address_of(self._table), len(self._table)
-        expansion[p.FIRST_STATE] = address_of(self._first_state)
+        expansion[[p.FIRST_STATE, *_OF_OPENINGS]] = address_of(self._first_state)
         expansion[p.PLACES], expansion[p.NUM_PLACES] = address_of(self._places), len(self._places)
         expansion[p.FIRST_UNIFORM] = self.max_slots
         expansion[g.KEYS] = address_of(self._info_keys)
@@ -247,6 +250,15 @@ class ImplicitTree(ExpandingTree):
         places = (p.PRIOR_RANGE, p.PRIOR_KEYS, p.PRIOR_FIRST, p.PRIOR_PROBABILITIES)
         for place, array in zip(places, self._prior, strict=True):
             self._expansion[place] = address_of(array)
+
+    @cached_property
+    def openings(self) -> Openings | None:
+        """Those of the game. From now on, traversals of all histories begin with them."""
+        found, words = openings_of(self.rules_game), self._expansion
+        if found is not None:
+            words[p.NUM_OPENINGS], words[p.NUM_ABOVE] = len(found.states), found.num_above
+            words[list(_OF_OPENINGS)] = [address_of(found.states), address_of(found.chance), address_of(found.counts)]
+        return found
 
     @property
     def bytes_left(self) -> int:

@@ -25,7 +25,8 @@ MOST_VALUES = 4096
 _WORD_BITS = 32
 _ARRAYS_OF_ROWS = 3  # beside those of threads
 
-EMPTY, COLUMN_BITS, DISTINCT_VALUES, LAST_VALUE, NUM_NUMBERS = range(5)  # entries of `Leaves.leaf_numbers`
+# Entries of `Leaves.leaf_numbers`.
+EMPTY, COLUMN_BITS, DISTINCT_VALUES, LAST_VALUE, LACKS_VALUES, NUM_NUMBERS = range(6)
 
 
 class Leaves(NamedTuple):
@@ -84,7 +85,7 @@ def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMa
     most = min(1 << (_WORD_BITS - bits), MOST_VALUES)
     found = [leaves.leaf_values[: leaves.leaf_numbers[DISTINCT_VALUES]] for leaves in counted]
     distinct = np.unique(np.concatenate(found), axis=0)
-    if max(len(distinct), *(leaves.leaf_numbers[DISTINCT_VALUES] for leaves in counted)) > most:
+    if len(distinct) > most or any(leaves.leaf_numbers[LACKS_VALUES] for leaves in counted):
         return None
     starts, rows = np.zeros(num_slots + 2, np.int64), slice(num_slots + 1)
     for leaves in counted:
@@ -93,7 +94,7 @@ def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMa
     np.cumsum(starts, out=starts)
     entries, values, begin = np.zeros(starts[-1], np.uint32), np.zeros((MOST_VALUES, 2)), starts[:-1].copy()
     values[: len(distinct)] = distinct
-    numbers, listed = np.array([num_slots, bits, len(distinct), 0]), []
+    numbers, listed = np.array([num_slots, bits, len(distinct), 0, 0]), []
     for leaves in counted:  # in a row come the entries of the first thread, then those of the second one
         counts = leaves.leaf_next[rows].copy()
         leaves.leaf_next[rows] = begin
@@ -125,8 +126,8 @@ def list_leaf(leaves, capacity, row, column, weight, payoffs):
         if number == count and count < MOST_VALUES:
             values[at(number), 0], values[at(number), 1] = first, second
             numbers[DISTINCT_VALUES] += 1
-        elif number == count:  # too many: counted as one more, so that there will be no matrix
-            numbers[DISTINCT_VALUES], number = MOST_VALUES + 1, 0
+        elif number == count:
+            numbers[LACKS_VALUES], number = 1, 0
         numbers[LAST_VALUE] = number
     if row >= capacity:
         row = numbers[EMPTY]

@@ -92,9 +92,14 @@ from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch_word, find,
     THREADS,  # threads that make one gradient together
     PATHS,  # where in a thread's words those of `histories` begin, in bytes
     MAX_DEPTH,
-    NUM_HISTORIES,  # that a traversal of all visits, once they are counted
+    NUM_HISTORIES,  # of the game, once they are counted
+    NUM_OPENINGS,  # 0: chance's outcomes are followed one by one
+    NUM_ABOVE,  # histories before them
+    OPENING_STATES,  # addresses of the arrays of `Openings`
+    OPENING_CHANCE,
+    OPENING_COUNTS,
     MATRIX,  # addresses of the parts of the `payoff_matrix`, or 0 where there is none; its number of entries; its bits
-) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 22)
+) = range(NUM_BLOCK_WORDS + 1, NUM_BLOCK_WORDS + 27)
 NUM_WORDS = MATRIX + 5
 
 # What a game's sizes are, composed in.

@@ -12,8 +12,12 @@ from open_spiel.python.algorithms import exploitability as openspiel
 import mccfr_plus
 from mccfr_plus import BudgetError, PolicyError, Solver, evaluate_by_rules
 from mccfr_plus.evaluation import by_rules
+from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.tree.arrays import TERMINAL
+from mccfr_plus.tree.openings import openings_of
 
-DICE = "liars_dice(dice_sides=3)"
+DICE, TWO_DICE = "liars_dice(dice_sides=3)", "liars_dice(numdice=2,dice_sides=2)"
 HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"
 LEDUC = "leduc_poker"
 
@@ -35,7 +39,7 @@ def mapping_of(policy: openspiel_policy.TabularPolicy) -> dict[str, list[tuple[i
 
 
 @pytest.mark.usefixtures("interpreted_evaluation")
-@pytest.mark.parametrize("game", [LEDUC, DICE, HEX, "kuhn_poker(players=3)"])
+@pytest.mark.parametrize("game", [LEDUC, DICE, TWO_DICE, HEX, "kuhn_poker(players=3)"])
 def test_a_table_of_openspiel(game):
     policy = random_policy(game)
     found = evaluate_by_rules(game, policy, progress=False)
@@ -44,6 +48,22 @@ def test_a_table_of_openspiel(game):
     assert found.best_response_values == pytest.approx(stored.best_response_values, abs=1e-12)
     if policy.game.num_players() == 2:
         assert found.nash_conv == pytest.approx(openspiel.nash_conv(policy.game, policy), abs=1e-9)
+
+
+@pytest.mark.usefixtures("interpreted_evaluation")
+def test_orders_of_dice_are_visited_once():
+    solver, stored = Solver(TWO_DICE, "external", tree="rules", seed=1).run(20), mccfr_plus.compile_game(TWO_DICE)
+    openings, evaluator = solver.tree.openings, RulesEvaluator(solver.tree, 1, progress=False)
+    assert sorted(openings.counts) == [1, 1, 1, 1, 2, 2, 2, 2, 4]
+    assert openings.chance == pytest.approx(openings.counts / 16)
+    assert by_rules.visited_share(solver.tree.rules_game, False) == 9 / 16
+    found = evaluator.evaluate(solver.average_strategy())
+    assert evaluator.num_histories == stored.num_nodes
+    assert evaluator.num_leaves == (stored.arrays.nodes["kind"] == TERMINAL).sum()
+    expected = mccfr_plus.evaluate(stored, solver.average_policy())
+    assert found.best_response_values == pytest.approx(expected.best_response_values, abs=1e-12)
+    for game in ("kuhn_poker", LEDUC, HEX, "universal_poker"):  # cards of each player, no chance, many cards
+        assert openings_of(compiled_rules(mccfr_plus.load_game(game))) is None
 
 
 def test_every_kind_of_policy():

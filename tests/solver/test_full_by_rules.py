@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import threading
 
+import numpy as np
 import pytest
 from lazy_trees import beside_this_process
 
 import mccfr_plus
 from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
+from mccfr_plus.evaluation import by_rules
+from mccfr_plus.solver import solver as solver_module
 from mccfr_plus.tree import payoff_matrix
+from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.implicit_tree import ImplicitTree
 from mccfr_plus.tree.order import representative_states
 
 KUHN, LEDUC, THREE = "kuhn_poker", "leduc_poker", "kuhn_poker(players=3)"
+DICE = "liars_dice(numdice=2,dice_sides=2)"
 HEX = "perfect_recall_dark_hex(num_rows=2,num_cols=2)"
 TRAVERSAL, MATRIX = "full(traversal=True)", "full"
 
@@ -116,6 +123,101 @@ def test_interruptions_change_nothing(threads):
     assert solver.nodes_touched == once.nodes_touched
 
 
+def num_leaves(game):
+    return np.count_nonzero(mccfr_plus.compile_game(game).arrays.nodes["kind"] == TERMINAL)
+
+
+def entries_of(solver):
+    """Returns the rows, columns and both players' values of a solver's payoff matrix."""
+    matrix = solver.tree._matrix
+    rows = np.repeat(np.arange(len(matrix.starts) - 1), np.diff(matrix.starts))
+    columns, numbers = matrix.entries & ((1 << matrix.column_bits) - 1), matrix.entries >> matrix.column_bits
+    return rows, columns, matrix.values[:, numbers]
+
+
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_orders_of_dice_have_one_entry(threads):
+    stored, solver = Solver(DICE, MATRIX, "rm+").run(3), Solver(DICE, MATRIX, "rm+", tree="rules", threads=threads)
+    solver.run(3)
+    expected = strategies(stored)
+    for key, found in strategies(solver).items():
+        assert found == pytest.approx(expected[key], abs=1e-12), key
+    assert solver.nodes_touched == stored.nodes_touched  # in both orders
+    rows, columns, values = entries_of(solver)
+    assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
+    arrays = stored.tree.arrays_with_leaves  # which adds up, too
+    leaves = arrays.leaf_value[: arrays.leaf_start[arrays.leaf_range[1]]]
+    assert len(rows) == np.count_nonzero(leaves)
+    assert sorted(values[0]) == pytest.approx(sorted(leaves[leaves != 0]))
+    assert len(rows) < 0.7 * num_leaves(DICE)
+
+
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
+@pytest.mark.parametrize("estimator", [TRAVERSAL, MATRIX])
+def test_a_limit_of_time_ends_what_comes_before_the_first_iteration(estimator, monkeypatch, caplog):
+    solver, is_ended, visits = Solver(DICE, estimator, "rm+", tree="rules"), threading.Event(), itertools.count()
+    end, compiled = solver._engine.end, by_rules.RulesEvaluator._compiled
+
+    def end_then():
+        end()
+        is_ended.set()
+
+    def held(*arguments, **options):
+        traverse = compiled(*arguments, **options)
+
+        def traverse_later(*given):
+            if next(visits) == 1:
+                assert is_ended.wait(60.0)
+            return traverse(*given)
+
+        return traverse_later
+
+    with monkeypatch.context() as patched:
+        patched.setattr(solver._engine, "end", end_then)
+        patched.setattr(by_rules.RulesEvaluator, "_compiled", held)
+        solver.run(seconds=0.1, evaluate_every=0)
+    assert solver.iterations == len(solver.history) == 0
+    assert solver.seconds >= 0.1
+    what = "counting leaves" if estimator == MATRIX else "numbering information sets"
+    assert re.search(rf"ended before the first iteration \({what}: \d+ of 256 parts in \d+ s\): give", caplog.text)
+    expected = Solver(DICE, estimator, "rm+", tree="rules").run(3)
+    solver.run(3)
+    assert (solver.average_strategy() == expected.average_strategy()).all()
+
+
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
+def test_a_limit_of_time_waits_for_an_evaluation(monkeypatch):
+    """It ends what a run does, and not the evaluation of what it has done."""
+    solver, is_evaluating = Solver(KUHN, "external", tree="rules", seed=1), threading.Event()
+    evaluate, end = solver.evaluate, solver._engine.end
+
+    def evaluate_until_the_end():
+        is_evaluating.set()
+        assert has_ended.wait(10.0)
+        return evaluate()
+
+    def end_then():
+        assert is_evaluating.wait(10.0)
+        end()
+        has_ended.set()
+
+    has_ended = threading.Event()
+    monkeypatch.setattr(solver, "evaluate", evaluate_until_the_end)
+    monkeypatch.setattr(solver._engine, "end", end_then)
+    solver.run(seconds=0.1, evaluate_every=0)
+    assert len(solver.history) >= 1
+    before = solver.iterations
+    solver.iteration()
+    assert solver.iterations == before + 1
+
+
+def test_a_target_needs_no_compiled_tree(monkeypatch):
+    monkeypatch.delattr(solver_module, "compile_game")
+    solver = Solver(KUHN, "external", tree="rules", seed=1).run(target_exploitability=0.1)
+    assert solver.exploitability() <= 0.1
+
+
 def test_without_memory_for_the_matrix(monkeypatch, caplog):
     expected = Solver(KUHN, TRAVERSAL, "rm+", tree="rules").run(6).average_strategy()
     monkeypatch.setattr(ImplicitTree, "bytes_left", 10)
@@ -155,6 +257,19 @@ def test_balanced_sampling(minimizer):
         assert found == pytest.approx(expected[key], abs=1e-12), key
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"estimator": "escher", "tree": "rules"}, ConfigError, "keeps values of histories: .*no history is stored"),
+        ({"baseline": True, "tree": "rules"}, ConfigError, "a number per history: that .*no history is stored"),
+        ({"estimator": "escher"}, BudgetError, r"estimator='escher' needs the whole tree: .*billion nodes"),
+    ],
+)
+def test_what_keeps_a_number_per_history_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        Solver("phantom_ttt", **options)
+
+
 def test_games_that_do_not_fit_are_traversed_by_rules():
     assert Solver("phantom_ttt", MATRIX, memory=beside_this_process(1e9)).tree.kind == "rules"
     assert Solver(KUHN, MATRIX).tree.kind == "compiled"
@@ -173,9 +288,10 @@ def test_bad_input(options, message):
         Solver(KUHN, MATRIX, **options)
 
 
-def test_values_that_are_too_many_for_a_word(monkeypatch):
+def test_values_that_are_too_many_for_a_word(monkeypatch, caplog):
     bits = (mccfr_plus.compile_game(KUHN).num_slots + 1).bit_length()
     monkeypatch.setattr(payoff_matrix, "_WORD_BITS", bits)  # room for one value, where Kuhn poker has four
     by_matrix, by_traversal = (Solver(KUHN, form, "rm+", tree="rules").run(5) for form in (MATRIX, TRAVERSAL))
     assert by_matrix.tree.matrix_words is None
     assert by_matrix.nash_conv() == by_traversal.nash_conv()
+    assert "too many different payoffs for a payoff matrix" in caplog.text

@@ -159,7 +159,7 @@ def test_phantom_tic_tac_toe_does_not_store_histories():
     [
         ("phantom_ttt", {"baseline": True}, "a baseline, which keeps a number per history"),
         ("phantom_ttt", {"estimator": "escher"}, "escher"),
-        ("phantom_ttt", {"estimator": "external", "averaging": "exact"}, "averaging='exact', which needs the whole"),
+        ("phantom_ttt", {"estimator": "external", "averaging": "exact"}, "averaging='exact': that needs the whole"),
         ("tic_tac_toe", {}, "no compiled rules of tic_tac_toe"),
     ],
 )
