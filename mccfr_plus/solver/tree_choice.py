@@ -78,18 +78,19 @@ def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: 
         raise ConfigError(f"tree={kind!r} with {reason}, which needs the whole tree: use tree='compiled'.")
     if kind == "rules":
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
-    has_rules = suits_rules(loaded, config)
     try:
         tree = compiled_if_it_fits(
             loaded, "compiled" if reason else config.tree, config.memory, limits, rules=config.rules
         )
     except BudgetError as error:
-        if not has_rules:
+        if not suits_rules(loaded, config):
             raise BudgetError(f"{reason} needs the whole tree: {error}" if reason else str(error)) from None
         tree = None
-    if tree is None and has_rules:
+    if tree is not None:
+        return tree
+    if suits_rules(loaded, config):
         return _implicit_tree(loaded, rules_to_traverse(loaded), config)
-    return tree or _lazy_tree(loaded, config)
+    return _lazy_tree(loaded, config)
 
 
 def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:

@@ -95,7 +95,8 @@ def game_of_name(text: str) -> pyspiel.Game:
         raise GameError(f"{name!r} is no game of OpenSpiel: {hint}")
     try:
         with quiet_openspiel():
-            try_out(text)
+            if "(" in text:
+                try_out(text)
             return pyspiel.load_game(text)
     except GameError:
         raise
