@@ -66,6 +66,7 @@ class AverageMethod:
         return self.list_visit is not list_nothing
 
 
+@inline_kernel
 def average_kernel(tree, strategy, average, scratch, player, weight):
     """The place of a user-defined average's kernel."""
 

@@ -105,7 +105,8 @@ def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path
         raise error_type(f"cannot write {path}: it is a device, pipe or socket. Give the name of a file.")
     place = Path(os.path.realpath(path))
     if not place.parent.is_dir():
-        raise error_type(f"cannot write {path}: there is no directory {place.parent}. Create it first.")
+        folder = Path(path).parent if not os.path.islink(path) else place.parent
+        raise error_type(f"cannot write {path}: there is no directory {folder}. Create it first.")
     return place
 
 

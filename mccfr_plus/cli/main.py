@@ -120,8 +120,7 @@ def _dispatch(argv: list[str]) -> None:
     if wants_help(values):
         print(command.help(values))
         return
-    if values["import"].value:
-        import_user_modules(values["import"].value)
+    import_user_modules(values["import"].value or ())
     if "quiet" in values and values["quiet"].value:
         logger = logging.getLogger("mccfr_plus")
         logger.setLevel(logging.WARNING)

@@ -163,7 +163,7 @@ class SolveCommand(Command):
         meaning = "Make one of information states that symmetries of the board turn into each other."
         define_switch(values, "symmetry", meaning)
         define_limits(values)
-        define(values, "threads", whole(1, 1_000), "Number of threads.", 1)
+        define(values, "threads", whole(), "Number of threads.", 1)
         meaning = "deterministic: threads make one gradient together; fast: shared tables, not repeatable."
         define(values, "thread_mode", one_of(*THREAD_MODES), meaning, "deterministic")
         meaning = "Sample on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT; local: the same in this process."

@@ -25,6 +25,7 @@ text = sys.argv[1]
 if text.split("(")[0].strip() not in pyspiel.registered_names():
     sys.exit(0)  # written in Python
 try:
+    game = None
     game = pyspiel.load_game(text)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
@@ -34,6 +35,8 @@ try:
             state.information_state_string()
         state.apply_action(rng.choice(state.legal_actions()))
 except Exception as error:
+    if game is None:
+        sys.exit(0)  # the caller will learn it
     print(" ".join(str(error).split()) or type(error).__name__)
     sys.exit(1)
 """

@@ -160,7 +160,6 @@ def test_counts_read_as_people_write_them():
     [
         (["compare", "kuhn_poker", "--out=X", "--seeds=1e12"], "10,000"),
         (["compare", "kuhn_poker", "--out=X", "--num_evaluations=1e12"], "10,000"),
-        (["solve", "kuhn_poker", "--threads=1e9"], "1,000"),
         (["solve", "kuhn_poker", "--batch=1e19"], "9,223,372,036,854,775,807"),
         (["solve", "kuhn_poker", f"--iterations={'9' * 400}"], "9,223,372,036,854,775,807"),
         (["solve", "kuhn_poker", "--iterations=inf"], "9,223,372,036,854,775,807"),
