@@ -235,21 +235,15 @@ def whole(lowest: int = 1, highest: int = 2**63 - 1) -> Kind:
     """A whole number from `lowest` to `highest`; ``1e6`` and ``1_000_000`` are read as such too."""
 
     def read(argument: str | int) -> int:
+        number: float = lowest
         with contextlib.suppress(ValueError, OverflowError):
             number = int(argument) if str(argument).replace("_", "").isdecimal() else float(argument)
             if number == int(number) and lowest <= number <= highest:
                 return int(number)
-        at_most = f" and at most {highest:,}" if highest < 2**63 - 1 or _is_large(argument) else ""
+        at_most = f" and at most {highest:,}" if number > highest else ""
         raise ValueError(f"must be a whole number, at least {lowest}{at_most}")
 
     return Kind("N", read)
-
-
-def _is_large(argument: str | int) -> bool:
-    try:
-        return float(argument) >= 2**63
-    except (ValueError, OverflowError):
-        return len(str(argument)) > len(str(2**63))
 
 
 def real(metavar: str, allowed: str, low: float = math.ulp(0.0), high: float = math.inf) -> Kind:

@@ -25,8 +25,10 @@ text = sys.argv[1]
 if text.split("(")[0].strip() not in pyspiel.registered_names():
     sys.exit(0)  # written in Python
 try:
-    game = None
     game = pyspiel.load_game(text)
+except Exception:
+    sys.exit(0)  # the caller will learn it
+try:
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
     state, rng = game.new_initial_state(), random.Random(0)
@@ -35,8 +37,6 @@ try:
             state.information_state_string()
         state.apply_action(rng.choice(state.legal_actions()))
 except Exception as error:
-    if game is None:
-        sys.exit(0)  # the caller will learn it
     print(" ".join(str(error).split()) or type(error).__name__)
     sys.exit(1)
 """
@@ -57,7 +57,11 @@ def try_out(text: str) -> None:
         return
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _PLAY, text], capture_output=True, text=True, timeout=_SECONDS, check=False
+            [sys.executable, "-P", "-c", _PLAY, text],  # -P: no module is taken from the working directory
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise GameError(

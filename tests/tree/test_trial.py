@@ -44,8 +44,10 @@ def test_the_command_says_it_in_a_line(capfd):
     "text", ["kuhn_poker(players=3)", "liars_dice(numdice=2,dice_sides=5)", "leduc_poker", "nonsense("]
 )
 def test_usual_parameters_cost_no_process(text, monkeypatch):
-    monkeypatch.setattr(subprocess, "run", None)
+    started = []
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **_: started.append(arguments))
     trial.try_out.__wrapped__(text)
+    assert started == []
 
 
 def test_unusual_parameters_that_work_are_accepted():
