@@ -38,14 +38,13 @@ from mccfr_plus.evaluation import (
 )
 from mccfr_plus.evaluation.by_rules import (
     bytes_needed,
-    estimated_seconds,
     evaluate_by_rules,
     is_symmetric,
     is_tabulated,
     memory_plan,
-    visited_share,
 )
 from mccfr_plus.evaluation.estimates import require_confidence
+from mccfr_plus.evaluation.expected_time import estimated_seconds, visited_histories
 from mccfr_plus.evaluation.strategies import AnyPolicy
 from mccfr_plus.games import compiled_rules
 from mccfr_plus.policies.files import needs_tree
@@ -54,8 +53,7 @@ from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.implicit_tree import can_be_implicit, rules_to_traverse
 from mccfr_plus.tree.infoset_estimate import estimate_infosets
-from mccfr_plus.tree.size import as_text, number_of
-from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.tree.size import as_text
 from mccfr_plus.tree.symmetric_tree import require_symmetries
 
 _AGAINST_SHARE = 0.4  # of the time
@@ -191,9 +189,7 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
         require_symmetries(game, rules_to_traverse(game))
     if rules is None or not can_be_implicit(rules):
         return None
-    histories = visited_share(rules, symmetry) * number_of(
-        estimate_size(game, sample_size=10_000, seed=0).histories.log10
-    )
+    histories = visited_histories(game, rules, symmetry)
     with_histories = is_tabulated(chosen, symmetry)
     whole = estimate_infosets(rules)
     infosets = whole and whole.times(1 / len(rules.sizes.symmetries) if symmetry else 1.0)

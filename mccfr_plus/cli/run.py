@@ -15,18 +15,13 @@ from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import cluster, output
 from mccfr_plus.errors import BudgetError, CheckpointError, TrainingError
 from mccfr_plus.evaluation import Evaluation, expected_values
-from mccfr_plus.evaluation.by_rules import (
-    RulesEvaluator,
-    estimated_seconds,
-    estimated_seconds_to_begin,
-    visited_share,
-)
+from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.evaluation.expected_time import estimated_seconds, estimated_seconds_to_begin, visited_histories
 from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.implicit_tree import ImplicitTree
-from mccfr_plus.tree.size import as_text, number_of
-from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.tree.size import as_text
 
 DEFAULT_SECONDS = 10.0
 DEFAULT_CHECKPOINT_INTERVAL = 60.0
@@ -291,8 +286,7 @@ def _exact_by_rules(solver: Any, values: Any) -> Evaluation | None:
 
 def _visited_histories(tree: ImplicitTree) -> float:
     """Returns about how many histories a traversal of all visits."""
-    histories = number_of(estimate_size(tree.game, sample_size=10_000, seed=0).histories.log10)
-    return histories * visited_share(tree.rules_game, tree.num_symmetries > 1)
+    return visited_histories(tree.game, tree.rules_game, tree.num_symmetries > 1)
 
 
 def announce_beginning(solver: Solver) -> None:

@@ -46,7 +46,6 @@ from mccfr_plus.tree.implicit_tree import (
 )
 from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
-from mccfr_plus.tree.openings import openings_of
 from mccfr_plus.tree.payoff_matrix import (
     Leaves,
     both_gradients,
@@ -61,11 +60,6 @@ from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
 logger = logging.getLogger("mccfr_plus")
 
 _NUM_PIECES = 256  # the progress bar moves between them
-_SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
-_SECONDS_PER_SLOT = 1.2e-6  # the same, for an action of an information set, in liar's dice with two dice of five faces
-_COST_OF_SYMMETRY = 1.5  # times as long for a history
-_SECONDS_TO_NUMBER = 1.2e-8  # the same, of the traversal that finds a history of each infoset
-_SECONDS_TO_LIST = 1.6e-8  # the same, of the traversals that count and list leaves
 _NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
 _MARGIN = 1.1  # of memory that is advised
 _SMALL = 100_000  # histories: a game with fewer is one piece
@@ -397,54 +391,6 @@ def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
     """Returns whether an exact evaluation tabulates a policy first; see `evaluate_by_rules`."""
     is_by_rules = isinstance(policy, KeyedPolicy) and policy.keys.kind in ("rules", "symmetric")
     return policy is not None and not (is_by_rules and is_symmetric(policy) == symmetry)
-
-
-def visited_share(rules: RulesGame, is_symmetric: bool) -> float:
-    """Returns about which share of a game's histories a traversal of all visits.
-
-    Args:
-        rules: The game.
-        is_symmetric: Whether symmetries leave out the others.
-    """
-    share = 1 / len(rules.sizes.symmetries) if is_symmetric else 1.0
-    openings = openings_of(rules)
-    return share if openings is None else share * len(openings.counts) / float(openings.counts.sum())
-
-
-def estimated_seconds(
-    histories: float,
-    with_histories: bool = False,
-    is_symmetric: bool = False,
-    threads: int | None = None,
-    slots: float = 0.0,
-) -> float:
-    """Returns about how long an exact evaluation takes, without the time of the policy's own code.
-
-    Args:
-        histories: Number of histories that are visited.
-        with_histories: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
-        is_symmetric: Whether symmetries leave out the others.
-        threads: How many threads; None: one per core.
-        slots: Actions of all information sets together, if none has a number yet.
-    """
-    seconds = _SECONDS_PER_HISTORY + (_SECONDS_TO_NUMBER if with_histories else 0.0)
-    seconds *= _COST_OF_SYMMETRY if is_symmetric else 1.0
-    return (histories * seconds + slots * _SECONDS_PER_SLOT) / (threads or os.cpu_count() or 1)
-
-
-def estimated_seconds_to_begin(
-    histories: float, with_leaves: bool, is_symmetric: bool = False, threads: int = 1
-) -> float:
-    """Returns about how long it takes to number all infosets, or with leaves to find the payoff matrix.
-
-    Args:
-        histories: Number of histories that are visited.
-        with_leaves: Whether there is to be a payoff matrix.
-        is_symmetric: Whether symmetries leave out the others.
-        threads: How many threads list leaves.
-    """
-    seconds = _SECONDS_TO_LIST * (1 + 1 / threads) if with_leaves else _SECONDS_TO_NUMBER
-    return histories * seconds * (_COST_OF_SYMMETRY if is_symmetric else 1.0)
 
 
 @kernel

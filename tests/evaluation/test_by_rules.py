@@ -13,6 +13,7 @@ import mccfr_plus
 from mccfr_plus import BudgetError, PolicyError, Solver, evaluate_by_rules
 from mccfr_plus.evaluation import by_rules
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.evaluation.expected_time import visited_histories
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.openings import openings_of
@@ -56,7 +57,9 @@ def test_orders_of_dice_are_visited_once():
     openings, evaluator = solver.tree.openings, RulesEvaluator(solver.tree, 1, progress=False)
     assert sorted(openings.counts) == [1, 1, 1, 1, 2, 2, 2, 2, 4]
     assert openings.chance == pytest.approx(openings.counts / 16)
-    assert by_rules.visited_share(solver.tree.rules_game, False) == 9 / 16
+    histories = 10 ** mccfr_plus.estimate_size(TWO_DICE, sample_size=10_000, seed=0).histories.log10
+    visited = visited_histories(solver.tree.game, solver.tree.rules_game, False)
+    assert visited == pytest.approx(histories * 9 / 16)
     found = evaluator.evaluate(solver.average_strategy())
     assert evaluator.num_histories == stored.num_nodes
     assert evaluator.num_leaves == (stored.arrays.nodes["kind"] == TERMINAL).sum()
