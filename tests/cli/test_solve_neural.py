@@ -86,8 +86,9 @@ def test_a_run_and_one_that_is_resumed(algorithm, command, tmp_path):
     assert 0 < evaluated["exploitability"] < 11 / 12  # of uniform play
     if algorithm in WITHOUT_TREE:
         low, value = (result["exploitability_bound"][name] for name in ("low", "value"))
+        # A 95 % interval misses once in forty runs on this side: four times its half width, eight standard errors.
+        assert value - 4 * (value - low) < evaluated["exploitability"]
         assert low <= value
-        assert low <= evaluated["exploitability"]
     else:
         assert evaluated["exploitability"] == pytest.approx(result["exploitability"], abs=1e-12)
     solver_class = getattr(mccfr_plus.neural, ALGORITHMS[algorithm])
