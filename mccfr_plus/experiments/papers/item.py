@@ -15,9 +15,11 @@ from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of
 from mccfr_plus.experiments.page import write_page
+from mccfr_plus.experiments.papers.records import read_curves, write_curves
 from mccfr_plus.experiments.run_all import run_all
 
 SCALES = ("small", "paper")
+INTERVALS = "In brackets and in bands: the 95 % interval of the mean over seeds. Ahead: the intervals are disjoint."
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,25 @@ def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparis
         raise RecordError(f"{len(problems)} runs of {figure} failed, such as: {problems[0]}")
     curves = [curve for directory in directories for curve in curves_of(directory.path)[1]]
     return curves, [setting.folder / f"{figure}.{ending}" for ending in ("png", "svg")]
+
+
+def record_figure(
+    setting: Setting, figure: str, comparisons: Mapping[str, Comparison]
+) -> tuple[list[Curve], list[Path]]:
+    """Does what `run_figure` does, and writes the curves to ``FIGURE.jsonl``; they are as read from there."""
+    curves, pictures = run_figure(setting, figure, comparisons)
+    record = setting.folder / f"{figure}.jsonl"
+    write_curves(record, curves)
+    return read_curves(record), pictures
+
+
+def recorded(setting: Setting, figures: Sequence[str]) -> dict[str, list[Curve]]:
+    """Returns the curves of figures that were computed before, by figure.
+
+    Raises:
+        RecordError: If one has no record.
+    """
+    return {figure: read_curves(setting.folder / f"{figure}.jsonl") for figure in figures}
 
 
 def write_result(paper: Paper, item: Item, setting: Setting, result: Result) -> Path:
