@@ -144,8 +144,8 @@ def draw_line(
     )
     if len(y) > 1 and not is_faint:
         floor = mean[positive].min(initial=1.0) * 1e-3
-        band = (low[positive].clip(floor), high[positive].clip(floor))
-        panel.fill_between(x[positive], *band, color=colour_of(style[0]), alpha=0.18, linewidth=0)
+        edges = low[positive].clip(floor), high[positive].clip(floor)
+        panel.fill_between(x[positive], *edges, color=colour_of(style[0]), alpha=0.18, linewidth=0)
 
 
 def finish_panel(panel: Any, title: str, *, has_legend: bool = True) -> None:
