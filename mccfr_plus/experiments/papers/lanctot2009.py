@@ -113,8 +113,8 @@ LABELS = {
     PRUNED: "vanilla CFR with pruning",
     EXTERNAL: "external sampling",
     OUTCOME: "outcome sampling",
-    EXTERNAL_PER_NODE: "external sampling, a draw per node",
-    OUTCOME_PER_PLAYER: "outcome sampling, a history per player",
+    EXTERNAL_PER_NODE: "external sampling (a draw per node)",
+    OUTCOME_PER_PLAYER: "outcome sampling (a history per player)",
 }
 
 
@@ -148,7 +148,7 @@ FIGURE = {
         Runs("sampled", (*_ALL_EXTERNAL, *_ALL_OUTCOME), (ONE_CARD, PRINCESS), 1e8, 13),
         Runs("sampled-goofspiel", (*_ALL_EXTERNAL, *_ALL_OUTCOME), (GOOFSPIEL,), 2e8, 7),
         Runs("external-latent", _ALL_EXTERNAL, (LATENT,), 2e8, 7),
-        Runs("outcome-latent", _ALL_OUTCOME, (LATENT,), 4e8, 7, (1, 2)),
+        Runs("outcome-latent", _ALL_OUTCOME, (LATENT,), 4e8, 7),
     ),
     "paper": (
         Runs("vanilla", (VANILLA,), GAMES, 4e10, 9),
