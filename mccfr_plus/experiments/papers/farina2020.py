@@ -144,20 +144,24 @@ def claim_rows(figures: Mapping[str, list[Curve]]) -> list[Row]:
     """
     found = size_rows("Farina et al. 2020", "5, games", {"search_game": NAMES[SEARCH_4], **NAMES})
     for figure, section in (("figure3", "abstract; 5.1, figure 3"), ("figure4", "abstract; 5.2, figure 4")):
-        ahead = [NAMES[game] for game in GAMES if _order(figures[figure], game, FTRL, MCCFR)[0] == AHEAD]
-        here = f"FTRL is ahead of MCCFR in {', '.join(ahead) or 'no game'}"
+        ahead, ratios = [], []
+        for game in GAMES:
+            result, ratio, _ = _order(figures[figure], game, FTRL, MCCFR)
+            ahead += [NAMES[game]] if result == AHEAD else []
+            ratios.append(f"{NAMES[game]} {ratio:.2f}, {result}")
+        here = f"FTRL is ahead of MCCFR in {', '.join(ahead) or 'no game'}; MCCFR / FTRL: {'; '.join(ratios)}"
         found.append(Row("some variants outperform MCCFR", section, here, verdict(bool(ahead), True)))
     external = figures["figure3"]
     for game in (LEDUC, GOOFSPIEL):
-        result, numbers = _order(external, game, DECAYING, FTRL)
+        result, _, numbers = _order(external, game, DECAYING, FTRL)
         here = f"with a constant step size the same iterates; with eta / sqrt(t) {result}: {numbers}"
         what = f"{NAMES[game]}: OMD is significantly worse than FTRL"
         found.append(Row(what, "5.1, figure 3", here, NOT_REPRODUCED))
-    result, numbers = _order(external, SEARCH_4, FTRL, MCCFR)
+    result, _, numbers = _order(external, SEARCH_4, FTRL, MCCFR)
     what = "Search-4: FTRL is significantly better than MCCFR"
     here = f"{result}: {numbers}; another graph"
     found.append(Row(what, "5.1, figure 3", here, verdict(result == AHEAD, False)))
-    result, numbers = _order(external, GOOFSPIEL, FTRL, MCCFR)
+    result, _, numbers = _order(external, GOOFSPIEL, FTRL, MCCFR)
     found.append(
         Row("Goofspiel: FTRL and MCCFR tie", "5.1, figure 3", f"{result}: {numbers}", verdict(result == TIE, True))
     )
@@ -165,13 +169,13 @@ def claim_rows(figures: Mapping[str, list[Curve]]) -> list[Row]:
     return found
 
 
-def _order(curves: list[Curve], game: str, first: str, second: str) -> tuple[str, str]:
-    """Returns whether the best of one method is ahead of the best of another, and both ends."""
+def _order(curves: list[Curve], game: str, first: str, second: str) -> tuple[str, float, str]:
+    """Returns whether the best of one method is ahead of the best of another, the ratio of means, and both ends."""
     best, of_game = _best_of_each(curves, game), {c.algorithm: end_of(c) for c in curves if c.game == game}
     ends = of_game[best[first]], of_game[best[second]]
     labels = _labels_and_styles("figure3")[0] | _labels_and_styles("figure4")[0]
     texts = [f"{labels[best[method]]} {end}" for method, end in zip((first, second), ends, strict=True)]
-    return order(*ends), ", ".join(texts)
+    return order(*ends), ends[1].mean / ends[0].mean, ", ".join(texts)
 
 
 FARINA_2020 = Paper(
