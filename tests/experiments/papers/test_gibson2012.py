@@ -92,10 +92,15 @@ def test_claims():
     assert found["margins mostly grow with the size of the game"] == "reproduced at smaller scale"
     assert found["stacks of 20 and 22: little difference between AS, ES and CS"] == "not reproduced"
     assert found["2-NL Hold'em: OS is much worse than the others"] == "not reproduced"
+    assert found["the parameters of 2-NL Hold'em(30) work well in Bluff"] == "reproduced at smaller scale"
+    # All values of the parameters end alike: that says nothing.
+    assert found["epsilon 0.05 with beta 1e5 or 1e6 is the least exploitable, within noise"] == "not reproduced"
+    assert found["tau 100 and 1000 with beta 1e6 are the least exploitable, within noise"] == "not reproduced"
     assert found["2-NL Hold'em(36): uniform play is exploitable for 6793 mbb/g"] == "reproduced"
     assert found["Bluff(1, 1): uniform play is exploitable for 0.780"] == "reproduced"
     assert found["Bluff(2, 1): uniform play is exploitable for 0.784"] == "not reproduced"
     found = verdicts((2.0, 2.01), (2.0, 2.01), lambda stack: (3.0, 3.01))
+    assert found["the parameters of 2-NL Hold'em(30) work well in Bluff"] == "not reproduced"
     assert found["Bluff(1, 1): AS converges faster than CS, ES and OS"] == "not reproduced"
     assert found["margins mostly grow with the size of the game"] == "not reproduced"
     assert found["stacks of 20 and 22: little difference between AS, ES and CS"] == "reproduced at smaller scale"
