@@ -354,9 +354,7 @@ def claim_rows(figures: Mapping[str, list[Curve]]) -> list[Row]:
         )
         what = f"{title(figures[name][0].game)}: AS converges faster than CS, ES and OS"
         found.append(Row(what, f"6, {name[:6]} {name[6:]}", here, verdict(results == [AHEAD] * 3, False)))
-    here = (
-        f"AS gains {gains[1]:.0f} and {gains[2]:.0f} % over ES in Bluff(1, 1) and (2, 1); orders: see above"
-    )
+    here = f"AS gains {gains[1]:.0f} and {gains[2]:.0f} % over ES in Bluff(1, 1) and (2, 1); orders: see above"
     found.append(
         Row("the parameters of 2-NL Hold'em(30) work well in Bluff", "6", here,
             verdict(all(against_external), False))
