@@ -148,7 +148,7 @@ FIGURE = {
         Runs("sampled", (*_ALL_EXTERNAL, *_ALL_OUTCOME), (ONE_CARD, PRINCESS), 1e8, 13),
         Runs("sampled-goofspiel", (*_ALL_EXTERNAL, *_ALL_OUTCOME), (GOOFSPIEL,), 2e8, 7),
         Runs("external-latent", _ALL_EXTERNAL, (LATENT,), 2e8, 7),
-        Runs("outcome-latent", _ALL_OUTCOME, (LATENT,), 4e8, 7, (1, 2)),
+        Runs("outcome-latent", _ALL_OUTCOME, (LATENT,), 4e8, 7),
     ),
     "paper": (
         Runs("vanilla", (VANILLA,), GAMES, 4e10, 9),
