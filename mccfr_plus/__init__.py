@@ -77,6 +77,7 @@ from mccfr_plus.evaluation import (
     sampled_best_response,
 )
 from mccfr_plus.evaluation.game_value import GameValue, game_value
+from mccfr_plus.evaluation.linear_program import Equilibrium, solve_lp
 from mccfr_plus.minimizers import (
     FTRL,
     OMD,
@@ -115,6 +116,7 @@ __all__ = [
     "ConfigError",
     "DCFRSolver",
     "Discounted",
+    "Equilibrium",
     "Escher",
     "Estimate",
     "Estimator",
@@ -176,6 +178,7 @@ __all__ = [
     "regret_bound",
     "sampled_best_response",
     "save_policy",
+    "solve_lp",
 ]
 
 __version__ = version("mccfr_plus")

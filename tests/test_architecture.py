@@ -63,9 +63,9 @@ OPEN_IMPORTS = {
 
 PUBLIC = {
     "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError",
-    "ChanceSampling", "CheckError", "CheckpointError", "ConfigError", "Discounted", "Escher", "Estimate", "Estimator",
-    "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError", "GameTree", "GameValue", "HeadToHead", "Hedge",
-    "InfoStatePolicy", "KeyedPolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD", "OnlineOutcomeSampling",
+    "ChanceSampling", "CheckError", "CheckpointError", "ConfigError", "Discounted", "Equilibrium", "Escher", "Estimate",
+    "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError", "GameTree", "GameValue", "HeadToHead",
+    "Hedge", "InfoStatePolicy", "KeyedPolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD", "OnlineOutcomeSampling",
     "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage",
     "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "Quality", "RegretBound",
     "RegretMatching", "RegretMatchingPlus", "SizeEstimate", "Solver", "Statistics", "TreePolicy", "best_response",
@@ -73,7 +73,7 @@ PUBLIC = {
     "estimate_size", "evaluate", "evaluate_by_rules", "expected_values", "exploitability", "exploitability_lower_bound",
     "game_value",
     "head_to_head", "load_game", "load_policy", "local_best_response", "measured_regret", "nash_conv", "play_games",
-    "regret_bound", "sampled_best_response", "save_policy",
+    "regret_bound", "sampled_best_response", "save_policy", "solve_lp",
 }  # fmt: skip
 
 # Classes with OpenSpiel's names, from `mccfr_plus.drop_in`.
