@@ -23,7 +23,7 @@ from importlib.metadata import version
 _collecting = gc.isenabled()
 gc.disable()  # importing makes no garbage, but looking for it would take a third of the time
 
-from mccfr_plus.averages import PowerAverage
+from mccfr_plus.averages import PowerAverage, ScheduledAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
 from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
 from mccfr_plus.citations import cite
@@ -81,13 +81,20 @@ from mccfr_plus.evaluation.linear_program import Equilibrium, solve_lp
 from mccfr_plus.minimizers import (
     FTRL,
     OMD,
+    AsymmetricPredictive,
     Discounted,
+    Extragradient,
     Hedge,
+    MagneticMirrorDescent,
     Minimizer,
+    PredictiveDiscounted,
     PredictiveRegretMatching,
     PredictiveRegretMatchingPlus,
     RegretMatching,
     RegretMatchingPlus,
+    RewardTransformation,
+    ScheduledDiscounted,
+    SmoothPredictive,
 )
 from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSampling, play_games
 from mccfr_plus.policies.files import load_policy, save_policy
@@ -102,6 +109,7 @@ if _collecting:
 __all__ = [
     "FTRL",
     "OMD",
+    "AsymmetricPredictive",
     "AverageStrategySampling",
     "AverageType",
     "BalancedOutcomeSampling",
@@ -123,6 +131,7 @@ __all__ = [
     "Evaluation",
     "ExternalSampling",
     "ExternalSamplingSolver",
+    "Extragradient",
     "Full",
     "GameError",
     "GameTree",
@@ -132,6 +141,7 @@ __all__ = [
     "InfoStatePolicy",
     "KeyedPolicy",
     "LCFRSolver",
+    "MagneticMirrorDescent",
     "MatchResult",
     "MccfrPlusError",
     "Minimizer",
@@ -142,6 +152,7 @@ __all__ = [
     "PolicyError",
     "PolicyFileError",
     "PowerAverage",
+    "PredictiveDiscounted",
     "PredictiveRegretMatching",
     "PredictiveRegretMatchingPlus",
     "Progress",
@@ -149,7 +160,11 @@ __all__ = [
     "RegretBound",
     "RegretMatching",
     "RegretMatchingPlus",
+    "RewardTransformation",
+    "ScheduledAverage",
+    "ScheduledDiscounted",
     "SizeEstimate",
+    "SmoothPredictive",
     "Solver",
     "Statistics",
     "TreePolicy",

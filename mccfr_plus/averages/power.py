@@ -65,6 +65,58 @@ class PowerAverage:
         keys = (of_gamma.get(self.gamma, "brown2019solving"), of_method.get(self.method, ""))
         return tuple(key for key in keys if key)
 
+    @property
+    def weights(self) -> tuple[float, float, float]:
+        """What kernels get: (gamma, drop, n); see `mccfr_plus.kernels.loops.components.weight_of`."""
+        return float(self.gamma), 0.0, 1.0
+
+
+@dataclass(frozen=True)
+class ScheduledAverage(PowerAverage):
+    """The average whose exponent falls from gamma to gamma - drop during the run (Zhang, McAleer, Sandholm 2026).
+
+    The sums before iteration t + 1 are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop min(t, n) / n.
+    The paper's HS-PCFR+(30) is predictive regret matching+ with this average, and its HS-PCFR+(15) has gamma = 15.
+
+    Args:
+        gamma: The exponent at the beginning, at least `drop`.
+        method: See `PowerAverage`.
+        drop: How much it falls, above 0.
+        iterations: n, the planned number of iterations, at least 1.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> average = mccfr_plus.ScheduledAverage(iterations=100)
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", "prm+", average)
+        >>> solver.run(100).exploitability() < 0.01
+        True
+    """
+
+    gamma: float = 30.0
+    method: str = "auto"
+    drop: float = 5.0
+    iterations: int = 1000
+    short_name: ClassVar[str] = "schedule"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        drop, iterations = self.drop, self.iterations
+        if isinstance(drop, bool) or not isinstance(drop, int | float) or not 0 < drop <= self.gamma:
+            raise ConfigError(f"drop={drop!r}: must be above 0 and at most gamma={self.gamma!r}; the paper has 5.")
+        if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+            raise ConfigError(f"iterations={iterations!r}: give the planned number of iterations, at least 1.")
+        if self.gamma == 1.0:
+            raise ConfigError("gamma=1.0: give a schedule another exponent; the paper has 30 and 15.")
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Keys of `mccfr_plus.citations.BIBLIOGRAPHY`."""
+        return ("zhang2026faster",)
+
+    @property
+    def weights(self) -> tuple[float, float, float]:
+        return float(self.gamma), float(self.drop), float(self.iterations)
+
 
 def uniform(method: str = "auto") -> PowerAverage:
     """Returns the average in which all iterations weigh the same."""

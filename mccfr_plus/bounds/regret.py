@@ -222,7 +222,9 @@ def why_no_bound(
 ) -> str | None:
     """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
-    gamma = average_of(averaging, minimizer).gamma
+    gamma, drop, _ = average_of(averaging, minimizer).weights
+    if drop:
+        return "no theorem is known here for averages on a schedule"
     if not tree.perfect_recall:
         return "the game has imperfect recall"
     is_unknown = not type(estimator).__module__.startswith("mccfr_plus.")

@@ -165,7 +165,7 @@ class Engine:
             parameters,
             self.sampling_weights(),
             minimizer_parameters,
-            float(config.averaging.gamma),
+            config.averaging.weights,
             int(config.batch),
         )
 
