@@ -14,14 +14,13 @@ from mccfr_plus.minimizers.regret_matching import RegretMatching
 from mccfr_plus.minimizers.regret_matching_plus import RegretMatchingPlus
 from mccfr_plus.minimizers.reward_transformation import RewardTransformation
 from mccfr_plus.minimizers.scheduled_discounted import ScheduledDiscounted
-from mccfr_plus.minimizers.smooth import Extragradient, SmoothPredictive
+from mccfr_plus.minimizers.smooth import SmoothPredictive
 
 __all__ = [
     "FTRL",
     "OMD",
     "AsymmetricPredictive",
     "Discounted",
-    "Extragradient",
     "Hedge",
     "MagneticMirrorDescent",
     "Minimizer",

@@ -51,7 +51,6 @@ MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
     "sapcfr+": minimizers.simple_asymmetric,
     "apcfr+": minimizers.AsymmetricPredictive,
     "smooth_prm+": minimizers.SmoothPredictive,
-    "extragradient_rm+": minimizers.Extragradient,
     "rtcfr+": minimizers.RewardTransformation,
     "hedge": minimizers.Hedge,
     "ftrl": minimizers.FTRL,

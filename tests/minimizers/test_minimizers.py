@@ -100,11 +100,6 @@ BY_HAND = {
     "apcfr+(largest=0.25)": [([2, 0, 0], [1, 0, 0], 1), ([2, 0, 6], [2 / 12.8, 0, 10.8 / 12.8], 0)],
     # begins with (1, 1, 1) / 3: R = (7/3, 0, 0), plays (13/3, 0, 0); R = (7/3, 0, 6), plays (7/3, 0, 12)
     "smooth_prm+": [([7 / 3, 0, 0], [1, 0, 0], 1), ([7 / 3, 0, 6], [7 / 43, 0, 36 / 43], 0)],
-    # looks ahead to (7/3, 0, 0) and stays; then (1/3, 1/3, 1/3 + 6)
-    "extragradient_rm+": [
-        ([1 / 3, 1 / 3, 1 / 3], [1, 0, 0], 1),
-        ([1 / 3, 1 / 3, 19 / 3], [1 / 21, 1 / 21, 19 / 21], 0),
-    ],
 }
 
 
@@ -151,14 +146,15 @@ def test_plays_uniformly_where_no_regret_is_positive(short_name):
 @pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:1", "random:3:1"])
 @pytest.mark.parametrize("short_name", MINIMIZERS)
 def test_full_traversal_equals_textbook_cfr(short_name, game, alternating):
+    if short_name == "pdcfr+" and game == "kuhn_poker":
+        game = "perturbed:kuhn_poker"  # of iteration 2 there, all regrets of an infoset cancel, and rounding decides
     tree = naive.tree_of(game)
     averaging = PowerAverage(naive.DEFAULT_GAMMA[short_name])
     solver = Solver(tree, "full", short_name, averaging, alternating=alternating)
     twin = naive.Cfr(
         naive.root_of(game), tree.num_players, naive.RULES[short_name], averaging.gamma, alternating=alternating
     )
-    # PDCFR+ solves Kuhn poker to the last bit within 25 iterations, and then rounding decides.
-    for _ in range(12 if short_name == "pdcfr+" else 25):
+    for _ in range(25):
         solver.iteration()
         twin.iteration()
     assert_equal(solver, twin)
