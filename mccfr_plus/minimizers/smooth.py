@@ -37,14 +37,14 @@ def project(values, first, last):
         total += max(values[at(slot)], 0.0)
     threshold = 0.0
     if total < 1.0:
-        threshold, count = -math.inf, 0
+        threshold, count = -math.inf, last - first + 1
         while True:
             kept, above = 0, 0.0
             for slot in range(first, last):
                 if values[at(slot)] > threshold:
                     kept += 1
                     above += values[at(slot)]
-            if kept == count:
+            if kept == 0 or kept >= count:  # by rounding, what was left out may come back: then it is at the threshold
                 break
             threshold, count = (above - 1.0) / kept, kept
         total = 0.0
