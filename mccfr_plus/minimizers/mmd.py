@@ -93,8 +93,8 @@ class MagneticMirrorDescent(Dilated):
         True
     """
 
-    eta: float = 1.0
-    alpha: float = 1.0
+    eta: float = 10.0
+    alpha: float = 0.1
     decay: float = 0.5
     weights: str = "constant"
     short_name: ClassVar[str] = "mmd"

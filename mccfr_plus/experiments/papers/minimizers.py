@@ -30,7 +30,7 @@ GAMES: dict[str, tuple[str, float]] = {
     "Bluff 2-1": ("bluff(dice1=2,dice2=1,faces=3)", 1.0),
     "Goofspiel 4": ("goofspiel(num_cards=4,imp_info=True,points_order=descending)", 1.0),
     "Goofspiel 5": ("goofspiel(num_cards=5,imp_info=True,points_order=descending)", 1.0),
-    "Goofspiel 4, win or lose": ("bid_goofspiel(num_cards=4)", 1.0),
+    "Goofspiel 4, random prizes": ("goofspiel(num_cards=4,imp_info=True,points_order=random)", 1.0),
     "Goofspiel 4, bids shown": ("bid_goofspiel(num_cards=4,reveal=bids,prizes=random)", 1.0),
     "Battleship": (
         "battleship(board_width=2,board_height=2,ship_sizes=[2],ship_values=[1.0],num_shots=3,"
@@ -117,7 +117,7 @@ def table(setting: Setting, name: str) -> Result:
     ends = ends_of(curves, labels)
     notes = [
         f"{form.iterations[setting.scale]:,} iterations with the defaults of the papers, "
-        f"{min(form.seeds[setting.scale], len(seeds))} seeds; a tenth of the iterations on three-player Leduc.",
+        f"{len(seeds)} seed{'s' * (len(seeds) > 1)}; a tenth of the iterations on three-player Leduc.",
         "Times the best: geometric mean over the games of exploitability (NashConv / players) divided by the lowest on "
         f"the game, where what is below {_FLOOR:g} counts as that.",
         "hs_dcfr and prm+/schedule know the number of iterations beforehand. omd has the iterates of ftrl.",
