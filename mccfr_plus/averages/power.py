@@ -6,7 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from mccfr_plus.errors import ConfigError
+
+_MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
 
 METHODS = ("auto", "exact", "lazy", "stochastic", "sampled", "optimistic", "last")
 
@@ -66,9 +70,14 @@ class PowerAverage:
         return tuple(key for key in keys if key)
 
     @property
-    def weights(self) -> tuple[float, float, float]:
-        """What kernels get: (gamma, drop, n); see `mccfr_plus.kernels.loops.components.weight_of`."""
-        return float(self.gamma), 0.0, 1.0
+    def last_gamma(self) -> float:
+        """The exponent after all iterations that `scheduled` lists."""
+        return float(self.gamma)
+
+    @property
+    def scheduled(self) -> np.ndarray:
+        """Weights of the first iterations by their number, from 1, if they are not t^gamma, ``[any]`` float64."""
+        return np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ class ScheduledAverage(PowerAverage):
         gamma: The exponent at the beginning, at least `drop`.
         method: See `PowerAverage`.
         drop: How much it falls, above 0.
-        iterations: n, the planned number of iterations, at least 1.
+        iterations: n, the planned number of iterations, at most 10 million.
 
     Examples:
         >>> import mccfr_plus
@@ -103,10 +112,10 @@ class ScheduledAverage(PowerAverage):
         drop, iterations = self.drop, self.iterations
         if isinstance(drop, bool) or not isinstance(drop, int | float) or not 0 < drop <= self.gamma:
             raise ConfigError(f"drop={drop!r}: must be above 0 and at most gamma={self.gamma!r}; the paper has 5.")
-        if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-            raise ConfigError(f"iterations={iterations!r}: give the planned number of iterations, at least 1.")
-        if self.gamma == 1.0:
-            raise ConfigError("gamma=1.0: give a schedule another exponent; the paper has 30 and 15.")
+        if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= _MOST_SCHEDULED:
+            raise ConfigError(
+                f"iterations={iterations!r}: give the planned number of iterations, from 1 to {_MOST_SCHEDULED:,}."
+            )
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -114,8 +123,16 @@ class ScheduledAverage(PowerAverage):
         return ("zhang2026faster",)
 
     @property
-    def weights(self) -> tuple[float, float, float]:
-        return float(self.gamma), float(self.drop), float(self.iterations)
+    def last_gamma(self) -> float:
+        return float(self.gamma - self.drop)
+
+    @property
+    def scheduled(self) -> np.ndarray:
+        # Up to a common factor: that of iteration n is n^last_gamma, and those before follow from the ratios.
+        numbers = np.arange(1.0, self.iterations)
+        logs = (self.gamma - self.drop * numbers / self.iterations) * np.log1p(1.0 / numbers)
+        before = self.last_gamma * np.log(self.iterations) - np.cumsum(logs[::-1])[::-1]
+        return np.concatenate([[0.0], np.exp(before)])
 
 
 def uniform(method: str = "auto") -> PowerAverage:

@@ -222,8 +222,9 @@ def why_no_bound(
 ) -> str | None:
     """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
-    gamma, drop, _ = average_of(averaging, minimizer).weights
-    if drop:
+    average = average_of(averaging, minimizer)
+    gamma = average.gamma
+    if len(average.scheduled):
         return "no theorem is known here for averages on a schedule"
     if not tree.perfect_recall:
         return "the game has imperfect recall"

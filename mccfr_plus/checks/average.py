@@ -132,7 +132,7 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
     sums, first, worst = np.zeros(tree.num_slots), tree.arrays.infosets["first_slot"], 0.0
     uniform = tree.uniform_strategy()
     for iteration in range(1, _LAZY_ITERATIONS + 1):
-        sums += weight_of(iteration, average.weights) * own_reach(tree, lazy.current_strategy())
+        sums += weight_of(iteration, average.last_gamma, average.scheduled) * own_reach(tree, lazy.current_strategy())
         for solver in solvers:
             solver.iteration()
         totals = np.add.reduceat(sums, first)[tree.infoset_of_slot]

@@ -266,10 +266,10 @@ def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stac
 
 def _components(solver: Solver, names: dict[str, str]) -> str:
     config, num_batches = solver.config, getattr(solver, "num_batches", None)
-    gamma, drop, _ = solver.averaging.weights
+    gamma = 0.0 if len(solver.averaging.scheduled) else solver.averaging.gamma
     components = [
         f"{names['estimator']} + {names['minimizer']}",
-        f"{names['averaging']} average" + (f" (t^{gamma:g})" if gamma and not drop else ""),
+        f"{names['averaging']} average" + (f" (t^{gamma:g})" if gamma else ""),
         "alternating updates" if config.alternating else "simultaneous updates",
     ]
     if num_batches:

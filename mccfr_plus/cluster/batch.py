@@ -147,7 +147,7 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
 
 @kernel
 def add_visits(
-    infosets, infoset_of_slot, strategy, average, visited, weights, iteration, of_iterations, traversals, is_drawn
+    infosets, infoset_of_slot, strategy, average, visited, weights, iteration, gamma, scheduled, traversals, is_drawn
 ):
     """Adds the visits of a batch to the sums of the average, modified in place.
 
@@ -159,11 +159,12 @@ def add_visits(
         visited: First slots of infosets, or with `is_drawn` slots of the actions that were drawn.
         weights: Theirs.
         iteration: Its number, from 1.
-        of_iterations: Weights of iterations; see `weight_of`.
+        gamma: Exponent of the weights of iterations.
+        scheduled: See `weight_of`.
         traversals: Of all batches together.
         is_drawn: Whether drawn actions count, and not the strategy.
     """
-    scale = weight_of(iteration, of_iterations) / traversals
+    scale = weight_of(iteration, gamma, scheduled) / traversals
     for visit in range(len(visited)):
         first, weight = visited[visit], scale * weights[visit]
         if is_drawn:

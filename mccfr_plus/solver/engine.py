@@ -165,7 +165,8 @@ class Engine:
             parameters,
             self.sampling_weights(),
             minimizer_parameters,
-            config.averaging.weights,
+            config.averaging.last_gamma,
+            config.averaging.scheduled,
             int(config.batch),
         )
 

@@ -183,9 +183,11 @@ def test_reward_transformation_by_its_definition(game):
 @pytest.mark.parametrize("last", [1, 7, 100])
 def test_weights_of_a_schedule(last):
     # The sums before iteration t + 1 are multiplied by (t / (t + 1))^gamma_t.
-    weights, expected = ScheduledAverage(15.0, drop=5.0, iterations=last).weights, 1.0
+    average, expected = ScheduledAverage(15.0, drop=5.0, iterations=last), 1.0
+    first = weight_of(1, average.last_gamma, average.scheduled)
     for t in range(1, 50):
-        assert weight_of(t, weights) == pytest.approx(expected, rel=1e-9)
+        weight = weight_of(t, average.last_gamma, average.scheduled)
+        assert weight / first == pytest.approx(expected, rel=1e-9)
         expected *= ((t + 1) / t) ** (15.0 - 5.0 * min(t / last, 1.0))
 
 

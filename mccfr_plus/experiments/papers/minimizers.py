@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_plus.checkpoints.atomic_write import atomic_write
+from mccfr_plus.errors import RecordError
 from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
@@ -99,7 +101,8 @@ def table(setting: Setting, name: str) -> Result:
     """Returns a form of the table: mean rank, and geometric mean of the ratio to the best of each game."""
     form = FORMS[name]
     seeds = tuple(range(1, form.seeds[setting.scale] + 1))
-    comparisons, labels = {}, {}
+    comparisons: dict[str, Comparison] = {}
+    labels: dict[str, str] = {}
     for label, (game, fraction) in GAMES.items():
         iterations = round(form.iterations[setting.scale] * fraction)
         algorithms = algorithms_of(form, iterations)
@@ -114,6 +117,8 @@ def table(setting: Setting, name: str) -> Result:
         for unit in ("iterations", "seconds"):
             pictures.append(setting.folder / f"{name}-{folder}-{unit}.png")
             plot_curves(of_game, pictures[-1:], unit=unit, labels=labels, titles={game: label})
+    with atomic_write(setting.folder / f"{name}.csv", RecordError) as file:
+        file.write("\n".join(csv_of(curves, labels)).encode() + b"\n")
     ends = ends_of(curves, labels)
     notes = [
         f"{form.iterations[setting.scale]:,} iterations with the defaults of the papers, "
@@ -124,6 +129,17 @@ def table(setting: Setting, name: str) -> Result:
         "With three players nothing is proven; what is measured is the same.",
     ]
     return Result(summary_of(ends), notes, pictures, lines_of(ends))
+
+
+def csv_of(curves: list[Curve], labels: dict[str, str]) -> list[str]:
+    """Returns the lines of a table with all points: means over seeds."""
+    names = {game: label for label, (game, _) in GAMES.items()}
+    lines = ["game;minimizer;iterations;histories;seconds;exploitability"]
+    for curve in curves:
+        rows = zip(*(curve.x(unit) for unit in ("iterations", "nodes", "seconds")), curve.mean(), strict=True)
+        what = f"{names[curve.game]};{labels[curve.algorithm]}"
+        lines += [f"{what};{row[0]:.0f};{row[1]:.0f};{row[2]:.3g};{max(row[3], 0.0):.3g}" for row in rows]
+    return lines
 
 
 def ends_of(curves: list[Curve], labels: dict[str, str]) -> dict[str, dict[str, float]]:

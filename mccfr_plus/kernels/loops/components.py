@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,8 @@ class Settings(NamedTuple):
     estimator: np.ndarray  # [any] float64: see `Estimator.parameters`
     sampling_weights: np.ndarray  # [num_slots + ...] float64, or empty: see `SamplingWeights`
     minimizer: np.ndarray  # [any] float64: see `Minimizer.parameters`; modified in place
-    weights: tuple[float, float, float]  # of iterations in the average; see `weight_of`
+    gamma: float  # exponent of the weights of iterations in the average
+    scheduled: np.ndarray  # [any] float64: weights of the first iterations, if they are others; see `weight_of`
     batch: int  # traversals per gradient, of each thread
 
 
@@ -71,23 +71,13 @@ def number_of_iteration(counts, finished):
 
 
 @inline_kernel
-def weight_of(iteration, weights):
-    """Returns the weight of an iteration in the average.
-
-    Args:
-        iteration: Its number t, from 1.
-        weights: (gamma, drop, n). With drop = 0 the weight is t^gamma. Otherwise it is the product over s < t of
-            ((s + 1) / s)^(gamma - drop min(s, n) / n), whose logarithm has a closed form: the sum over s < t of
-            s log((s + 1) / s) is (t - 1) log t - log (t - 1)!.
-    """
-    gamma, drop, last = weights
+def weight_of(iteration, gamma, scheduled):
+    """Returns the weight of an iteration in the average: an entry of `scheduled` if it is in there, else t^gamma."""
+    if iteration < len(scheduled):
+        return scheduled[iteration]
     if gamma == 1.0:
         return float(iteration)
-    if drop == 0.0:
-        return 1.0 if gamma == 0.0 else float(iteration) ** gamma
-    stop = min(float(iteration), last)
-    dropped = ((stop - 1.0) * math.log(stop) - math.lgamma(stop)) / last + math.log(float(iteration) / stop)
-    return math.exp(gamma * math.log(float(iteration)) - drop * dropped)
+    return 1.0 if gamma == 0.0 else float(iteration) ** gamma
 
 
 @inline_kernel

@@ -48,4 +48,7 @@ def test_a_form(setting, monkeypatch, name):
     assert {row.what for row in result.rows} == expected
     assert [path.name for path in result.pictures] == [f"{name}-kuhn-iterations.png", f"{name}-kuhn-seconds.png"]
     assert all(path.exists() for path in result.pictures)
+    lines = (setting.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    assert {tuple(line.split(";")[:2]) for line in lines[1:]} == {("Kuhn", minimizer) for minimizer in expected}
+    assert all(len(line.split(";")) == 6 for line in lines)
     assert result.details[-1].count("|") == len(expected) + 2
