@@ -25,7 +25,8 @@ LOOPS: dict[str, dict[str, Any]] = {
 }
 # These differ from "uniform", "dcfr" and "prm+" by numbers that kernels are given.
 AVERAGES = tuple(name for name in registry.AVERAGES if name not in ("linear", "power", "schedule"))
-MINIMIZERS = tuple(name for name in registry.MINIMIZERS if name not in ("dcfr+", "sapcfr+"))
+_OTHER_NUMBERS = ("linear", "linear+", "dcfr_pruning", "dcfr+", "sapcfr+")
+MINIMIZERS = tuple(name for name in registry.MINIMIZERS if name not in _OTHER_NUMBERS)
 FACTORS = (tuple(registry.ESTIMATORS), MINIMIZERS, AVERAGES, tuple(LOOPS))
 
 

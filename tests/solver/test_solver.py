@@ -6,6 +6,7 @@ import math
 import pickle
 import statistics
 
+import combinations
 import naive
 import numpy as np
 import pyspiel
@@ -162,7 +163,7 @@ def test_all_combinations_run(estimator, game, least):
     refused = {"average_strategy": ["last"], "full": ["sampled"], "chance": ["sampled"]}.get(estimator, [])
     if tree.num_players > 2:
         refused.append("sampled")
-    for number, (minimizer, averaging) in enumerate(itertools.product(registry.MINIMIZERS, registry.AVERAGES)):
+    for number, (minimizer, averaging) in enumerate(itertools.product(combinations.MINIMIZERS, registry.AVERAGES)):
         if not naive.go_together(estimator, minimizer):
             with pytest.raises(ConfigError, match=r"no gradient, which this minimizer needs|needs exact gradients"):
                 Solver(tree, estimator, minimizer, averaging)
