@@ -225,7 +225,10 @@ def why_no_bound(
 ) -> str | None:
     """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
-    gamma = average_of(averaging, minimizer).gamma
+    average = average_of(averaging, minimizer)
+    gamma = average.gamma
+    if len(average.scheduled):
+        return "no theorem is known here for averages on a schedule"
     if not tree.perfect_recall:
         return "the game has imperfect recall"
     is_unknown = not type(estimator).__module__.startswith("mccfr_plus.")

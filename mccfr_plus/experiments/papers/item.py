@@ -39,6 +39,7 @@ class Result:
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)  # lines of Markdown, below the rows of the page
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,8 @@ def write_result(paper: Paper, item: Item, setting: Setting, result: Result) -> 
     lines += [f"![{item.title}]({picture.name})" for picture in result.pictures if picture.suffix == ".png"]
     lines += ["", "| | paper | here | verdict |", "|---|---|---|---|"]
     lines += [f"| {row.what} | {row.paper} | {row.here} | {row.verdict} |" for row in result.rows]
+    if result.details:
+        lines += ["", *result.details]
     lines += ["", *(f"* {note}" for note in result.notes), ""]
     machine = setting.about["machine"]
     lines.append(f"Measured on {machine['processor']}, {machine['cores']} cores, {setting.about['started']}.")
