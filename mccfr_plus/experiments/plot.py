@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from mccfr_plus.display import (
 )
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.curves import Curve
+
+_COLOURS = 128  # of a PNG
 
 
 def plot_curves(
@@ -167,4 +170,16 @@ def _write(figure: Any, seeds: Sequence[int], source: str, paths: Sequence[str |
     figure.supxlabel(f"{note}. {source}".strip(), fontsize=7, color="#444444")
     for path in map(Path, paths):
         with atomic_write(path, RecordError) as file:
-            figure.savefig(file, dpi=150, format=path.suffix[1:])
+            if path.suffix == ".png":
+                _write_png(figure, file)
+            else:
+                figure.savefig(file, dpi=150, format=path.suffix[1:])
+
+
+def _write_png(figure: Any, file: BinaryIO) -> None:
+    """Writes a picture of few colours, which is a third as long and looks the same."""
+    from PIL import Image
+
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format="png")
+    Image.open(drawn).convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE).save(file, "png", optimize=True)
