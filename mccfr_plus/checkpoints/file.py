@@ -114,7 +114,7 @@ def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
 
 
 def _check_target(path: Path) -> None:
-    if path.exists():
+    if os.path.exists(path):
         try:
             read_header(path)
         except CheckpointError as error:
@@ -148,7 +148,7 @@ def _read(archive: zipfile.ZipFile, name: str, array: np.ndarray, fill: bool) ->
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     """Yields the archive of a checkpoint and its header; errors inside become a CheckpointError."""
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise CheckpointError(f"there is no file {path}.")
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
@@ -166,7 +166,10 @@ def _header_of(path: str | os.PathLike, archive: zipfile.ZipFile) -> dict[str, A
         with archive.open(f"{name}.npy") as member:
             return np.lib.format.read_array(member, allow_pickle=False)
 
-    names = set(archive.namelist())
+    members = archive.infolist()
+    names = {member.filename for member in members}
+    if len(names) < len(members) or any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError  # what is stored as it is takes no more memory than the file is long
     kind = str(scalar("format")) if "format.npy" in names else ""
     if kind != FORMAT:
         what = "a policy: load it with load_policy" if kind == "mccfr_plus.policy" else "something else"

@@ -125,7 +125,7 @@ def _keyed_policy(
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise PolicyFileError(f"there is no file {path}.")
     no_policy = f"{path} is no policy file of mccfr_plus"
     try:
