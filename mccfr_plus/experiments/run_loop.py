@@ -136,8 +136,9 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
         except KeyboardInterrupt:
             is_there = False
         if not is_there:
-            with deferred_signals(lambda: None):
-                solver.save_checkpoint(run.checkpoint)
+            if solver.iterations:
+                with deferred_signals(lambda: None):
+                    solver.save_checkpoint(run.checkpoint)
             tell(run.limit.done(solver) / run.limit.total)
             return False
         if point is None:
