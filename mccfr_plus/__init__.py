@@ -17,17 +17,18 @@ policies are `KeyedPolicy`. `evaluate_by_rules` is exact in the first case; in t
 `head_to_head` and the bounds of `mccfr_plus.evaluation` replace exact evaluation.
 """
 
-import gc
 import os
 import signal
 import sys
-from importlib.metadata import version
 
 # A command that Ctrl-C ends while it imports says nothing; from then on `main` handles signals.
 if (sys.orig_argv[1:3] == ["-m", "mccfr_plus"] or os.path.basename(sys.argv[0]) == "mccfr-plus") and (
     signal.getsignal(signal.SIGINT) is signal.default_int_handler
 ):
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import gc
+from importlib.metadata import version
 
 _collecting = gc.isenabled()
 gc.disable()  # importing makes no garbage, but looking for it would take a third of the time

@@ -104,8 +104,10 @@ def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path
         raise error_type(f"cannot write {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from None
     if mode is not None and stat.S_ISDIR(mode):
         raise error_type(f"cannot write {path}: it is a directory. Give the name of a file in it.")
-    if (mode is not None and not stat.S_ISREG(mode)) or _is_open_file(path):
+    if mode is not None and not stat.S_ISREG(mode):
         raise error_type(f"cannot write {path}: it is a device, pipe or socket. Give the name of a file.")
+    if _leads_through_processes(path):
+        raise error_type(f"cannot write {path}: {_PROCESSES} holds no files. Choose another directory or name.")
     place = Path(os.path.realpath(path))
     if not place.parent.is_dir():
         folder = Path(path).parent if not os.path.islink(path) else place.parent
@@ -113,7 +115,7 @@ def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path
     return place
 
 
-def _is_open_file(path: str | os.PathLike[str]) -> bool:
+def _leads_through_processes(path: str | os.PathLike[str]) -> bool:
     """Returns whether a path leads through the process file system, such as /dev/stdout to a file that a shell opened.
 
     Such a link cannot be replaced; the file that it leads to is open, and would lose its name.

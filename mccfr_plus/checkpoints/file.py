@@ -26,6 +26,7 @@ VERSION = 1
 _HEADER = "header.json"
 _PIECE = 1 << 20  # bytes
 _MIN_ROOM = 1 << 16  # bytes of archive and header
+_MOST_BYTES_OF_SCALAR = 1 << 12
 
 
 def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -163,17 +164,19 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
 
 def _header_of(path: str | os.PathLike, archive: zipfile.ZipFile) -> dict[str, Any]:
     def scalar(name: str) -> Any:
+        if archive.getinfo(f"{name}.npy").file_size > _MOST_BYTES_OF_SCALAR:
+            raise ValueError
         with archive.open(f"{name}.npy") as member:
             return np.lib.format.read_array(member, allow_pickle=False)
 
     members = archive.infolist()
     names = {member.filename for member in members}
-    if len(names) < len(members) or any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise ValueError  # what is stored as it is takes no more memory than the file is long
     kind = str(scalar("format")) if "format.npy" in names else ""
     if kind != FORMAT:
         what = "a policy: load it with load_policy" if kind == "mccfr_plus.policy" else "something else"
         raise CheckpointError(f"{path} is no checkpoint of mccfr_plus but {what}.")
+    if len(names) < len(members) or any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError  # what is stored as it is takes no more memory than the file is long
     version = int(scalar("version"))
     if not 1 <= version <= VERSION:
         raise CheckpointError(

@@ -181,7 +181,7 @@ def read_comparison(path: str | os.PathLike) -> Comparison:
             raise KeyError
         lists = {name: tuple(found[name]) for name in ("games", "algorithms", "seeds")}
         return Comparison(**lists, limit=Limit(found["unit"], found["total"]), num_evaluations=found["num_evaluations"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # the last: of JSON in JSON in JSON
         if isinstance(error, RecordError | ConfigError):
             raise
         raise RecordError(f"{spec} is no description of a comparison of this version.") from None

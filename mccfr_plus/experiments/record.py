@@ -121,7 +121,7 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
                 points.append(Point(**{**numbers, **lists}))
             else:
                 ended = entry["end"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise RecordError(
                 f"{path} is no record of a run of this version, or is damaged: see its line {number}."
             ) from None

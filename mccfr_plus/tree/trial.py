@@ -17,6 +17,7 @@ from mccfr_plus.errors import GameError
 _SECONDS, _MOST_BYTES = 5, 4 << 30  # CPU time and memory of the process
 _PATIENCE = 10  # the clock may go on for so many times the CPU time, on a loaded machine
 _USUAL = 8  # whole numbers from 1 to this are usual, and those up to twice a parameter's default
+_WORD = re.compile("[a-z_]+")
 
 # Plays one game. What it prints last is what OpenSpiel says.
 _PLAY = """
@@ -105,17 +106,21 @@ def without_places(message: str) -> str:
 
 
 def _is_unusual(parameters: Mapping[str, Any]) -> bool:
-    """Returns whether a number in a game's parameters, or those of the game in it, is far from the default."""
+    """Returns whether a parameter of a game, or of the game in it, is unknown or not a word or near the default."""
     defaults = _defaults(parameters["name"])
     for name, value in parameters.items():
         if isinstance(value, Mapping):
             if _is_unusual(value):
                 return True
+        elif name != "name" and name not in defaults:
+            return True
         elif isinstance(value, int) and not isinstance(value, bool):
             default = defaults.get(name, 0)
             default = default if isinstance(default, int) else 0
             if value != default and not 1 <= value <= max(_USUAL, 2 * default):
                 return True
+        elif not isinstance(value, bool) and value != defaults.get(name) and not _WORD.fullmatch(str(value)):
+            return True
     return False
 
 

@@ -15,21 +15,23 @@ from mccfr_plus.cli.main import COMMANDS
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 
 _NUMBERS = (
-    "0", "1", "2", "3", "5", "-1", "-5", "0.5", "1e3", "1e12", "1e18", "1e308", "1e999", "nan", "inf", "-inf", "9" * 400,
-    "0x10", "1_000", "1e-400", "٣", "",
+    "0", "1", "2", "3", "5", "-1", "-5", "0.5", "1e3", "1e12", "1e18", "1e308", "1e999", "nan", "inf", "-inf",
+    "9" * 400, "0x10", "1_000", "1e-400", "٣", "",
 )  # fmt: skip
 _WORDS = (
-    "text", "True", "None", "x" * 300, "y" * 5000, "é漢字", "\udcff", "a b", "'", '"', "(", ")", "a,b", ",,", "--", "=", "%s",
-    "{}", "../x", "/dev/null", "/proc/self/mem", "/proc/self/fd/1", "/", ".", "a/b/c", "~", "$HOME", "\n", "\t", "\x1b[31m",
+    "text", "True", "None", "x" * 300, "y" * 5000, "é漢字", "\udcff", "a b", "'", '"', "(", ")", "a,b", ",,", "--", "=",
+    "%s", "{}", "../x", "/dev/null", "/proc/self/mem", "/proc/self/fd/1", "/", ".", "a/b/c", "~", "$HOME", "\n", "\t",
+    "\x1b[31m",
 )  # fmt: skip
 _GAMES = (
-    "kuhn_poker", "leduc_poker", "liars_dice", "goofspiel", "dark_hex", "phantom_ttt", "universal_poker", "hanabi", "go",
-    "bid_goofspiel", "bluff", "leduc_ranks", "nl_holdem_buckets", "search_game", "latent_tic_tac_toe",
+    "kuhn_poker", "leduc_poker", "liars_dice", "goofspiel", "dark_hex", "phantom_ttt", "universal_poker", "hanabi",
+    "go", "bid_goofspiel", "bluff", "leduc_ranks", "nl_holdem_buckets", "search_game", "latent_tic_tac_toe",
     "princess_and_monster", "turn_based_simultaneous_game", "repeated_game", "battleship", "tiny_bridge_2p",
 )  # fmt: skip
 _PARAMETERS = (
     "players", "num_cards", "numdice", "dice_sides", "num_rows", "num_cols", "board_size", "numPlayers", "imp_info",
-    "points_order", "game", "dice1", "dice2", "faces", "ranks", "stack", "betting", "colour", "num_turns", "gameversion",
+    "points_order", "game", "dice1", "dice2", "faces", "ranks", "stack", "betting", "colour", "num_turns",
+    "gameversion",
 )  # fmt: skip
 
 # What each command is given, so that a case that happens to be right ends soon.
@@ -43,7 +45,7 @@ _LINES: dict[str, tuple[tuple[str, ...], ...]] = {
     "games": ((),),
     "completion": (("bash",),),
     "compare": (("kuhn_poker", "--out=runs", "--iterations=5", "--seeds=1", "--algorithms=external"),),
-    "reproduce": (("lanctot2009", "--item=no_item"),),
+    "reproduce": (("no_paper", "--item=table1"),),
 }
 _SLOW_COMMANDS = ("compare",)  # seconds each
 _NEVER = ("browser", "cluster", "workers", "help")  # what would serve, or start Ray
