@@ -127,12 +127,16 @@ class Directory:
             self._lock = CheckpointLock(self.path / ".comparison")
         except CheckpointError as error:
             raise RecordError(str(error)) from None
-        self._check()
-        spec = self.path / SPEC_FILE
-        if not spec.exists():
-            text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
-            with atomic_write(spec, RecordError) as file:
-                file.write(text.encode() + b"\n")
+        try:
+            self._check()
+            spec = self.path / SPEC_FILE
+            if not spec.exists():
+                text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
+                with atomic_write(spec, RecordError) as file:
+                    file.write(text.encode() + b"\n")
+        except BaseException:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
