@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError, wants_help
 from mccfr_plus.errors import MccfrPlusError
-from mccfr_plus.solver.interrupts import SIGNALS
+from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.user_modules import import_user_modules
 
 _CLASSES = {  # by name: the module and the class in it

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from queue import Empty
 from typing import Any
 
@@ -21,7 +22,7 @@ from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
-from mccfr_plus.solver.interrupts import SIGNALS
+from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.user_modules import import_user_module, imported_modules
 
 _POLL_SECONDS = 0.2
@@ -71,6 +72,7 @@ def run_all(
 
 def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) -> Iterator[RunEvent]:
     warm_up()
+    _start_resource_tracker()
     context = multiprocessing.get_context("spawn")
     queue: Any = context.Queue()
     stop = context.Event()
@@ -100,6 +102,19 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) 
                     "Give the same command again to go on, with fewer --processes if memory was short."
                 ) from None
             raise  # leaving the pool waits for the runs that go on
+
+
+def _start_resource_tracker() -> None:
+    """Starts the process that looks after semaphores: it outlives SIGHUP, which a closed terminal sends to all.
+
+    By itself it outlives Ctrl-C and SIGTERM only.
+    """
+    if hasattr(signal, "SIGHUP"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+        try:
+            resource_tracker.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
 
 
 # --- in the processes ---

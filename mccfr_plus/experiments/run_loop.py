@@ -19,8 +19,8 @@ from mccfr_plus.experiments.evaluation_points import FEW, Limit, affordable_poin
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.solvers import AnySolver, solver_of
 from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
-from mccfr_plus.solver.interrupts import deferred_signals
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game

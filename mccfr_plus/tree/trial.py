@@ -36,6 +36,9 @@ if text.split("(")[0].strip() not in pyspiel.registered_names():
     sys.exit(0)  # written in Python
 try:
     game = pyspiel.load_game(text)
+except MemoryError:
+    print("it needs too much memory")
+    sys.exit(1)
 except Exception:
     sys.exit(0)  # the caller will learn it
 try:

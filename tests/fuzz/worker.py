@@ -42,7 +42,7 @@ number, name, count = getattr(signal, sys.argv[1]), sys.argv[2], int(sys.argv[3]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def hook(event, arguments):
     global count
-    if event == name:
+    if event == name and "importlib.metadata" in sys.modules:  # the package has begun to import
         count -= 1
         if count == 0:
             os.kill(os.getpid(), number)

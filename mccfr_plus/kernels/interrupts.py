@@ -1,4 +1,4 @@
-"""Ctrl-C and the like, kept waiting while kernels run that call back into Python.
+"""Ctrl-C and the like, kept waiting while kernels are compiled, or run that call back into Python.
 
 Python runs a signal's handler at the first line of the next Python function, which is then the callback: what the
 handler raises there cannot be caught by the callback, and the kernel would go on as if it had got an answer.
