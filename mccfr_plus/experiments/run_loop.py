@@ -134,6 +134,8 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
             begin = time.perf_counter()
             point = _measure(solver, run) if is_there and recorded < target else None
         except KeyboardInterrupt:
+            if not stop():
+                raise
             is_there = False
         if not is_there:
             if solver.iterations:

@@ -53,7 +53,6 @@ def test_every_entry_may_be_anything(kind, stride, tmp_path, interpreted_loops, 
         ("iterations", None),
         ("nodes_touched", 10**30),
         ("seconds", float("nan")),
-        ("seconds", 0),
         ("seed", "text"),
         ("sizes", {"nodes": 1}),
         ("estimator", "outcome"),
@@ -66,7 +65,7 @@ def test_the_error_says_which_entry(entry, value, tmp_path, interpreted_loops):
     path = tmp_path / "run"
     Solver("kuhn_poker", "outcome", "rm", seed=1).run(20).save_checkpoint(path)
     forging.with_header(path, path, forging.with_entry(forging.header_of(path), (entry,), value))
-    with pytest.raises(CheckpointError, match=rf"run is damaged: (its header says|{entry} in its header is)"):
+    with pytest.raises(CheckpointError, match=rf"run is damaged: {entry} in its header is"):
         Solver.from_checkpoint(path)
 
 
