@@ -17,93 +17,103 @@ policies are `KeyedPolicy`. `evaluate_by_rules` is exact in the first case; in t
 `head_to_head` and the bounds of `mccfr_plus.evaluation` replace exact evaluation.
 """
 
+import os
+import signal
+import sys
+
+# A command that Ctrl-C ends while it imports says nothing; from then on `main` handles signals.
+if (sys.orig_argv[1:3] == ["-m", "mccfr_plus"] or os.path.basename(sys.argv[0]) == "mccfr-plus") and (
+    signal.getsignal(signal.SIGINT) is signal.default_int_handler
+):
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import gc
 from importlib.metadata import version
 
 _collecting = gc.isenabled()
 gc.disable()  # importing makes no garbage, but looking for it would take a third of the time
-
-from mccfr_plus.averages import PowerAverage, ScheduledAverage
-from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
-from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
-from mccfr_plus.citations import cite
-from mccfr_plus.drop_in import (
-    AverageType,
-    CFRPlusSolver,
-    CFRSolver,
-    DCFRSolver,
-    ExternalSamplingSolver,
-    LCFRSolver,
-    OutcomeSamplingSolver,
-)
-from mccfr_plus.errors import (
-    BudgetError,
-    CheckError,
-    CheckpointError,
-    ConfigError,
-    GameError,
-    MccfrPlusError,
-    PolicyError,
-    PolicyFileError,
-)
-from mccfr_plus.estimators import (
-    AverageStrategySampling,
-    BalancedOutcomeSampling,
-    Baseline,
-    ChanceSampling,
-    Escher,
-    Estimator,
-    ExternalSampling,
-    Full,
-    OpponentSampling,
-    OutcomeSampling,
-)
-from mccfr_plus.evaluation import (
-    BestResponse,
-    Estimate,
-    Evaluation,
-    HeadToHead,
-    Quality,
-    best_response,
-    estimate_quality,
-    evaluate,
-    evaluate_by_rules,
-    expected_values,
-    exploitability,
-    exploitability_lower_bound,
-    head_to_head,
-    local_best_response,
-    nash_conv,
-    sampled_best_response,
-)
-from mccfr_plus.evaluation.game_value import GameValue, game_value
-from mccfr_plus.evaluation.linear_program import Equilibrium, solve_lp
-from mccfr_plus.minimizers import (
-    FTRL,
-    OMD,
-    AsymmetricPredictive,
-    Discounted,
-    Hedge,
-    MagneticMirrorDescent,
-    Minimizer,
-    PredictiveDiscounted,
-    PredictiveRegretMatching,
-    PredictiveRegretMatchingPlus,
-    RegretMatching,
-    RegretMatchingPlus,
-    RewardTransformation,
-    ScheduledDiscounted,
-    SmoothPredictive,
-)
-from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSampling, play_games
-from mccfr_plus.policies.files import load_policy, save_policy
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver.solver import Progress, Solver
-from mccfr_plus.tree import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
-
-if _collecting:
-    gc.enable()
+try:
+    from mccfr_plus.averages import PowerAverage, ScheduledAverage
+    from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
+    from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
+    from mccfr_plus.citations import cite
+    from mccfr_plus.drop_in import (
+        AverageType,
+        CFRPlusSolver,
+        CFRSolver,
+        DCFRSolver,
+        ExternalSamplingSolver,
+        LCFRSolver,
+        OutcomeSamplingSolver,
+    )
+    from mccfr_plus.errors import (
+        BudgetError,
+        CheckError,
+        CheckpointError,
+        ConfigError,
+        GameError,
+        MccfrPlusError,
+        PolicyError,
+        PolicyFileError,
+    )
+    from mccfr_plus.estimators import (
+        AverageStrategySampling,
+        BalancedOutcomeSampling,
+        Baseline,
+        ChanceSampling,
+        Escher,
+        Estimator,
+        ExternalSampling,
+        Full,
+        OpponentSampling,
+        OutcomeSampling,
+    )
+    from mccfr_plus.evaluation import (
+        BestResponse,
+        Estimate,
+        Evaluation,
+        HeadToHead,
+        Quality,
+        best_response,
+        estimate_quality,
+        evaluate,
+        evaluate_by_rules,
+        expected_values,
+        exploitability,
+        exploitability_lower_bound,
+        head_to_head,
+        local_best_response,
+        nash_conv,
+        sampled_best_response,
+    )
+    from mccfr_plus.evaluation.game_value import GameValue, game_value
+    from mccfr_plus.evaluation.linear_program import Equilibrium, solve_lp
+    from mccfr_plus.minimizers import (
+        FTRL,
+        OMD,
+        AsymmetricPredictive,
+        Discounted,
+        Hedge,
+        MagneticMirrorDescent,
+        Minimizer,
+        PredictiveDiscounted,
+        PredictiveRegretMatching,
+        PredictiveRegretMatchingPlus,
+        RegretMatching,
+        RegretMatchingPlus,
+        RewardTransformation,
+        ScheduledDiscounted,
+        SmoothPredictive,
+    )
+    from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSampling, play_games
+    from mccfr_plus.policies.files import load_policy, save_policy
+    from mccfr_plus.policies.keyed_policy import KeyedPolicy
+    from mccfr_plus.policies.tree_policy import TreePolicy
+    from mccfr_plus.solver.solver import Progress, Solver
+    from mccfr_plus.tree import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
+finally:
+    if _collecting:
+        gc.enable()
 
 __all__ = [
     "FTRL",

@@ -25,7 +25,7 @@ def import_user_module(spec: str) -> None:
     """
     is_file = _is_file(spec)
     path = Path(spec).resolve()
-    if is_file and not path.is_file():
+    if is_file and not os.path.isfile(path):
         raise ConfigError(f"--import={spec}: there is no file {path}.")
     name, folder = (path.stem, path.parent) if is_file else (spec, Path.cwd())
     if str(folder) not in sys.path:

@@ -15,6 +15,9 @@ from mccfr_plus.errors import MccfrPlusError
 
 TEMPORARY_SUFFIX = ".mccfr-plus-part"  # of unfinished files; see `remove_leftovers`
 
+_PROCESSES = "/proc/"
+_MOST_LINKS = 40  # as the system follows
+
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Iterator[BinaryIO]:
@@ -72,7 +75,7 @@ def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError], 
 def require_new(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> None:
     """Raises `error_type` if a file is there already, or cannot be written; call it before long work."""
     require_writable(path, error_type)
-    if Path(path).exists():
+    if os.path.exists(path):
         raise error_type(f"{path} exists already: delete it, or give another name; it is not overwritten.")
 
 
@@ -103,11 +106,28 @@ def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path
         raise error_type(f"cannot write {path}: it is a directory. Give the name of a file in it.")
     if mode is not None and not stat.S_ISREG(mode):
         raise error_type(f"cannot write {path}: it is a device, pipe or socket. Give the name of a file.")
+    if _leads_through_processes(path):
+        raise error_type(f"cannot write {path}: {_PROCESSES} holds no files. Choose another directory or name.")
     place = Path(os.path.realpath(path))
     if not place.parent.is_dir():
         folder = Path(path).parent if not os.path.islink(path) else place.parent
         raise error_type(f"cannot write {path}: there is no directory {folder}. Create it first.")
     return place
+
+
+def _leads_through_processes(path: str | os.PathLike[str]) -> bool:
+    """Returns whether a path leads through the process file system, such as /dev/stdout to a file that a shell opened.
+
+    Such a link cannot be replaced; the file that it leads to is open, and would lose its name.
+    """
+    path = os.fspath(path)
+    for _ in range(_MOST_LINKS):
+        if os.path.realpath(os.path.dirname(path)).startswith(_PROCESSES):
+            return True
+        if not os.path.islink(path):
+            return False
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return False
 
 
 def _temporary(place: Path) -> Path:

@@ -26,6 +26,7 @@ VERSION = 1
 _HEADER = "header.json"
 _PIECE = 1 << 20  # bytes
 _MIN_ROOM = 1 << 16  # bytes of archive and header
+_MOST_BYTES_OF_SCALAR = 1 << 12
 
 
 def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -114,7 +115,7 @@ def check_writable(path: str | os.PathLike, num_bytes: int = 0) -> None:
 
 
 def _check_target(path: Path) -> None:
-    if path.exists():
+    if os.path.exists(path):
         try:
             read_header(path)
         except CheckpointError as error:
@@ -148,7 +149,7 @@ def _read(archive: zipfile.ZipFile, name: str, array: np.ndarray, fill: bool) ->
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     """Yields the archive of a checkpoint and its header; errors inside become a CheckpointError."""
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise CheckpointError(f"there is no file {path}.")
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
@@ -163,14 +164,19 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
 
 def _header_of(path: str | os.PathLike, archive: zipfile.ZipFile) -> dict[str, Any]:
     def scalar(name: str) -> Any:
+        if archive.getinfo(f"{name}.npy").file_size > _MOST_BYTES_OF_SCALAR:
+            raise ValueError
         with archive.open(f"{name}.npy") as member:
             return np.lib.format.read_array(member, allow_pickle=False)
 
-    names = set(archive.namelist())
+    members = archive.infolist()
+    names = {member.filename for member in members}
     kind = str(scalar("format")) if "format.npy" in names else ""
     if kind != FORMAT:
         what = "a policy: load it with load_policy" if kind == "mccfr_plus.policy" else "something else"
         raise CheckpointError(f"{path} is no checkpoint of mccfr_plus but {what}.")
+    if len(names) < len(members) or any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError  # what is stored as it is takes no more memory than the file is long
     version = int(scalar("version"))
     if not 1 <= version <= VERSION:
         raise CheckpointError(

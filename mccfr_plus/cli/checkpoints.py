@@ -41,10 +41,10 @@ def lock_of(values: Any) -> CheckpointLock:
     path = Path(values.checkpoint)
     if values.policy_out is not None and os.path.realpath(values.policy_out) == os.path.realpath(path):
         raise UsageError(f"--policy_out and --checkpoint are both {path}: give two files.")
-    if values.resume and not path.exists():
+    if values.resume and not os.path.exists(path):
         raise CheckpointError(f"there is no checkpoint {path} to resume: leave --resume out for a new run.")
     lock = CheckpointLock(path)
-    if not values.resume and path.exists():
+    if not values.resume and os.path.exists(path):
         lock.release()
         raise CheckpointError(
             f"{path} holds a checkpoint: add --resume to continue its run. For a new run delete it, or give another "

@@ -93,6 +93,8 @@ class Command(ABC):
         """
         values = self.flags()
         see_help = f"See {PROGRAM} {self.name} --help."
+        if any("\0" in argument for argument in argv):
+            raise UsageError(f"an argument with a NUL character: leave it out. {see_help}")
         try:
             arguments = values([PROGRAM, *argv])[1:]
         except flags.UnrecognizedFlagError as error:

@@ -1,7 +1,8 @@
 """The entry point: finds the command, runs it, and turns errors into one line and an exit code.
 
-Exit codes: 0 done (also a run that Ctrl-C ended with a result), 2 bad input, 130 interrupted without a result, 141
-the reader of a pipe went away. SIGTERM, by which batch systems announce that they will kill, is the same as Ctrl-C.
+Exit codes: 0 done (also a run that Ctrl-C ended with a result), 2 bad input or no room for what was asked, 74 standard
+output cannot be written, 130 interrupted without a result, 141 the reader of a pipe went away. SIGTERM and SIGHUP are
+the same as Ctrl-C. A signal that comes before `main` ends the process, without a word.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import difflib
+import errno
 import gc
 import importlib
 import importlib.metadata
@@ -22,6 +24,7 @@ from collections.abc import Iterator, Mapping
 
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError, wants_help
 from mccfr_plus.errors import MccfrPlusError
+from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.user_modules import import_user_modules
 
 _CLASSES = {  # by name: the module and the class in it
@@ -61,7 +64,10 @@ class _Commands(Mapping[str, Command]):
 
 COMMANDS = _Commands()
 
-BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+BAD_INPUT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 74, 130, 141
+
+# Why standard output cannot be written: a full disk, a limit of files' sizes, a terminal that is gone.
+_NO_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _MAX_NOTES = 1000
 _MOST_CHARACTERS = 300  # of a word of an error
@@ -77,8 +83,11 @@ def main(argv: list[str] | None = None) -> int:
         argv: The arguments after the program's name; None: those of the process.
     """
     atexit.register(gc.freeze)  # a process that ends need not look for garbage, which takes 0.2 s
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # which raises KeyboardInterrupt
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}  # as by nohup
     try:
+        for number in before:
+            signal.signal(number, signal.default_int_handler)  # which raises KeyboardInterrupt
         with _logging_to_stderr():
             _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -86,16 +95,31 @@ def main(argv: list[str] | None = None) -> int:
     except MccfrPlusError as error:
         print(f"{PROGRAM}: error: {' '.join(map(_shortened, str(error).split()))}", file=sys.stderr)
         return BAD_INPUT
+    except MemoryError:
+        print(f"{PROGRAM}: error: out of memory: ask for less, or give more.", file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt as interrupt:
         how_far = f": {interrupt}" if str(interrupt) else ""
         print(f"{PROGRAM}: interrupted{how_far}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered would raise again when Python flushes it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_OUTPUT:
+            raise
+        _drop_output()
+        with contextlib.suppress(OSError):  # of a terminal that is gone
+            print(f"{PROGRAM}: error: cannot write standard output: {error.strerror}.", file=sys.stderr)
+        return NO_OUTPUT
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _drop_output() -> None:
+    """Drops what is still buffered, which would raise again when Python flushes it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _shortened(word: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 from typing import Any
 
 import pyspiel
@@ -23,7 +22,7 @@ NOTE = f"POLICY is a file that `mccfr-plus solve GAME --policy_out=FILE` wrote, 
 
 def require_policy(source: str) -> None:
     """Raises PolicyFileError if there is no such file and it is not the uniform policy."""
-    if source != UNIFORM and not Path(source).is_file():
+    if source != UNIFORM and not os.path.isfile(source):
         raise PolicyFileError(f"there is no file {source}. Give a saved policy, or the word {UNIFORM}.")
 
 

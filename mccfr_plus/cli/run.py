@@ -197,7 +197,7 @@ def run_and_print(
         "iterations": solver.iterations,
         "nodes_touched": solver.nodes_touched,
         "seconds": seconds,
-        "iterations_per_second": solver.iterations / seconds,
+        "iterations_per_second": solver.iterations / seconds if seconds else None,
         **_quality(solver, values, interrupted),
         "tree": tree and tree.kind,
         "information_sets": tree and tree.num_infosets,
@@ -219,7 +219,7 @@ def run_and_print(
         ["iterations", output.count(result["iterations"]) + (" (interrupted)" if interrupted else cut)],
         ["nodes touched", output.count(result["nodes_touched"])],
         ["seconds", output.number(seconds, 4)],
-        ["iterations/s", output.rate(result["iterations_per_second"])],
+        ["iterations/s", output.rate(result["iterations_per_second"]) if seconds else output.number(None)],
     ]
     if "settings" in result:
         result["losses"] = list(solver.losses)

@@ -8,12 +8,12 @@ from mccfr_plus.averages.visits import DRAWN_ACTIONS
 from mccfr_plus.cluster.batch import Batch, Sampler, SamplingPlan, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.loops.components import State, accumulate, minimize, weight_of
 from mccfr_plus.kernels.loops.composed import composed
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, mean_of_traversals
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine
-from mccfr_plus.solver.interrupts import deferred_signals
 from mccfr_plus.tree.arrays import read_only
 from mccfr_plus.tree.expanding_tree import Sizes
 from mccfr_plus.tree.game_tree import GameTree

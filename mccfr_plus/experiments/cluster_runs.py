@@ -23,7 +23,7 @@ from mccfr_plus.errors import ClusterError, MccfrPlusError, RecordError
 from mccfr_plus.experiments.comparison import about_here
 from mccfr_plus.experiments.record import record_errors
 from mccfr_plus.experiments.run_loop import STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
-from mccfr_plus.solver.interrupts import deferred_signals
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.user_modules import import_user_module
 
 logger = logging.getLogger("mccfr_plus")

@@ -104,9 +104,9 @@ class Directory:
 
     def _check(self) -> None:
         """Raises RecordError if the directory is no place for this comparison. Nothing is written."""
-        if self.path.exists() and not self.path.is_dir():
+        if os.path.exists(self.path) and not os.path.isdir(self.path):
             raise RecordError(f"{self.path} is a file: give a directory.")
-        if (self.path / SPEC_FILE).exists():
+        if os.path.exists(self.path / SPEC_FILE):
             found = read_comparison(self.path).as_dict()
             for name, value in self.comparison.as_dict().items():
                 if found[name] != value:
@@ -114,8 +114,11 @@ class Directory:
                         f"{self.path} holds another comparison: its {name} are {found[name]!r}, not {value!r}. Give "
                         "another directory, or the same command as before."
                     )
-        elif self.path.exists() and {entry.name for entry in self.path.iterdir()} - _OURS:
-            raise RecordError(f"{self.path} holds other files and no comparison: give another directory.")
+        elif os.path.exists(self.path):
+            with record_errors(self.path, "read"):
+                others = set(os.listdir(self.path)) - _OURS
+            if others:
+                raise RecordError(f"{self.path} holds other files and no comparison: give another directory.")
 
     def __enter__(self) -> Directory:
         with record_errors(self.path):
@@ -124,12 +127,16 @@ class Directory:
             self._lock = CheckpointLock(self.path / ".comparison")
         except CheckpointError as error:
             raise RecordError(str(error)) from None
-        self._check()
-        spec = self.path / SPEC_FILE
-        if not spec.exists():
-            text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
-            with atomic_write(spec, RecordError) as file:
-                file.write(text.encode() + b"\n")
+        try:
+            self._check()
+            spec = self.path / SPEC_FILE
+            if not spec.exists():
+                text = json.dumps({"format": FORMAT, "version": VERSION, **self.comparison.as_dict()}, indent=2)
+                with atomic_write(spec, RecordError) as file:
+                    file.write(text.encode() + b"\n")
+        except BaseException:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -178,7 +185,7 @@ def read_comparison(path: str | os.PathLike) -> Comparison:
             raise KeyError
         lists = {name: tuple(found[name]) for name in ("games", "algorithms", "seeds")}
         return Comparison(**lists, limit=Limit(found["unit"], found["total"]), num_evaluations=found["num_evaluations"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # the last: of JSON in JSON in JSON
         if isinstance(error, RecordError | ConfigError):
             raise
         raise RecordError(f"{spec} is no description of a comparison of this version.") from None

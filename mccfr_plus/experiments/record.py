@@ -47,7 +47,8 @@ class Record:
         header = {"format": FORMAT, "version": VERSION, **header}
         self.points: list[Point] = []
         self.ended: dict[str, Any] | None = None
-        content = self.path.read_bytes() if self.path.exists() else b""
+        with record_errors(self.path, "read"):
+            content = self.path.read_bytes() if self.path.exists() else b""
         num_whole = content.rfind(b"\n") + 1
         if num_whole < len(content):
             with record_errors(self.path):
@@ -120,7 +121,7 @@ def read_record(path: str | os.PathLike) -> tuple[dict[str, Any], list[Point], d
                 points.append(Point(**{**numbers, **lists}))
             else:
                 ended = entry["end"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise RecordError(
                 f"{path} is no record of a run of this version, or is damaged: see its line {number}."
             ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import multiprocessing
 import os
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from queue import Empty
 from typing import Any
 
@@ -20,9 +22,11 @@ from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
+from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.user_modules import import_user_module, imported_modules
 
 _POLL_SECONDS = 0.2
+_INTERRUPT_SECONDS = 1.0
 
 
 def in_order(directories: Sequence[Directory]) -> list[Run]:
@@ -68,6 +72,7 @@ def run_all(
 
 def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) -> Iterator[RunEvent]:
     warm_up()
+    _start_resource_tracker()
     context = multiprocessing.get_context("spawn")
     queue: Any = context.Queue()
     stop = context.Event()
@@ -99,19 +104,50 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], processes: int | None) 
             raise  # leaving the pool waits for the runs that go on
 
 
+def _start_resource_tracker() -> None:
+    """Starts the process that looks after semaphores: it outlives SIGHUP, which a closed terminal sends to all.
+
+    By itself it outlives Ctrl-C and SIGTERM only.
+    """
+    if hasattr(signal, "SIGHUP"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+        try:
+            resource_tracker.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+
+
 # --- in the processes ---
 
 _queue: Any = None
 _stop: Any = None
+_is_stopping = threading.Event()  # in this process; a signal's handler may look at it, and not at `_stop`, which locks
+_is_working = threading.Event()
 
 
 def _begin(queue: Any, stop: Any, imports: tuple[str, ...]) -> None:
     global _queue, _stop
     _queue, _stop = queue, stop
+    for number in SIGNALS:  # a terminal, or a batch system, sends them to all processes, and the first one sets `stop`
+        signal.signal(number, _interrupt)
     for name in imports:
         import_user_module(name)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process sets `stop`
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_interrupt_when_stopped, daemon=True).start()
+
+
+def _interrupt(*_: Any) -> None:
+    """Ends the run of this process, wherever it is, if the first process has said so."""
+    if _is_stopping.is_set() and _is_working.is_set():
+        raise KeyboardInterrupt
+
+
+def _interrupt_when_stopped() -> None:
+    _stop.wait()
+    _is_stopping.set()
+    while True:  # a library may catch what the handler raises
+        _thread.interrupt_main()
+        time.sleep(_INTERRUPT_SECONDS)
 
 
 def _end_with_parent() -> None:
@@ -131,4 +167,10 @@ def _work(number: int, run: Run, about: dict[str, Any]) -> str:
             last = time.monotonic()
             _queue.put((number, min(progress, 1.0)))
 
-    return STOPPED if _stop.is_set() else outcome_of(run, about, tell, _stop.is_set)
+    _is_working.set()
+    try:
+        return STOPPED if _is_stopping.is_set() else outcome_of(run, about, tell, _is_stopping.is_set)
+    except KeyboardInterrupt:  # before the run began, or for the second time
+        return STOPPED
+    finally:
+        _is_working.clear()

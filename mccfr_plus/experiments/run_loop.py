@@ -19,6 +19,7 @@ from mccfr_plus.experiments.evaluation_points import FEW, Limit, affordable_poin
 from mccfr_plus.experiments.record import Point, Record
 from mccfr_plus.experiments.solvers import AnySolver, solver_of
 from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game import load_game
@@ -128,14 +129,24 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
         if recorded >= target and not is_last:
             continue
         # To the last point also if it is recorded: the policy is that of the run's end, and a checkpoint is older.
-        if not _advance(solver, run.limit, target, tell, stop):
-            solver.save_checkpoint(run.checkpoint)
+        try:
+            is_there = _advance(solver, run.limit, target, tell, stop)
+            begin = time.perf_counter()
+            point = _measure(solver, run) if is_there and recorded < target else None
+        except KeyboardInterrupt:
+            if not stop():
+                raise
+            is_there = False
+        if not is_there:
+            if solver.iterations:
+                with deferred_signals(lambda: None):
+                    solver.save_checkpoint(run.checkpoint)
             tell(run.limit.done(solver) / run.limit.total)
             return False
-        if recorded >= target:
+        if point is None:
             continue
-        begin = time.perf_counter()
-        record.add(_measure(solver, run))
+        with deferred_signals(lambda: None):
+            record.add(point)
         recorded = record.points[-1].target
         measuring += time.perf_counter() - begin
         begin = time.monotonic()

@@ -23,6 +23,7 @@ from numba.core.registry import CPUDispatcher
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.code_digest import digest_of
 from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler, no_collection
 
 logger = logging.getLogger("mccfr_plus")
@@ -81,8 +82,11 @@ def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options:
 
 class _Kernel(CPUDispatcher):
     def compile(self, sig: Any) -> Any:
-        """Compiles a version, or loads it, without garbage collections: they take a sixth of the time."""
-        with no_collection():
+        """Compiles a version, or loads it, without garbage collections: they take a sixth of the time.
+
+        Signals wait for some seconds: Numba is not made to be interrupted, and would raise errors of its own.
+        """
+        with deferred_signals(lambda: None), no_collection():
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:

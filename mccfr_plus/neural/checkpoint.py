@@ -9,13 +9,38 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.checkpoints.header import (
+    ANY,
+    SECONDS,
+    SEED,
+    TEXT,
+    Entry,
+    check_entries,
+    list_of,
+    objects_of,
+    or_none,
+    whole,
+)
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.neural.backend import torch
 from mccfr_plus.solver.saved_state import digest_of_tree, package_version
 
 logger = logging.getLogger("mccfr_plus")
 
-_KEYS = {"algorithm", "game", "tree", "config", "versions", "seed", "iterations", "nodes_touched", "seconds", "history"}
+_ENTRIES = {
+    "algorithm": TEXT,
+    "game": TEXT,
+    "tree": or_none(TEXT),
+    "config": objects_of(ANY),
+    "versions": objects_of(TEXT),
+    "seed": SEED,
+    "iterations": whole(),
+    "nodes_touched": whole(),
+    "seconds": SECONDS,
+    "history": list_of(Entry("four numbers", lambda value: _is_evaluation(value))),
+    "memory_sizes": objects_of(whole()),
+    "num_batches": or_none(whole(1)),
+}
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
@@ -46,8 +71,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     """
     header = header_of_run(path, solver)
     memories, sizes = solver._memories(), header["memory_sizes"]
-    is_valid = isinstance(sizes, dict) and set(sizes) == set(memories)
-    if not is_valid or any(not isinstance(size, int) or size < 0 for size in sizes.values()):
+    if set(sizes) != set(memories):
         raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
     before = {name: len(memory) for name, memory in memories.items()}
     try:
@@ -77,9 +101,8 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
     if header["algorithm"] != algorithm:
         name = header["algorithm"]
         raise CheckpointError(f"{path} holds a run of {name}, not of {algorithm}: load it with {name}.load.")
-    missing = (_KEYS | {"memory_sizes"}) - set(header)
-    if missing:
-        raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
+    header.setdefault("num_batches", None)
+    check_entries(path, header, _ENTRIES)
     return header
 
 
@@ -113,6 +136,11 @@ def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any
         raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
 
 
+def _is_evaluation(value: Any) -> bool:
+    """Returns whether an entry of the history is iteration, seconds, histories and exploitability."""
+    return isinstance(value, list) and len(value) == 4 and all(type(number) in (int, float) for number in value)
+
+
 def _settings(header: dict[str, Any]) -> dict[str, Any]:
     """Returns what the runs of a checkpoint and of its solver must have in common, by name."""
     return {
@@ -134,7 +162,7 @@ def _common(solver: Any) -> dict[str, Any]:
 
 
 def _versions(solver: Any) -> dict[str, str]:
-    versions = {"mccfr_plus": package_version(), "torch": torch.__version__}
+    versions = {"mccfr_plus": package_version(), "torch": str(torch.__version__)}
     return versions if solver.device == "cpu" else versions | {"device": solver.device}
 
 

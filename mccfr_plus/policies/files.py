@@ -21,6 +21,7 @@ FORMAT = "mccfr_plus.policy"
 KEYED_FORMAT = "mccfr_plus.keyed_policy"
 VERSION = 1
 
+_MOST_BYTES_OF_FORMAT = 1 << 12
 _COPIES = 3  # of what a file holds, while a policy is loaded
 
 _FIELDS = {
@@ -61,7 +62,7 @@ def needs_tree(path: str | os.PathLike) -> bool:
     """Returns whether a file holds a policy for which the game must be compiled; False if it holds no policy."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return str(archive["format"]) == FORMAT
+            return _format_of(archive) == FORMAT
     except Exception:  # see `_read`; `load_policy` says what is wrong
         return False
 
@@ -125,13 +126,13 @@ def _keyed_policy(
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise PolicyFileError(f"there is no file {path}.")
     no_policy = f"{path} is no policy file of mccfr_plus"
     try:
         # np.load leaves a file that it has opened open if the archive is damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            kind = str(archive["format"]) if "format" in archive.files else ""
+            kind = _format_of(archive)
             wanted = _FIELDS.get(kind)
             if wanted:
                 _check_sizes(path, archive, wanted)
@@ -155,6 +156,12 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     if kind == FORMAT and (fields["strategy"].ndim != 1 or fields["strategy"].dtype != np.float64):
         raise PolicyFileError(f"{path} is damaged: its strategy is no list of float64 numbers. Write it again.")
     return fields
+
+
+def _format_of(archive: Any) -> str:
+    """Returns which kind of file an archive is; "" if it does not say so, in a few bytes."""
+    sizes = {member.filename: member.file_size for member in archive.zip.infolist()}
+    return str(archive["format"]) if 0 < sizes.get("format.npy", 0) <= _MOST_BYTES_OF_FORMAT else ""
 
 
 def _check_sizes(path: Path, archive: Any, wanted: set[str]) -> None:

@@ -41,7 +41,7 @@ class KeyedTable(NamedTuple):
 
     def is_consistent(self, num_players: int) -> bool:
         """Returns whether the arrays fit together and hold distributions."""
-        count, rows = len(self.players), len(self.actions)
+        count, rows = self.players.size, self.actions.size
         shapes = [(count,), (count, 2), (count + 1,), (rows,), (rows,)]
         dtypes = [np.int8, np.int64, np.int64, np.int64, np.float64]
         if [array.shape for array in self] != shapes or [array.dtype for array in self] != dtypes:

@@ -16,6 +16,7 @@ from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.loops.components import Settings, State
 from mccfr_plus.kernels.loops.composed import composed
 from mccfr_plus.kernels.loops.resumable import resumable
@@ -34,7 +35,6 @@ from mccfr_plus.kernels.scratch import (
     rollback,
 )
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.interrupts import deferred_signals
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.expanding_tree import ExpandingTree, Sizes
 from mccfr_plus.tree.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NODES_FULL, STATUS

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.checkpoints.header import FLAG, SECONDS, SEED, TEXT, check_entries, object_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.solver.registry import spec_of
 from mccfr_plus.tree.expanding_tree import Sizes
@@ -41,7 +42,29 @@ _COMMON = {
     "keys": "kind of keys",
     "sampling": "sampling strategy",
 }
-_TOLD = {"package", "iterations", "nodes_touched", "seconds", "seed", "sizes"}
+
+_COMPONENT = object_of({"spec": or_none(TEXT), "text": or_none(TEXT)})
+_ENTRIES = {
+    "package": TEXT,
+    "game": TEXT,
+    "tree": TEXT,
+    "estimator": _COMPONENT,
+    "minimizer": _COMPONENT,
+    "averaging": _COMPONENT,
+    "baseline": or_none(_COMPONENT),
+    "alternating": FLAG,
+    "batch": whole(1),
+    "num_batches": or_none(whole(1)),
+    "threads": whole(1),
+    "thread_mode": or_none(TEXT),
+    "keys": or_none(TEXT),
+    "sampling": or_none(TEXT),
+    "iterations": whole(),
+    "nodes_touched": whole(),
+    "seconds": SECONDS,
+    "seed": SEED,
+    "sizes": or_none(object_of({name: whole() for name in Sizes._fields})),
+}
 
 _digests: weakref.WeakKeyDictionary[GameTree, str] = weakref.WeakKeyDictionary()
 
@@ -92,9 +115,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
         package = "mccfr_plus.neural" if "num_batches" not in header else "mccfr_plus.cluster.neural"
         raise CheckpointError(f"{path} holds a run of {name}: load it with {package}.{name}.load.")
     header.setdefault("num_batches", None)  # files of versions that knew no distributed solvers
-    missing = (set(_COMMON) | _TOLD) - set(header)
-    if missing:
-        raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(sorted(missing))}.")
+    check_entries(path, header, _ENTRIES)
     return header
 
 

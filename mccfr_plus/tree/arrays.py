@@ -42,7 +42,7 @@ OUTCOME = np.dtype([("probability", np.float64), ("accept", np.float64), ("alias
 BLOCK = 4
 
 
-NUM_EXPANSION = 36  # entries of `TreeArrays.expansion`
+NUM_EXPANSION = 37  # entries of `TreeArrays.expansion`
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -181,7 +181,7 @@ class ExpandingTree(Tree):
         expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = plan.max_nodes, plan.max_transient
         expansion[g.MAX_INFOSETS], expansion[g.MAX_SLOTS] = plan.max_infosets, plan.max_slots
         expansion[g.INFOSET_COST], expansion[g.SLOT_COST] = plan.infoset_cost, plan.slot_cost
-        expansion[g.MAX_COST] = plan.infosets_bytes
+        expansion[g.MAX_COST], expansion[g.NODE_COST] = plan.infosets_bytes, plan.node_cost
 
     def count(self, entry: int) -> int:
         """Returns an entry of ``arrays.expansion``."""
@@ -224,7 +224,8 @@ class ExpandingTree(Tree):
 
     def why_too_small(self, sizes: Sizes) -> str | None:
         """Returns why a tree of these sizes has no room here, or None if it has."""
-        fits = sizes.nodes <= max(self.plan.max_nodes, 1) and self._cost(sizes) <= self.plan.infosets_bytes
+        room = self.plan.infosets_bytes + self.plan.node_cost * max(self.plan.max_nodes - sizes.nodes, 0)
+        fits = sizes.nodes <= max(self.plan.max_nodes, 1) and self._cost(sizes) <= room
         if fits and sizes.slots <= self.max_slots and sizes.infosets <= self.plan.max_infosets:
             return None
         return (

@@ -53,7 +53,8 @@ LOCK = 2  # 1 while a thread changes the tree
     MAX_SLOTS,
     INFOSET_COST,  # bytes of an infoset,
     SLOT_COST,  # of a slot,
-    MAX_COST,  # and of all of them together, with their texts
+    MAX_COST,  # and of all of them together, with their texts, beside what nodes leave of their share
+    NODE_COST,  # bytes of a node
     TABLE_SIZE,  # a power of 2
     RECALL_LOST_AT,  # 1 + a node whose infoset was reached by another own action before, or 0
     NUM_PAYOFFS,  # rows of the tree's payoffs in use
@@ -177,7 +178,9 @@ def _last_own_slot(nodes, parents, node, player, empty):
 @kernel
 def _new_nodes(expansion, node, count):
     """Returns the first of `count` new children of a node, or NONE if there is no room."""
-    if expansion[NUM_NODES] + count <= expansion[MAX_NODES] and expansion[NUM_TRANSIENT] == 0:
+    infosets = _cost_of_infosets(expansion, expansion[NUM_INFOSETS], expansion[NUM_SLOTS])
+    fits = infosets <= _room_of_infosets(expansion, expansion[NUM_NODES] + count)
+    if fits and expansion[NUM_NODES] + count <= expansion[MAX_NODES] and expansion[NUM_TRANSIENT] == 0:
         expansion[NUM_NODES] += count
         return expansion[NUM_NODES] - count
     if expansion[NUM_TRANSIENT] + count > expansion[MAX_TRANSIENT]:
@@ -191,12 +194,24 @@ def _new_nodes(expansion, node, count):
     return expansion[MAX_NODES] + expansion[NUM_TRANSIENT] - count
 
 
+@inline_kernel
+def _cost_of_infosets(expansion, num_infosets, num_slots):
+    return num_infosets * expansion[INFOSET_COST] + num_slots * expansion[SLOT_COST] + expansion[TEXT_COST]
+
+
+@inline_kernel
+def _room_of_infosets(expansion, num_nodes):
+    """Returns the bytes that infosets may take: their share, and what so many nodes leave of theirs."""
+    return expansion[MAX_COST] + expansion[NODE_COST] * max(expansion[MAX_NODES] - num_nodes, 0)
+
+
 @kernel
 def _new_infoset(expansion, infosets, player, answer, parent_slot):
     """Makes the infoset of an answer; returns its number, or NONE if there is no room."""
     infoset, first, count = expansion[NUM_INFOSETS], expansion[NUM_SLOTS], answer[ANSWER_COUNT]
-    cost = (infoset + 1) * expansion[INFOSET_COST] + (first + count) * expansion[SLOT_COST] + expansion[TEXT_COST]
-    if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or cost > expansion[MAX_COST]:
+    cost = _cost_of_infosets(expansion, infoset + 1, first + count)
+    is_full = cost > _room_of_infosets(expansion, expansion[NUM_NODES])
+    if infoset == expansion[MAX_INFOSETS] or first + count > expansion[MAX_SLOTS] or is_full:
         publish_word(expansion, STATUS, INFOSETS_FULL)
         return NONE
     record = infosets[infoset]

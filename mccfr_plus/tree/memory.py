@@ -17,7 +17,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "
 _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 
 _SHARE_OF_FREE = 0.5  # of what is free, without a limit
-_NODES_SHARE = 0.4  # of the limit; infosets get the rest, as nodes can be asked for again and regrets cannot
+# Of the limit. Infosets get the rest, and what nodes do not take: nodes can be asked for again, and regrets cannot.
+_NODES_SHARE = 0.4
 # For states of the game that are kept to save replays.
 _STATES_SHARE = 0.2
 _MOST_STATES = 4 << 30  # bytes
@@ -88,8 +89,9 @@ class MemoryPlan(NamedTuple):
     max_slots: int
     infoset_cost: int  # bytes
     slot_cost: int  # bytes
-    infosets_bytes: int  # what infosets and their slots may take together
+    infosets_bytes: int  # what infosets and their slots may take together, beside what nodes leave of their share
     state_bytes: int  # what kept states of the game may take
+    node_cost: int = 0  # bytes; 0: infosets do not get what nodes leave
 
 
 def plan_memory(
@@ -121,14 +123,16 @@ def plan_memory(
     nodes = min(int(_NODES_SHARE * room) // node_cost, _LAST_INDEX) if node_cost else 0
     transient = int(_TRANSIENT_SHARE * nodes)
     infosets = room - states - nodes * node_cost
+    most = infosets + (nodes - transient) * node_cost  # that infosets can take, if there are few nodes
     return MemoryPlan(
         limit=total,
         max_nodes=nodes - transient,
         max_transient=transient,
-        max_infosets=min(infosets // (infoset_cost + slot_cost), _LAST_INDEX),
-        max_slots=min(infosets // slot_cost, _LAST_INDEX),
+        max_infosets=min(most // (infoset_cost + slot_cost), _LAST_INDEX),
+        max_slots=min(most // slot_cost, _LAST_INDEX),
         infoset_cost=infoset_cost,
         slot_cost=slot_cost,
         infosets_bytes=infosets,
         state_bytes=states,
+        node_cost=node_cost,
     )

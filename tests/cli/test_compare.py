@@ -96,6 +96,35 @@ def test_a_comparison_that_is_ended_goes_on(command, start, serial_runs, tmp_pat
     assert after == numbers(whole)
 
 
+NEVER_ENDS = """
+import sys
+from mccfr_plus.solver.engine import Engine
+
+def advance(self, iterations):
+    print("advances", file=sys.stderr, flush=True)
+    while True:
+        pass
+
+Engine.advance = advance
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_workers_end_within_an_iteration(start, tmp_path, number):
+    """As when they number information sets for minutes. A batch system sends the signal to all processes."""
+    module = tmp_path / "never_ends.py"
+    in_workers = NEVER_ENDS.replace("\n", "\n    ")
+    module.write_text(f"import multiprocessing\nif multiprocessing.parent_process():{in_workers}")
+    arguments = ("--algorithms=external", "--seeds=2", "--processes=2", "--nodes=1e7", "--quiet")
+    process = start("compare", "kuhn_poker", *arguments, f"--out={tmp_path / 'out'}", f"--import={module}")
+    assert [next(process.stderr), next(process.stderr)] == ["advances\n"] * 2
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (130, "", "mccfr-plus: interrupted\n")
+
+
 def test_a_run_that_fails_does_not_end_the_others(command, serial_runs, tmp_path):
     path = tmp_path / "out"
     found = command(

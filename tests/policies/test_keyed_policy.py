@@ -236,6 +236,8 @@ def test_consistency_asks_for_shapes_first():
     table = KeyedTable(np.zeros(0, np.int8), np.zeros((0, 2), np.int64), np.zeros(1, np.int64),
                        np.zeros(0, np.int64), np.zeros(0))  # fmt: skip
     assert table.is_consistent(2)
+    for name in KeyedTable._fields:  # no list at all
+        assert not table._replace(**{name: np.array(1)}).is_consistent(2)
     assert not table._replace(first=np.zeros(0, np.int64)).is_consistent(2)
 
 

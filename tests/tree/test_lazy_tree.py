@@ -238,6 +238,21 @@ def test_a_walk_that_needs_more_than_there_is():
 # --- infosets that fill their share ---
 
 
+def test_infosets_take_what_nodes_leave():
+    plan = PLENTY._replace(infosets_bytes=150 * 100 + 400 * 50, max_nodes=1000)
+    less, more = (
+        lazy_solver("leduc_poker", "outcome", plan=plan._replace(node_cost=cost), seed=3).run(20_000)
+        for cost in (0, 40)
+    )
+    assert "information sets have filled" in less.stopped
+    assert "information sets have filled" in more.stopped
+    assert more.tree.num_infosets > less.tree.num_infosets
+    cost = more.tree.num_infosets * 100 + more.tree.num_slots * 50
+    left = 40 * (plan.max_nodes - more.tree.sizes().nodes)
+    assert plan.infosets_bytes < cost <= plan.infosets_bytes + left
+    assert more.tree.why_too_small(more.tree.sizes()) is None  # a checkpoint of it fits as well
+
+
 @pytest.mark.parametrize(
     "plan",
     [

@@ -12,8 +12,8 @@ from lazy_games import Fault, FaultyGame
 from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import BudgetError, GameError, Solver
+from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.intrinsics import address_of, callback
-from mccfr_plus.solver.interrupts import deferred_signals
 from mccfr_plus.tree import expansion as g
 
 METHODS = ["legal_actions", "information_state_string", "apply_action", "returns", "current_player"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from typing import Any, Self
@@ -11,6 +12,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.checkpoints import file as checkpoint_file
+from mccfr_plus.checkpoints.header import FLAG, TEXT, check_entries, list_of, object_of, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.adam import Adam
 from mccfr_plus.neural.backend import torch, torch_threads
@@ -22,6 +24,12 @@ from mccfr_plus.neural.training import check_finite
 from mccfr_plus.tree.game import load_game
 
 SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
+
+_ENTRIES = {
+    "game": TEXT,
+    "kind": TEXT,
+    "networks": list_of(object_of({"sizes": list_of(whole(1)), "layer_norm": FLAG, "skip": FLAG})),
+}
 
 
 class NetworkPolicy(openspiel_policy.Policy):
@@ -113,11 +121,23 @@ class NetworkPolicy(openspiel_policy.Policy):
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
             raise CheckpointError(f"{path} holds no network policy: give a file that NetworkPolicy.save wrote.")
+        cls._check_header(path, header)
         networks = [MLP.of_shape(shape) for shape in header["networks"]]
         arrays: dict[str, Any] = {f"player{i}": network.parameters.numpy() for i, network in enumerate(networks)}
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
         return cls(load_game(header["game"] if game is None else game), networks, header["kind"])
+
+    @staticmethod
+    def _check_header(path: str | os.PathLike, header: dict[str, Any]) -> None:
+        """Raises CheckpointError if a header is damaged, or its networks have more parameters than the file."""
+        check_entries(path, header, _ENTRIES)
+        shapes = [shape["sizes"] for shape in header["networks"]]
+        if header["kind"] not in (SOFTMAX, MATCHING, GREEDY) or any(len(sizes) < 2 for sizes in shapes):
+            raise CheckpointError(f"{path} is damaged: its header has networks of {header['kind']} of sizes {shapes}.")
+        needed = sum(4 * a * b for sizes in shapes for a, b in itertools.pairwise(sizes))
+        if needed > os.path.getsize(path):
+            raise CheckpointError(f"{path} is damaged: its networks need {needed:,} bytes, and it is shorter.")
 
 
 def outputs_of(network: MLP, tensors: np.ndarray) -> np.ndarray:

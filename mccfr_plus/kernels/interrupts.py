@@ -1,4 +1,4 @@
-"""Ctrl-C and the like, kept waiting while kernels run that call back into Python.
+"""Ctrl-C and the like, kept waiting while kernels are compiled, or run that call back into Python.
 
 Python runs a signal's handler at the first line of the next Python function, which is then the callback: what the
 handler raises there cannot be caught by the callback, and the kernel would go on as if it had got an answer.
@@ -12,12 +12,13 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Ctrl-C, batch systems that announce that they will kill, and terminals that are closed (not on Windows).
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 @contextlib.contextmanager
 def deferred_signals(on_signal: Callable[[], None]) -> Iterator[None]:
-    """Keeps Ctrl-C, and SIGTERM where Python handles it, until the end of a ``with`` block, whose handlers then run.
+    """Keeps `SIGNALS`, where Python handles them, until the end of a ``with`` block, whose handlers then run.
 
     Signals come to the main thread: in other threads nothing is done.
 
@@ -33,7 +34,7 @@ def deferred_signals(on_signal: Callable[[], None]) -> Iterator[None]:
         waiting.append((number, frame))
         on_signal()
 
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     own = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in own:
         signal.signal(number, wait)

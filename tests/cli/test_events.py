@@ -1,0 +1,249 @@
+"""What happens to each command when it is ended, or its files cannot be written: a table of moments, events, commands.
+
+An event comes at the call of a function, so that nothing depends on how fast the machine is. No event may leave a
+traceback, an exit code that `mccfr_plus.cli.main` does not list, or half a file.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mccfr_plus import Solver, load_policy, save_policy
+from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
+from mccfr_plus.checkpoints.file import read_header
+from mccfr_plus.cli.main import main
+from mccfr_plus.experiments import run_loop
+
+pytestmark = pytest.mark.xdist_group("signals")
+
+# All are handled alike: the fast tests see one of them, and the commands that draw nothing.
+SIGNALS = [
+    pytest.param(name, marks=[] if name == "SIGTERM" else pytest.mark.slow)
+    for name in ("SIGTERM", "SIGINT", "SIGHUP")
+    if hasattr(signal, name)
+]
+
+SOLVE = ("solve", "kuhn_poker", "--iterations=300", "--seed=1", "--policy_out=new.npz", "--checkpoint=new", "--quiet")
+COMMANDS = {
+    "solve": SOLVE,
+    "evaluate": ("evaluate", "kuhn_poker", "kuhn.npz"),
+    "view": ("view", "kuhn_poker", "kuhn.npz", "--out=new.html"),
+    "export": ("export", "kuhn_poker", "kuhn.npz", "--out=new.csv"),
+    "play": ("play", "kuhn_poker", "kuhn.npz", "--games=1"),
+    "compare": ("compare", "kuhn_poker", "--out=runs", "--iterations=20", "--seeds=1", "--algorithms=external"),
+    "stats": ("stats", "kuhn_poker"),
+}
+
+# A moment is a function at whose call the event comes, for the commands that call it.
+MOMENTS = {
+    "compiling the tree": (
+        "mccfr_plus.tree.game_tree.build_tree",
+        ("solve", "evaluate", "view", "export", "stats", "compare"),
+    ),
+    "compiling kernels": ("mccfr_plus.solver.engine.Engine.prepare", ("solve", "compare")),
+    "running": ("mccfr_plus.solver.engine.Engine.advance", ("solve", "compare")),
+    "evaluating": ("mccfr_plus.evaluation.exact.Evaluator.evaluate", ("solve", "evaluate", "compare")),
+    "writing": ("os.fsync", ("solve", "view", "export", "compare")),
+    "renaming": ("os.replace", ("solve", "view", "export", "compare")),
+    "printing": ("mccfr_plus.cli.output.print_table", ("solve", "evaluate", "stats", "compare")),
+}
+TABLE = [
+    pytest.param(command, moment, marks=pytest.mark.slow if command == "compare" and moment == "printing" else [])
+    for moment, (_, commands) in MOMENTS.items()
+    for command in commands
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, interpreted_loops, serial_runs):
+    save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")
+    monkeypatch.chdir(tmp_path)
+    run_loop._prepared.cache_clear()  # so that comparisons compile a tree
+    return tmp_path
+
+
+def at_call(monkeypatch, name, event):
+    """Lets an event come at the first call of a function, which then does what it does."""
+    calls = []
+    place, _, attribute = name.rpartition(".")
+    owner = pkgutil.resolve_name(place)
+    function = getattr(owner, attribute)
+
+    def call(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 1:
+            event()
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(owner, attribute, call)
+    return calls
+
+
+def check_files(folder):
+    """Asserts that each file is whole, and none is left over."""
+    for path in folder.rglob("*"):
+        assert not path.name.endswith((TEMPORARY_SUFFIX, ".lock")), path
+        if path.name.endswith(".npz"):
+            load_policy(path)
+        elif path.name == "new" or path.suffix == ".checkpoint":
+            assert read_header(path)["iterations"] >= 0
+        elif path.suffix == ".json":
+            json.loads(path.read_text())
+        elif path.suffix == ".html":
+            assert path.read_text().endswith("</html>\n")
+        elif path.name == "new.csv":
+            assert path.read_text().count("\n") == 25
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(("command", "moment"), TABLE)
+def test_a_signal(number, command, moment, folder, monkeypatch, capsys):
+    calls = at_call(monkeypatch, MOMENTS[moment][0], lambda: signal.raise_signal(getattr(signal, number)))
+    code = main(list(COMMANDS[command]))
+    output = capsys.readouterr()
+    assert calls, "that moment never came"
+    assert "Traceback" not in output.err + output.out
+    assert code in (0, 130)
+    if code == 130:
+        assert "mccfr-plus: interrupted" in output.err.splitlines()[-1]
+    if command != "solve":
+        assert code == 130
+    check_files(folder)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_in_a_run_leaves_its_result(number, folder, monkeypatch, capsys):
+    """It comes after the first iterations: policy and checkpoint are of the result that is printed."""
+    from mccfr_plus.solver.engine import Engine
+
+    advance = Engine.advance
+
+    def call(self, iterations):
+        advance(self, min(iterations, 7))
+        if self.iterations >= 7:
+            signal.raise_signal(getattr(signal, number))
+
+    monkeypatch.setattr(Engine, "advance", call)
+    assert main([*SOLVE[:-1], "--json"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (result["iterations"] in range(7, 14), result["interrupted"]) == (True, True)
+    assert read_header("new")["iterations"] == result["iterations"]
+    load_policy("new.npz")
+    check_files(folder)
+
+
+def test_an_ignored_signal_stays_ignored(folder, monkeypatch, capsys):
+    """As nohup and shells that run something in the background want it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        at_call(monkeypatch, MOMENTS["running"][0], lambda: signal.raise_signal(signal.SIGHUP))
+        assert main(list(SOLVE)) == 0
+        assert "interrupted" not in capsys.readouterr().out
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+IMPORTING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv[0] = "mccfr-plus"
+def hook(event, arguments):
+    if event == "import" and arguments[0] == "mccfr_plus.solver.engine":
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+sys.addaudithook(hook)
+import mccfr_plus
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_while_the_command_is_imported_ends_it_silently(number):
+    done = subprocess.run([sys.executable, "-c", IMPORTING, number], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-getattr(signal, number), "", "")
+
+
+# --- files that cannot be written ---
+
+
+@contextlib.contextmanager
+def full_disk(monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        yield "No space left"
+
+
+@contextlib.contextmanager
+def limit_of_sizes(_):
+    """As `ulimit -f`."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        yield "File too large"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextlib.contextmanager
+def no_permission(_):
+    """A folder of another user."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become another user")
+    os.chmod(".", 0o755)
+    os.seteuid(65534)
+    try:
+        yield "Permission denied"
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits and users of this kind")
+@pytest.mark.parametrize("event", [full_disk, limit_of_sizes, no_permission])
+@pytest.mark.parametrize("command", ["solve", "view", "export", "compare"])
+def test_files_that_cannot_be_written(event, command, folder, monkeypatch, capsys):
+    kept = (folder / "kuhn.npz").read_bytes()
+    for parent in folder.parents[:2]:  # of pytest, closed to others
+        os.chmod(parent, 0o755)
+    with event(monkeypatch) as reason:
+        code = main(list(COMMANDS[command]))
+    output = capsys.readouterr()
+    assert (code, "Traceback" in output.err) == (2, False)
+    assert output.err.splitlines()[-1].startswith("mccfr-plus: error: ")
+    assert reason in output.err
+    assert (folder / "kuhn.npz").read_bytes() == kept
+    check_files(folder)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+@pytest.mark.parametrize("line", [["games"], pytest.param(["stats", "kuhn_poker"], marks=pytest.mark.slow)])
+def test_standard_output_that_is_full(line):
+    arguments = [sys.executable, "-m", "mccfr_plus", *line]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 74
+    assert done.stderr.splitlines()[-1] == "mccfr-plus: error: cannot write standard output: No space left on device."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jump", [-1e9, 1e9])
+def test_a_clock_that_jumps(jump, folder, monkeypatch, capsys):
+    """Times are those of a clock that does not jump; checkpoints and records do not compare dates."""
+    now = time.time
+    at_call(monkeypatch, MOMENTS["running"][0], lambda: monkeypatch.setattr(time, "time", lambda: now() + jump))
+    assert main([*SOLVE[:-1], "--json"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert 0 < result["seconds"] < 1e6
+    assert main([*SOLVE, "--resume", "--iterations=400"]) == 0
+    assert read_header("new")["iterations"] == 400
+    assert main(list(COMMANDS["compare"])) == 0

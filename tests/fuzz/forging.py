@@ -1,0 +1,92 @@
+"""Files that no version of the package has written: forged headers, damaged archives, arrays that do not fit."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HEADER = "header.json"
+MISSING = object()  # in place of a value: the entry is left out
+
+# In place of any entry of a header.
+VALUES: tuple[Any, ...] = (
+    MISSING, None, "text", {}, {"a": 1}, [], [1, "x"], -1, 10**30, 1e308, float("nan"), float("inf"), True, 0, "",
+    "\0", "9" * 5000, 0.5,
+)  # fmt: skip
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    """Returns a checkpoint's header."""
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read(HEADER))
+
+
+def entries_of(value: Any, prefix: tuple = ()) -> Iterator[tuple]:
+    """Yields the place of each entry of a header, as keys and indices; of the lists of arrays only whole ones."""
+    if prefix:
+        yield prefix
+    if prefix[:1] == ("arrays",) and len(prefix) > 1:
+        return
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from entries_of(child, (*prefix, key))
+
+
+def with_entry(header: dict[str, Any], place: tuple, value: Any) -> dict[str, Any]:
+    """Returns a header with another value at a place, or without it."""
+    result = json.loads(json.dumps(header))
+    parent = result
+    for key in place[:-1]:
+        parent = parent[key]
+    if value is MISSING:
+        del parent[place[-1]]
+    else:
+        parent[place[-1]] = value
+    return result
+
+
+def rewrite(
+    source: Path, target: Path, changes: dict[str, bytes | None], compression: int = zipfile.ZIP_STORED
+) -> None:
+    """Copies an archive, with other contents of some members; None: without them."""
+    with zipfile.ZipFile(source) as old:
+        members: dict[str, bytes | None] = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(target, "w", compression) as new:
+        for name, content in {**members, **changes}.items():
+            if content is not None:
+                new.writestr(zipfile.ZipInfo(name), content, compression)
+
+
+def with_header(source: Path, target: Path, header: Any) -> None:
+    """Copies a checkpoint, with another header."""
+    rewrite(source, target, {HEADER: json.dumps(header).encode()})
+
+
+def npy(array: Any) -> bytes:
+    """Returns an array as a member of an archive."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=True)
+    return buffer.getvalue()
+
+
+def with_claimed_shape(content: bytes, shape: tuple[int, ...]) -> bytes:
+    """Returns a member whose text says that it has another shape."""
+    array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    buffer = io.BytesIO()
+    description = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, description)
+    return buffer.getvalue() + array.tobytes()
+
+
+# In place of any array of an archive.
+ARRAYS: tuple[Any, ...] = (
+    np.zeros(0), np.zeros((0, 0)), np.float64(0.5), np.full(3, np.nan), np.full(12, -1.0), np.zeros(12, np.float32),
+    np.zeros(12, "U5"), np.array([None, "object"], object), np.zeros((2, 3), complex), np.array("text"),
+    np.zeros(3, [("a", "i4")]), np.full(2, 2**62),
+)  # fmt: skip

@@ -1,0 +1,46 @@
+"""Signals wait while a kernel is compiled, and a failed import leaves the interpreter as it was."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mccfr_plus.kernels import compile as kernels
+
+
+def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch):
+    before = kernels.no_collection
+
+    @contextlib.contextmanager
+    def interrupted():
+        signal.raise_signal(signal.SIGINT)
+        with before():
+            yield
+
+    @kernels.kernel
+    def next_number(x):
+        return x + 1
+
+    monkeypatch.setattr(kernels, "no_collection", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next_number(1)
+    assert len(next_number.overloads) == 1
+    monkeypatch.undo()
+    assert next_number(1) == 2
+
+
+FAILED = """
+import gc, sys
+sys.modules["mccfr_plus.drop_in"] = None
+try:
+    import mccfr_plus
+except ImportError:
+    print(gc.isenabled())
+"""
+
+
+def test_an_import_that_fails_leaves_the_garbage_collector_on():
+    done = subprocess.run([sys.executable, "-c", FAILED], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
