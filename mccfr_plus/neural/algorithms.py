@@ -115,7 +115,7 @@ class DREAM(_ValueSolver):
         self.values = ActionValues(self.tree, self.config.baseline_training, self._extra_rngs, type(self).__name__)
 
     def _new_sampler(self, rng: np.ndarray) -> PathSampler:
-        return PathSampler(self.tree, rng, np.zeros(0), self.config.epsilon)
+        return PathSampler(self.tree, rng, np.zeros(0))
 
     def _advance(self, iteration: int) -> None:
         self._sampler.evict()
@@ -126,7 +126,7 @@ class DREAM(_ValueSolver):
 
     def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
         done, samples = self._sampler.sample_paths(
-            self._strategy, self.values.table, player, traversals, corrected=True
+            self._strategy, self.values.table, player, traversals, self.config.epsilon, corrected=True
         )
         return done, self._clipped(samples)
 
@@ -179,7 +179,7 @@ class ESCHER(_ValueSolver):
 
     def _new_sampler(self, rng: np.ndarray) -> PathSampler:
         is_balanced = self.config.sampling == configs.BALANCED
-        return PathSampler(self.tree, rng, balanced_strategy(self.tree) if is_balanced else np.zeros(0), 1.0)
+        return PathSampler(self.tree, rng, balanced_strategy(self.tree) if is_balanced else np.zeros(0))
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
@@ -192,11 +192,12 @@ class ESCHER(_ValueSolver):
 
     def _visit(self, player: int, iteration: int) -> None:
         """Samples the histories that the network of values learns from."""
-        for other in range(self.tree.num_players):  # so that all histories have a positive probability
+        table, epsilon = self.values.table, self.config.value_exploration
+        for other in range(self.tree.num_players):
             left = self.config.value_traversals
             while left > 0:
-                done, _ = self._sampler.sample_paths(self._strategy, self.values.table, other, left, corrected=False)
+                done, _ = self._sampler.sample_paths(self._strategy, table, other, left, epsilon, corrected=False)
                 left -= done
 
     def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
-        return self._sampler.sample_paths(self._strategy, self.values.table, player, traversals, corrected=False)
+        return self._sampler.sample_paths(self._strategy, self.values.table, player, traversals, 1.0, corrected=False)

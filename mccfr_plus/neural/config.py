@@ -248,6 +248,8 @@ class ESCHERConfig(AdvantageConfig):
         traversals: Trajectories per player and iteration, for regrets.
         values: ``"network"``: a network learns values of histories; ``"exact"``: a pass over the tree computes them.
         value_traversals: Trajectories per player and update, for the network of values.
+        value_exploration: Probability with which one player in turn draws an own action of these trajectories from
+            `sampling`'s strategy instead of the current one.
         value_training: Shape and training of that network.
         sampling: The strategy that draws own actions in all iterations: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020.
@@ -268,6 +270,7 @@ class ESCHERConfig(AdvantageConfig):
 
     values: str = NETWORK
     value_traversals: int = 1000
+    value_exploration: float = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)
     sampling: str = UNIFORM
 
@@ -275,6 +278,7 @@ class ESCHERConfig(AdvantageConfig):
         super().__post_init__()
         self._check_choice("values", NETWORK, EXACT)
         self._check(check_whole, "value_traversals")
+        self._check(check_probability, "value_exploration")
         self._check(check_training, "value_training")
         self._check_choice("sampling", UNIFORM, BALANCED)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+
 import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
@@ -38,7 +40,7 @@ class ExactValues:
         refresh_values(self._tree.arrays, strategy, self.table[player], player)
 
 
-class LearnedValues:
+class LearnedValues(abc.ABC):
     """A network that learns values from sampled histories. See `StateValues` and `ActionValues`.
 
     Args:
@@ -111,11 +113,13 @@ class LearnedValues:
         if self._is_shared:
             self.table[1, nodes] = self._sum - self.table[0, nodes]
 
+    @abc.abstractmethod
     def _memory(self, visited: np.ndarray) -> Batch:
-        raise NotImplementedError
+        """Returns the targets of the sampled histories."""
 
+    @abc.abstractmethod
     def _fill(self, predictions: np.ndarray) -> None:
-        raise NotImplementedError
+        """Fills the table with the network's outputs for all histories."""
 
 
 class StateValues(LearnedValues):

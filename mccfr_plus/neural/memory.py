@@ -246,8 +246,7 @@ class TensorReservoir(RowBuffer):
 
     A row has a tensor, legal actions and a number per action.
 
-    Tensors are stored in half precision, which is exact for zeros and ones. A row takes 2 bytes per entry of the
-    tensor, 5 per action and 8 more.
+    A row takes 4 bytes per entry of the tensor, 5 per action and 8 more.
 
     Args:
         size: Size of a tensor.
@@ -262,7 +261,7 @@ class TensorReservoir(RowBuffer):
         self, size: int, num_actions: int, capacity: int, rng: np.ndarray, *, power: float = 1.0, unit: float = 1.0
     ):
         columns = {
-            "tensors": np.zeros((capacity, size), np.float16),
+            "tensors": np.zeros((capacity, size), np.float32),
             "masks": np.zeros((capacity, num_actions), bool),
             "values": np.zeros((capacity, num_actions), np.float32),
             "weights": np.zeros(capacity, np.float32),
@@ -273,7 +272,7 @@ class TensorReservoir(RowBuffer):
 
     @property
     def tensors(self) -> np.ndarray:
-        """The tensors that rows of batches refer to, ``[capacity, size]`` float16."""
+        """The tensors that rows of batches refer to, ``[capacity, size]`` float32."""
         return self._columns["tensors"]
 
     def add(

@@ -77,7 +77,7 @@ class Learner:
         Args:
             memory: The data.
             iteration: The current one, counted from 1.
-            tensors: ``[num_rows, tensor_size]`` float32 or float16, the inputs of the memory's rows; None: those of the
+            tensors: ``[num_rows, tensor_size]`` float32, the inputs of the memory's rows; None: those of the
                 learner.
 
         Raises:
@@ -96,7 +96,7 @@ class Learner:
                 if batch is not last:  # a batch of all entries is the same object every time
                     last = batch
                     rows, targets, weights = (self._tensor(array) for array in batch)
-                    inputs = source.index_select(0, rows).float()
+                    inputs = source.index_select(0, rows)
                 loss = network.loss_gradient(inputs, targets, weights)
                 self._check(loss, f"is {loss} at training step {step + 1} of {config.train_steps}", iteration)
                 self.losses.append(loss)

@@ -150,7 +150,7 @@ def test_what_a_worker_did_before_does_not_matter():
     for make, shared, tasks in (
         (ExternalBatches, strategy, [TraversalTask((p,), 30, stream_of(1, p)) for p in (0, 1)]),
         (
-            lambda tree: PathBatches(tree, np.zeros(0), 0.5, True),
+            lambda tree: PathBatches(tree, np.zeros(0), True),
             (strategy, values),
             [TraversalTask((p,), 300, stream_of(1, p), wants_visits=True) for p in (0, 1)],
         ),

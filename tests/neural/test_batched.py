@@ -251,7 +251,7 @@ def test_bad_input():
 def test_weights_of_dream_are_relative_to_uniform_play():
     """Own draws are uniform with probability 1/2: each makes a history at most twice as rare as under uniform play."""
     solver = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1).run(2)
-    paths = next(solver._paths(0, solver.config.epsilon, 10))
+    paths = next(solver._paths((0,), solver.config.epsilon, 10))
     weights = solver._weights_of(paths, 0)
     for decision in range(len(weights)):
         before = [

@@ -39,6 +39,7 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
     """
 
     wants_visits = False  # whether workers count the visits of histories
+    epsilon = 1.0  # of trajectories: probability of exploration
 
     def _counts(self, config: AdvantageConfig) -> dict[str, int]:
         return {"traversals": config.traversals}
@@ -57,7 +58,7 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
     def _sample(self, player: int, iteration: int) -> None:
         self._begin_phase(f"traversals {player}")
         tasks = [
-            TraversalTask((player,), traversals, stream, wants_visits=self.wants_visits)
+            TraversalTask((player,), traversals, stream, self.epsilon, wants_visits=self.wants_visits)
             for traversals, stream in self._streams(self.config.traversals, iteration, player)
         ]
         for result in self._work(self._shared(player), tasks):
@@ -140,10 +141,15 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
     worker = PathBatches
 
     def _worker_arguments(self) -> tuple[Any, ...]:
-        return np.zeros(0), self.config.epsilon, True
+        return np.zeros(0), True
 
     def _learners(self) -> list[Learner]:
         return [*super()._learners(), self.values.learner]
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """Probability of exploration."""
+        return self.config.epsilon
 
     @property
     def wants_visits(self) -> bool:  # type: ignore[override]
@@ -193,7 +199,7 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
         return super()._counts(config) | learned
 
     def _worker_arguments(self) -> tuple[Any, ...]:
-        return self._sampler.exploration, 1.0, False
+        return self._sampler.exploration, False
 
     def _learners(self) -> list[Learner]:
         learned = [] if isinstance(self.values, ExactValues) else [self.values.learner]
@@ -205,7 +211,7 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
     def _visit(self, player: int, iteration: int) -> None:
         players = tuple(range(self.tree.num_players))
         tasks = [
-            TraversalTask(players, traversals, stream, wants_samples=False, wants_visits=True)
+            TraversalTask(players, traversals, stream, self.config.value_exploration, False, wants_visits=True)
             for traversals, stream in self._streams(self.config.value_traversals, iteration, player, suffix=(_VALUES,))
         ]
         for result in self._work((self._strategy, None), tasks):

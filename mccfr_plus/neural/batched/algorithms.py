@@ -80,6 +80,10 @@ class BatchedDREAM(BatchedSolver):
     def _value_training(self) -> TrainingConfig:
         return self.config.baseline_training
 
+    @property
+    def _exploration(self) -> float:
+        return self.config.epsilon
+
     def _advance(self, iteration: int) -> None:
         self._samples: list[tuple[np.ndarray, ...]] = []
         super()._advance(iteration)
@@ -87,7 +91,7 @@ class BatchedDREAM(BatchedSolver):
             self._learn_values(self._samples, iteration)
 
     def _sample_regrets(self, player: int, iteration: int) -> None:
-        for paths in self._paths(player, self.config.epsilon, self.config.traversals):
+        for paths in self._paths((player,), self.config.epsilon, self.config.traversals):
             values = self._values_at(paths)
             regrets = corrected_regrets(paths, values[:, player], player)
             self._store(player, paths, regrets, self._weights_of(paths, player), iteration)
@@ -96,15 +100,15 @@ class BatchedDREAM(BatchedSolver):
 
     def _weights_of(self, paths: Paths, player: int) -> np.ndarray:
         """Returns the weights of a player's samples, ``[num_decisions]``."""
-        weights = paths.uniform_reach(player) / paths.reach(player)
+        weights = paths.importance((player,))
         return weights if self.config.weight_clip is None else np.minimum(weights, self.config.weight_clip)
 
 
 class BatchedESCHER(BatchedSolver):
     """`ESCHER` for games that cannot be enumerated; its average policy is a network.
 
-    The network of values has an output per action, so that one forward pass at a history replaces one at each history
-    after it.
+    Before a player's traversals the network of values is trained on new ones, in which players explore in turn. It has
+    an output per action, so that one forward pass at a history replaces one at each history after it.
 
     Args:
         game: See `BatchedDeepCFR`.
@@ -131,17 +135,15 @@ class BatchedESCHER(BatchedSolver):
     def _value_training(self) -> TrainingConfig:
         return self.config.value_training
 
-    def _advance(self, iteration: int) -> None:
+    def _sample_regrets(self, player: int, iteration: int) -> None:
         samples = [
             value_samples(paths, self._values_at(paths))
-            for player in range(self.game.num_players())
-            for paths in self._paths(player, 1.0, self.config.value_traversals)
+            for explorer in range(self.game.num_players())
+            for paths in self._paths((explorer,), self.config.value_exploration, self.config.value_traversals)
         ]
         self._learn_values(samples, iteration)
-        super()._advance(iteration)
-
-    def _sample_regrets(self, player: int, iteration: int) -> None:
-        for paths in self._paths(player, 1.0, self.config.traversals):
+        self._begin_phase(f"traversals {player}")
+        for paths in self._paths((player,), 1.0, self.config.traversals):
             values = self._values_at(paths)
             regrets = plain_regrets(paths, values[np.arange(len(values)), paths.players])
             self._store(player, paths, regrets, None, iteration)

@@ -61,7 +61,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return result
 
     def _of_player(self, states: Sequence[pyspiel.State], player: int) -> list[dict[int, float]]:
-        tensors = np.zeros((len(states), self._observer.size), np.float16)
+        tensors = np.zeros((len(states), self._observer.size), np.float32)
         masks = np.zeros((len(states), self._observer.num_actions), bool)
         legal = [state.legal_actions(player) for state in states]
         for state, actions, tensor, mask in zip(states, legal, tensors, masks, strict=True):
@@ -76,7 +76,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         """Returns a player's strategies at information sets, ``[n, num_actions]`` float64.
 
         Args:
-            tensors: ``[n, size]`` float16.
+            tensors: ``[n, size]`` float32.
             masks: ``[n, num_actions]`` bool, legal actions, at least one in each row.
         """
         outputs = outputs_of(self._networks[player], tensors)
@@ -121,8 +121,8 @@ class NetworkPolicy(openspiel_policy.Policy):
 
 
 def outputs_of(network: MLP, tensors: np.ndarray) -> np.ndarray:
-    """Returns a network's outputs for tensors in half precision, ``[n, num_outputs]`` float64."""
-    return network.predict(torch.from_numpy(tensors.astype(np.float32))).numpy().astype(np.float64)
+    """Returns a network's outputs for tensors ``[n, size]`` float32, ``[n, num_outputs]`` float64."""
+    return network.predict(torch.from_numpy(tensors)).numpy().astype(np.float64)
 
 
 def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -180,7 +180,7 @@ def trained_policy_network(
 def imitation_gradient(network: MLP, memory: TensorReservoir, batch: Batch) -> float:
     """Returns the `cross_entropy` loss of a batch of a memory, and writes its gradient to the network."""
     rows, targets, weights = (torch.from_numpy(array) for array in batch)
-    inputs = torch.from_numpy(memory.tensors).index_select(0, rows).float()
+    inputs = torch.from_numpy(memory.tensors).index_select(0, rows)
     return network.differentiate(inputs, cross_entropy(targets, weights))
 
 

@@ -82,7 +82,7 @@ class BatchedNFSP(TreelessSolver):
             ) -> np.ndarray:
                 return self._agents[player].strategies(tensors, masks, is_best[player])
 
-            paths = sample_paths(self.game, self._observer, strategies, None, 0.0, episodes, self._new_rng())
+            paths = sample_paths(self.game, self._observer, strategies, (), 0.0, episodes, self._new_rng())
             self._nodes[0] += paths.nodes
             for player, agent in enumerate(self._agents):
                 agent.store(paths, player, is_best[player], iteration)
@@ -155,10 +155,10 @@ class _Agent:
         capacity = config.transition_capacity
         self.transitions = RowBuffer(
             {
-                "tensors": np.zeros((capacity, size), np.float16),
+                "tensors": np.zeros((capacity, size), np.float32),
                 "actions": np.zeros(capacity, np.int64),
                 "rewards": np.zeros(capacity, np.float32),
-                "next_tensors": np.zeros((capacity, size), np.float16),
+                "next_tensors": np.zeros((capacity, size), np.float32),
                 "next_masks": np.zeros((capacity, actions), bool),  # no legal action: the game was over
             }
         )
@@ -231,7 +231,7 @@ class _Agent:
         wanted, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         rows = np.arange(len(targets))
         wanted[rows, drawn["actions"]], weights[rows, drawn["actions"]] = targets, 1.0
-        inputs = torch.from_numpy(drawn["tensors"].astype(np.float32))
+        inputs = torch.from_numpy(drawn["tensors"])
         loss = self.values.loss_gradient(inputs, torch.from_numpy(wanted), torch.from_numpy(weights))
         self._check(loss, "value loss", iteration)
         self._value_adam.step()

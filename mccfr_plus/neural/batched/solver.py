@@ -1,13 +1,19 @@
 """Base classes of the batched solvers.
 
-`BatchedSolver`, for t = 1, 2, ... and each player p in turn: traversals are sampled in which p explores. The regrets of
-p go to p's memory, and the strategies of the other players to the memories of the average policy, both with weight t.
-p's network is fitted. After all players, the network of action values is trained on the trajectories.
+`BatchedSolver`, for t = 1, 2, ... and each player p in turn: traversals are sampled in which p explores. p's regrets go
+to p's memory with weight t, and p's network is fitted.
+
+The average policy of a player is the mean of its strategies with weights t x own reach. They are sampled on histories in
+which it draws by its strategy and all others explore, with weight t x (the others' reach under uniform play) / (the
+probability of their draws): without the latter factor, iterations whose others come often to an information set would
+count more there. With two players the traversals of the other one are such histories. With more, histories of their own
+are sampled, as players who do not explore leave out some information sets in some iterations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import abc
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -123,9 +129,14 @@ class BatchedSolver(TreelessSolver):
         """How the network of action values is trained; None: there is none."""
         return None
 
+    @property
+    def _exploration(self) -> float:
+        """Probability with which explorers draw uniformly."""
+        return 1.0
+
+    @abc.abstractmethod
     def _sample_regrets(self, player: int, iteration: int) -> None:
         """Samples a player's traversals, and stores regrets and strategies."""
-        raise NotImplementedError
 
     # --- implementation of `NeuralSolver` ---
 
@@ -133,6 +144,8 @@ class BatchedSolver(TreelessSolver):
         for player in range(self.game.num_players()):
             self._begin_phase(f"traversals {player}")
             self._sample_regrets(player, iteration)
+            if self.game.num_players() > 2:
+                self._sample_strategies(player, iteration)
             self._begin_phase(f"training {player}")
             memory = self._regrets[player]
             self._learners[player].fit(memory, iteration, memory.tensors)
@@ -144,11 +157,11 @@ class BatchedSolver(TreelessSolver):
             yield min(traversals, self.config.parallel_traversals)
             traversals -= self.config.parallel_traversals
 
-    def _paths(self, explorer: int, epsilon: float, traversals: int) -> Iterator[Paths]:
-        """Yields trajectories in which a player explores."""
+    def _paths(self, explorers: Sequence[int], epsilon: float, traversals: int) -> Iterator[Paths]:
+        """Yields trajectories in which some players explore."""
         for count in self._chunks(traversals):
             paths = sample_paths(
-                self.game, self._observer, self._strategy_of, explorer, epsilon, count, self._new_rng()
+                self.game, self._observer, self._strategy_of, explorers, epsilon, count, self._new_rng()
             )
             self._nodes[0] += paths.nodes
             yield paths
@@ -156,15 +169,27 @@ class BatchedSolver(TreelessSolver):
     def _store(
         self, player: int, decisions: Decisions | Paths, regrets: np.ndarray, weights: np.ndarray | None, iteration: int
     ) -> None:
-        """Stores a player's regrets, with weights or None, and the strategies of the other players."""
-        for other in range(self.game.num_players()):
-            rows = np.flatnonzero(decisions.players == other)
-            tensors, masks = decisions.tensors[rows], decisions.masks[rows]
-            if other == player:
-                own_weights = None if weights is None else weights[rows]
-                self._regrets[other].add(tensors, masks, regrets[rows], own_weights, iteration)
-            else:
-                self._strategies[other].add(tensors, masks, decisions.strategies[rows], None, iteration)
+        """Stores a player's regrets, with weights or None, and the strategies of the other one of two."""
+        rows = np.flatnonzero(decisions.players == player)
+        own_weights = None if weights is None else weights[rows]
+        self._regrets[player].add(decisions.tensors[rows], decisions.masks[rows], regrets[rows], own_weights, iteration)
+        if self.game.num_players() == 2:
+            self._store_strategies(1 - player, decisions, iteration)
+
+    def _sample_strategies(self, player: int, iteration: int) -> None:
+        """Stores a player's strategies on histories in which all others explore."""
+        others = [other for other in range(self.game.num_players()) if other != player]
+        for paths in self._paths(others, self._exploration, self.config.traversals):
+            self._store_strategies(player, paths, iteration)
+
+    def _store_strategies(self, player: int, decisions: Decisions | Paths, iteration: int) -> None:
+        """Stores a player's strategies on histories in which all others explore."""
+        rows, weights = np.flatnonzero(decisions.players == player), None
+        if isinstance(decisions, Paths):  # external sampling follows all actions of the other player
+            others = [other for other in range(self.game.num_players()) if other != player]
+            weights = decisions.importance(others)[rows]
+        tensors, masks, strategies = decisions.tensors[rows], decisions.masks[rows], decisions.strategies[rows]
+        self._strategies[player].add(tensors, masks, strategies, weights, iteration)
 
     def _strategy_of(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
         if not self._trained[player]:
