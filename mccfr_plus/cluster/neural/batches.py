@@ -124,7 +124,9 @@ class PathBatches:
         self._strategy = tree.uniform_strategy()
         self._values = np.zeros((tree.num_players, tree.num_nodes))
         self._corrected = corrected
-        self._sampler.sample_paths(self._strategy, self._values, 0, 0, 1.0, corrected)  # compiles the kernel, or loads it
+        self._sampler.sample_paths(
+            self._strategy, self._values, 0, 0, 1.0, corrected
+        )  # compiles the kernel, or loads it
 
     def work(self, shared: tuple[np.ndarray, np.ndarray | None], task: TraversalTask) -> TraversalResult:
         """Returns the results of a batch.
