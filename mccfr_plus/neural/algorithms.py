@@ -14,7 +14,7 @@ from mccfr_plus.neural.features import Features
 from mccfr_plus.neural.history_values import NUM_RNGS, ActionValues, ExactValues, StateValues
 from mccfr_plus.neural.memory import Discounted, Memory
 from mccfr_plus.neural.sampling import PathSampler, Samples
-from mccfr_plus.neural.solver import GameOrTree, Seed
+from mccfr_plus.neural.solver import Seed
 
 
 class DeepCFR(AdvantageSolver):
@@ -28,6 +28,11 @@ class DeepCFR(AdvantageSolver):
             information-state tensors, and of a size that can be compiled.
         config: A `DeepCFRConfig`; None: its defaults.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
+        network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs, for all networks; None: the
+            multilayer perceptron of the config. Its parameters, float32, become parts of one vector.
+        optimizer: Makes a `torch.optim.Optimizer` of a list with that vector; None: Adam with the config's step size.
+        device: Where networks are trained, as torch calls it; None: on a GPU if there is one. Results differ between
+            devices.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
@@ -88,7 +93,7 @@ class DREAM(_ValueSolver):
     Args:
         game: See `DeepCFR`.
         config: A `DREAMConfig`; None: its defaults.
-        seed: See `DeepCFR`.
+        seed: See `DeepCFR`, as ``network``, ``optimizer`` and ``device``.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -110,9 +115,10 @@ class DREAM(_ValueSolver):
     config: DREAMConfig
     values: ActionValues
 
-    def __init__(self, game: GameOrTree, config: DREAMConfig | None = None, seed: Seed = None):
-        super().__init__(game, config, seed)
-        self.values = ActionValues(self.tree, self.config.baseline_training, self._extra_rngs, type(self).__name__)
+    def _build(self, seed: Seed) -> None:
+        super()._build(seed)
+        training, name = self.config.baseline_training, type(self).__name__
+        self.values = ActionValues(self.tree, training, self._extra_rngs, name, self._modules)
 
     def _new_sampler(self, rng: np.ndarray) -> PathSampler:
         return PathSampler(self.tree, rng, np.zeros(0))
@@ -148,7 +154,7 @@ class ESCHER(_ValueSolver):
     Args:
         game: See `DeepCFR`.
         config: An `ESCHERConfig`; None: its defaults.
-        seed: See `DeepCFR`.
+        seed: See `DeepCFR`, as ``network``, ``optimizer`` and ``device``.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -170,12 +176,13 @@ class ESCHER(_ValueSolver):
     config: ESCHERConfig
     values: ExactValues | StateValues
 
-    def __init__(self, game: GameOrTree, config: ESCHERConfig | None = None, seed: Seed = None):
-        super().__init__(game, config, seed)
+    def _build(self, seed: Seed) -> None:
+        super()._build(seed)
+        training, name = self.config.value_training, type(self).__name__
         if self.config.values == configs.EXACT:
             self.values = ExactValues(self.tree)
         else:
-            self.values = StateValues(self.tree, self.config.value_training, self._extra_rngs, type(self).__name__)
+            self.values = StateValues(self.tree, training, self._extra_rngs, name, self._modules)
 
     def _new_sampler(self, rng: np.ndarray) -> PathSampler:
         is_balanced = self.config.sampling == configs.BALANCED

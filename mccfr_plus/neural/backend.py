@@ -8,7 +8,7 @@ from typing import Any
 
 from mccfr_plus.errors import ConfigError
 
-OLDEST = (2, 0)
+OLDEST = (2, 4)  # Adam in one pass on the CPU
 
 try:
     import torch

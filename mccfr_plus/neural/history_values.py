@@ -11,8 +11,9 @@ from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.buffer import draw_positions
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import histories_of
+from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Batch
-from mccfr_plus.neural.training import Learner
+from mccfr_plus.neural.network import Modules
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -48,6 +49,7 @@ class LearnedValues(abc.ABC):
         config: Shape of the network and how it is trained.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
         solver_name: For error messages.
+        modules: Factories of the network and of its optimizer, and the device.
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
@@ -56,7 +58,13 @@ class LearnedValues(abc.ABC):
     uses_model = True  # whether chance probabilities and the payoffs of unvisited leaves come from the game
 
     def __init__(
-        self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str, outputs_per_head: int = 1
+        self,
+        tree: GameTree,
+        config: TrainingConfig,
+        rngs: np.ndarray,
+        solver_name: str,
+        modules: Modules,
+        outputs_per_head: int = 1,
     ):
         self._tree = tree
         self._histories = histories_of(tree, solver_name)
@@ -70,7 +78,7 @@ class LearnedValues(abc.ABC):
         ranges = np.asarray(tree.payoff_range, np.float64)
         self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
         num_outputs, name = self._num_heads * outputs_per_head, f"loss of the values of {solver_name}"
-        self.learner = Learner(self._histories.tensors, num_outputs, config, rngs, name)
+        self.learner = Learner(self._histories.tensors, num_outputs, config, rngs, name, modules)
         if self.uses_model:
             leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
             self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
@@ -148,9 +156,9 @@ class ActionValues(LearnedValues):
 
     uses_model = False
 
-    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str):
+    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
         self._num_actions = tree.game.num_distinct_actions()
-        super().__init__(tree, config, rngs, solver_name, self._num_actions)
+        super().__init__(tree, config, rngs, solver_name, modules, self._num_actions)
         nodes = tree.arrays.nodes
         after = np.flatnonzero(self._parents >= 0)
         after = after[nodes["kind"][self._parents[after]] != CHANCE]

@@ -220,8 +220,11 @@ def all_episodes(solver, episodes):
 def test_seed_and_batches_decide(kind, config):
     first = copy_of(local(kind, config).run(2))
     assert_same(local(kind, config).run(2), first)
+    networks = [name for name in first if name.endswith("parameters")]
+    assert len(networks) >= 2
     for other in (local(kind, config, seed=2), local(kind, config, num_batches=4)):
-        assert not np.array_equal(other.run(2).state()["strategy"], first["strategy"])
+        found = other.run(2).state()
+        assert all(not np.array_equal(found[name], first[name]) for name in networks)
 
 
 def test_streams():

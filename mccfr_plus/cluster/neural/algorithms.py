@@ -23,10 +23,8 @@ from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
 from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
 from mccfr_plus.neural.config import AdvantageConfig, ESCHERConfig
-from mccfr_plus.neural.history_values import ExactValues
 from mccfr_plus.neural.nfsp import NFSP
 from mccfr_plus.neural.sampling import Samples
-from mccfr_plus.neural.training import Learner
 
 _VALUES = 1  # suffix of the key of a stream: traversals whose histories the value network learns from
 _ALL_PLAYERS = 0  # in place of a player in the key of a stream
@@ -43,9 +41,6 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
 
     def _counts(self, config: AdvantageConfig) -> dict[str, int]:
         return {"traversals": config.traversals}
-
-    def _learners(self) -> list[Learner]:
-        return [player.learner for player in self._players]
 
     @abc.abstractmethod
     def _shared(self, player: int) -> Any:
@@ -143,9 +138,6 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
     def _worker_arguments(self) -> tuple[Any, ...]:
         return np.zeros(0), True
 
-    def _learners(self) -> list[Learner]:
-        return [*super()._learners(), self.values.learner]
-
     @property
     def epsilon(self) -> float:  # type: ignore[override]
         """Probability of exploration."""
@@ -201,10 +193,6 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
     def _worker_arguments(self) -> tuple[Any, ...]:
         return self._sampler.exploration, False
 
-    def _learners(self) -> list[Learner]:
-        learned = [] if isinstance(self.values, ExactValues) else [self.values.learner]
-        return super()._learners() + learned
-
     def _shared(self, player: int) -> tuple[np.ndarray, np.ndarray]:
         return self._strategy, self.values.table[player]
 
@@ -255,9 +243,6 @@ class DistributedNFSP(Distributed, NFSP):
 
     def _worker_arguments(self) -> tuple[Any, ...]:
         return (self.config.anticipatory,)
-
-    def _learners(self) -> list[Learner]:
-        return [learner for player in self._players for learner in (player.values, player.policy)]
 
     def _play_and_learn(self, iteration: int) -> None:
         self._begin_phase("episodes")

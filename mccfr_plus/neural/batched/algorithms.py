@@ -22,7 +22,8 @@ class BatchedDeepCFR(BatchedSolver):
     Args:
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
         config: A `BatchedDeepCFRConfig`; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
+            `DeepCFR` for ``network``, ``optimizer`` and ``device``.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.

@@ -12,13 +12,13 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.neural.adam import Adam
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.batched.observer import Observer
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.memory import Batch, TensorReservoir
-from mccfr_plus.neural.network import MLP, Loss
-from mccfr_plus.neural.training import check_finite
+from mccfr_plus.neural.learner import Learner, cross_entropy
+from mccfr_plus.neural.memory import TensorReservoir
+from mccfr_plus.neural.network import MLP, Modules, NetworkFactory, array_of, forward
 from mccfr_plus.tree.game import load_game
 
 SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
@@ -29,12 +29,12 @@ class NetworkPolicy(openspiel_policy.Policy):
 
     Args:
         game: The game, players in turn.
-        networks: One per player.
+        networks: One module per player.
         kind: ``"softmax"`` of the outputs; regret ``"matching"`` on them, with the action of the largest one if none is
             positive; or the ``"greedy"`` action of the largest one. Illegal actions are excluded.
     """
 
-    def __init__(self, game: pyspiel.Game, networks: list[MLP], kind: str):
+    def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str):
         super().__init__(game, list(range(game.num_players())))
         self._networks, self.kind = networks, kind
         self._observer = Observer(game, "a NetworkPolicy")
@@ -79,7 +79,7 @@ class NetworkPolicy(openspiel_policy.Policy):
             tensors: ``[n, size]`` float32.
             masks: ``[n, num_actions]`` bool, legal actions, at least one in each row.
         """
-        outputs = outputs_of(self._networks[player], tensors)
+        outputs = forward(self._networks[player], torch.from_numpy(tensors)).numpy().astype(np.float64)
         if self.kind == GREEDY:
             return greedy(outputs, masks)
         return masked_softmax(outputs, masks) if self.kind == SOFTMAX else matched(outputs, masks, is_argmax=True)
@@ -94,35 +94,45 @@ class NetworkPolicy(openspiel_policy.Policy):
             "network_policy": 1,
             "game": str(self.game),
             "kind": self.kind,
-            "networks": [network.shape() for network in self._networks],
+            "networks": [network.shape if isinstance(network, MLP) else None for network in self._networks],
         }
-        arrays = {f"player{i}": network.parameters.numpy() for i, network in enumerate(self._networks)}
-        checkpoint_file.write(path, header, arrays)
+        checkpoint_file.write(path, header, _arrays_of(self._networks))
 
     @classmethod
-    def load(cls, path: str | os.PathLike, game: pyspiel.Game | str | None = None) -> Self:
+    def load(
+        cls, path: str | os.PathLike, game: pyspiel.Game | str | None = None, network: NetworkFactory | None = None
+    ) -> Self:
         """Returns the policy of a file.
 
         Args:
             game: Its game; None: the game that the file names.
+            network: What made its networks, as a solver takes it; None: the default.
 
         Raises:
-            CheckpointError: If the file is no policy or damaged.
+            CheckpointError: If the file is no policy or damaged, or of other networks.
             GameError: If the game cannot be loaded.
         """
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
             raise CheckpointError(f"{path} holds no network policy: give a file that NetworkPolicy.save wrote.")
-        networks = [MLP.of_shape(shape) for shape in header["networks"]]
-        arrays: dict[str, Any] = {f"player{i}": network.parameters.numpy() for i, network in enumerate(networks)}
+        loaded = load_game(header["game"] if game is None else game)
+        if network is None and None in header["networks"]:
+            raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
+        size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
+        networks = [MLP(*shape) if network is None else network(size, actions) for shape in header["networks"]]
+        arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
-        return cls(load_game(header["game"] if game is None else game), networks, header["kind"])
+        return cls(loaded, networks, header["kind"])
 
 
-def outputs_of(network: MLP, tensors: np.ndarray) -> np.ndarray:
-    """Returns a network's outputs for tensors ``[n, size]`` float32, ``[n, num_outputs]`` float64."""
-    return network.predict(torch.from_numpy(tensors)).numpy().astype(np.float64)
+def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
+    """Returns all tensors of modules: views, by name."""
+    return {
+        f"player{player}/{name}": array_of(tensor)
+        for player, network in enumerate(networks)
+        for name, tensor in network.state_dict().items()
+    }
 
 
 def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -154,8 +164,8 @@ def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarr
 
 
 def trained_policy_network(
-    memory: TensorReservoir, config: TrainingConfig, seed: int, iteration: int, player: int
-) -> MLP:
+    memory: TensorReservoir, config: TrainingConfig, seed: int, iteration: int, player: int, modules: Modules
+) -> torch.nn.Module:
     """Returns a network whose masked softmax approximates the weighted mean of a player's strategies in a memory.
 
     If the memory is empty, the network has its initial parameters.
@@ -163,40 +173,8 @@ def trained_policy_network(
     Raises:
         TrainingError: If the loss is not finite.
     """
-    sizes = (memory.tensors.shape[1], *config.hidden_layers, memory.num_actions)
-    rng = np.random.default_rng(seed)
-    network = MLP(sizes, layer_norm=config.layer_norm, skip=config.skip, rng=rng)
-    optimizer = Adam(network, config.learning_rate, config.gradient_clip)
-    batches = memory.batches(config.batch_size, iteration, rng.integers(1, 2**63, 1, np.uint64))
-    advice = f"Lower policy_training's learning_rate (it is {config.learning_rate:g})."
-    for step, batch in zip(range(config.train_steps), batches, strict=False):
-        loss = imitation_gradient(network, memory, batch)
-        name = f"loss of the average policy of player {player}"
-        check_finite(loss, f"{name} is {loss} at training step {step + 1} of {config.train_steps}", iteration, advice)
-        optimizer.step()
-    return network
-
-
-def imitation_gradient(network: MLP, memory: TensorReservoir, batch: Batch) -> float:
-    """Returns the `cross_entropy` loss of a batch of a memory, and writes its gradient to the network."""
-    rows, targets, weights = (torch.from_numpy(array) for array in batch)
-    inputs = torch.from_numpy(memory.tensors).index_select(0, rows)
-    return network.differentiate(inputs, cross_entropy(targets, weights))
-
-
-def cross_entropy(targets: torch.Tensor, weights: torch.Tensor) -> Loss:
-    """Returns the loss -sum_k w_k sum_a y_ka log softmax_a(f(x_k)) / n and its derivative, for `MLP.differentiate`.
-
-    Args:
-        targets: ``[n, num_actions]``, distributions over legal actions.
-        weights: ``[n, num_actions]``, the row's weight at legal actions and 0 at others.
-    """
-    legal = weights > 0
-    row_weights = weights.max(1, keepdim=True).values / len(targets)
-
-    def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
-        logs = torch.log_softmax(outputs.masked_fill(~legal, -torch.inf), 1)
-        value = -float((row_weights * targets * logs.masked_fill(~legal, 0.0)).sum())
-        return value, row_weights * (logs.exp() - targets)
-
-    return loss
+    name = f"policy_training's loss of the average policy of player {player}"
+    no_inputs = np.zeros((0, memory.tensors.shape[1]), np.float32)
+    learner = Learner(no_inputs, memory.num_actions, config, new_states(seed, 2), name, modules)
+    learner.fit(memory, iteration, memory.tensors, cross_entropy)
+    return learner.copy()

@@ -3,11 +3,11 @@
 `BatchedSolver`, for t = 1, 2, ... and each player p in turn: traversals are sampled in which p explores. p's regrets go
 to p's memory with weight t, and p's network is fitted.
 
-The average policy of a player is the mean of its strategies with weights t x own reach. They are sampled on histories in
-which it draws by its strategy and all others explore, with weight t x (the others' reach under uniform play) / (the
+The average policy of a player is the mean of its strategies with weights t x own reach. They are sampled on histories
+in which it draws by its strategy and all others explore, with weight t x (the others' reach under uniform play) / (the
 probability of their draws): without the latter factor, iterations whose others come often to an information set would
-count more there. With two players the traversals of the other one are such histories. With more, histories of their own
-are sampled, as players who do not explore leave out some information sets in some iterations.
+count more there. With two players the traversals of the other one are such histories. With more, histories of their
+own are sampled, as players who do not explore leave out some information sets in some iterations.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ from mccfr_plus.neural.batched.network_policy import (
     SOFTMAX,
     NetworkPolicy,
     matched,
-    outputs_of,
     trained_policy_network,
 )
 from mccfr_plus.neural.batched.observer import Decisions, Observer
 from mccfr_plus.neural.batched.paths import Paths, sample_paths, value_targets
 from mccfr_plus.neural.buffer import Buffer, draw_positions, reservoir_places
 from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Batch, TensorReservoir
-from mccfr_plus.neural.solver import NeuralSolver, Seed, config_or_default
-from mccfr_plus.neural.training import Learner
+from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.tree.game import load_game
 
 _PER_PLAYER = 4  # generators: of both memories, of initial parameters, of batches
@@ -52,13 +51,11 @@ class TreelessSolver(NeuralSolver):
 
     _rng: np.ndarray  # [1] uint64, of histories, set by the subclass
 
-    def __init__(self, game: pyspiel.Game | str, config: Any, seed: Seed):
+    def _load_game(self, game: Any) -> None:
         self._name = type(self).__name__
-        self.config = config_or_default(config, self.config_class)
         self.tree = None  # type: ignore[assignment]
         self.game = load_game(game)
         self._observer = Observer(self.game, self._name)
-        self._start(seed)
         half_range = (self.game.max_utility() - self.game.min_utility()) / 2.0
         self._unit = half_range if self.config.scale_targets and half_range > 0.0 else 1.0
         self._nodes = np.zeros(1, np.int64)
@@ -95,8 +92,7 @@ class BatchedSolver(TreelessSolver):
 
     config_class: ClassVar[type]
 
-    def __init__(self, game: pyspiel.Game | str, config: Any = None, seed: Seed = None):
-        super().__init__(game, config, seed)
+    def _build(self, seed: Seed) -> None:
         config = self.config
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
         rngs = new_states(seed, _SHARED + _PER_PLAYER * players)
@@ -112,7 +108,8 @@ class BatchedSolver(TreelessSolver):
             regrets = TensorReservoir(size, actions, config.memory_capacity, own[:1], power=power, unit=self._unit)
             self._regrets.append(regrets)
             self._strategies.append(TensorReservoir(size, actions, config.policy_capacity, own[1:2], power=power))
-            self._learners.append(Learner(no_inputs, actions, config, own[2:], f"advantage loss of player {player}"))
+            name = f"advantage loss of player {player}"
+            self._learners.append(Learner(no_inputs, actions, config, own[2:], name, self._modules))
         is_zero_sum = self.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
         self._is_two_player_zero_sum = players == 2 and is_zero_sum
         self._num_heads = 1 if self._is_two_player_zero_sum else players
@@ -120,7 +117,9 @@ class BatchedSolver(TreelessSolver):
         if self._value_training is not None:
             no_histories = np.zeros((0, self._observer.history_size), np.float32)
             num_outputs, name = self._num_heads * actions, f"loss of the values of {self._name}"
-            self._values = Learner(no_histories, num_outputs, self._value_training, rngs[1:3].copy(), name)
+            self._values = Learner(
+                no_histories, num_outputs, self._value_training, rngs[1:3].copy(), name, self._modules
+            )
 
     # --- defined by subclasses ---
 
@@ -195,14 +194,14 @@ class BatchedSolver(TreelessSolver):
         if not self._trained[player]:
             return masks / masks.sum(1, keepdims=True)
         is_argmax = self.config.fallback == configs.ARGMAX
-        return matched(outputs_of(self._learners[player].network, tensors), masks, is_argmax)
+        return matched(self._learners[player].outputs(tensors), masks, is_argmax)
 
     def _values_at(self, paths: Paths) -> np.ndarray:
         """Returns the network's action values, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
         if self._values is None or not self._trained[-1]:
             return np.zeros((len(paths.traversals), players, actions))
-        outputs = outputs_of(self._values.network, paths.histories) * self._unit
+        outputs = self._values.outputs(paths.histories) * self._unit
         outputs = outputs.reshape(len(outputs), -1, actions)
         return np.concatenate([outputs, -outputs], axis=1) if self._is_two_player_zero_sum else outputs
 
@@ -249,7 +248,7 @@ class BatchedSolver(TreelessSolver):
             seeds = [int(rngs[0]) ^ self.iterations for rngs in self._player_rngs]
             with torch_threads(self.config.threads):
                 networks = [
-                    trained_policy_network(memory, config, seeds[player], iteration, player)
+                    trained_policy_network(memory, config, seeds[player], iteration, player, self._modules)
                     for player, memory in enumerate(self._strategies)
                 ]
             self._averaged = (self.iterations, NetworkPolicy(self.game, networks, SOFTMAX))
@@ -257,7 +256,7 @@ class BatchedSolver(TreelessSolver):
 
     def current_policy(self) -> NetworkPolicy:  # type: ignore[override]
         """Returns a copy of the policy of the next iteration."""
-        return NetworkPolicy(self.game, [learner.network.copy() for learner in self._learners], MATCHING)
+        return NetworkPolicy(self.game, [learner.copy() for learner in self._learners], MATCHING)
 
 
 def value_samples(paths: Paths, values: np.ndarray) -> tuple[np.ndarray, ...]:
