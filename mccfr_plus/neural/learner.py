@@ -11,12 +11,13 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError, TrainingError
 from mccfr_plus.kernels.random_numbers import next_word
-from mccfr_plus.neural.backend import torch
+from mccfr_plus.neural.backend import adam, torch
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import DEFAULTS, Modules, Network, forward
 
 _INITIAL, _BATCHES = 0, 1  # entries of `rngs`
+_DENORMAL = 1e-310
 
 # Returns the loss of outputs [n, num_outputs].
 Loss = Callable[[torch.Tensor], torch.Tensor]
@@ -55,9 +56,9 @@ class Learner(Network):
     def _seed(self) -> int:
         return int(next_word(self._rngs[_INITIAL : _INITIAL + 1]))
 
-    def _new_optimizer(self, modules: Modules) -> torch.optim.Optimizer:
+    def _new_optimizer(self, modules: Modules) -> Any:
         if modules.optimizer is None:
-            optimizer: torch.optim.Optimizer = torch.optim.Adam([self.vector], self.config.learning_rate, fused=True)
+            optimizer: Any = Adam(self.vector, self.gradient, self.config.learning_rate)
         else:
             optimizer = modules.optimizer([self.vector])
             if not isinstance(optimizer, torch.optim.Optimizer):
@@ -98,7 +99,8 @@ class Learner(Network):
         batches = memory.batches(config.batch_size, iteration, self._rngs[_BATCHES : _BATCHES + 1])
         last: Batch | None = None
         source = self.inputs if inputs is None else torch.from_numpy(inputs)
-        self.module.train()
+        if not self.module.training:
+            self.module.train()
         with flushed_denormals():
             for _, batch in zip(range(config.train_steps), batches, strict=False):
                 if batch is not last:  # a batch of all entries is the same object every time
@@ -116,7 +118,8 @@ class Learner(Network):
             TrainingError: If the loss is not finite.
         """
         self.pull()
-        self.module.train()
+        if not self.module.training:
+            self.module.train()
         with flushed_denormals():
             self._step(inputs, loss, iteration)
         self.push()
@@ -162,6 +165,30 @@ class Learner(Network):
         )
 
 
+class Adam:
+    """Adam for one vector (Kingma, Ba 2015), with the paper's constants.
+
+    `torch.optim.Adam` does the same in three times as long, of which at these sizes most is bookkeeping. That made a
+    step of 128 x 2 and batch 468 0.1 slower, and NFSP's steps 0.2.
+    """
+
+    def __init__(self, vector: torch.nn.Parameter, gradient: torch.Tensor, learning_rate: float):
+        mean, square = torch.zeros_like(vector.data), torch.zeros_like(vector.data)
+        steps = torch.zeros((), dtype=torch.float32, device=vector.device)
+        self.state = {vector: {"mean": mean, "square": square, "step": steps}}
+        self._vector, self._gradient, self._rate = vector, gradient, learning_rate
+
+    def step(self) -> None:
+        """Makes a step with the vector's gradient."""
+        kept = self.state[self._vector]
+        with torch.no_grad():
+            adam(
+                [self._vector], [self._gradient], [kept["mean"]], [kept["square"]], [], [kept["step"]],
+                foreach=False, fused=self._vector.device.type != "meta", amsgrad=False, beta1=0.9, beta2=0.999,
+                lr=self._rate, weight_decay=0.0, eps=1e-8, maximize=False,
+            )  # fmt: skip
+
+
 def squared_error(outputs: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Returns sum_k sum_a w_ka (f_ka - y_ka)^2 / n, with outputs f, targets y and weights w ``[n, num_outputs]``."""
     return (weights * (outputs - targets).square()).sum() / len(outputs)
@@ -186,7 +213,7 @@ def flushed_denormals() -> Iterator[None]:
 
     Moments of units without gradients shrink to such numbers, with which a step took 1.4 times as long.
     """
-    was_set = float(torch.tensor(1e-310, dtype=torch.float64) * 0.5) == 0.0
+    was_set = _DENORMAL * 0.5 == 0.0
     torch.set_flush_denormal(True)
     try:
         yield

@@ -59,7 +59,7 @@ class MLP(torch.nn.Module):
         """Returns the outputs, ``[n, num_outputs]``, for inputs ``[n, num_inputs]``."""
         value, (*layers, last) = inputs, self.layers
         for layer, is_added in zip(layers, self._skips, strict=True):
-            hidden = torch.relu(layer(value))
+            hidden = layer(value).relu_()
             value = hidden + value if is_added else hidden
         return last(value if self.norm is None else self.norm(value))
 

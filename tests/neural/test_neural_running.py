@@ -26,6 +26,7 @@ from mccfr_plus.neural import (  # noqa: E402
     TrainingConfig,
 )
 from mccfr_plus.neural import checkpoint as checkpoints  # noqa: E402
+from mccfr_plus.neural.learner import Adam  # noqa: E402
 
 VALUES = TrainingConfig(hidden_layers=(8,), train_steps=3, batch_size=8)
 TRAINING = {"traversals": 30, "hidden_layers": (8,), "train_steps": 3, "batch_size": 8}
@@ -109,11 +110,11 @@ def test_ctrl_c_rolls_back_to_the_last_iteration(kind, config, times, path, monk
     """Also with a second Ctrl-C during the rollback."""
     solver, reference = (kind("kuhn_poker", config, seed=1).run(2) for _ in range(2))
     before = copy_of(solver)
-    step, memory, calls = torch.optim.Adam.step, solver._players[0].memory, []
+    step, memory, calls = Adam.step, solver._players[0].memory, []
     rollback = memory.rollback
 
-    def interrupt(optimizer, closure=None):
-        calls.append(step(optimizer, closure))
+    def interrupt(optimizer):
+        calls.append(step(optimizer))
         if len(calls) == 4:  # within the second training
             raise KeyboardInterrupt
 
@@ -125,7 +126,7 @@ def test_ctrl_c_rolls_back_to_the_last_iteration(kind, config, times, path, monk
 
     monkeypatch.setattr(memory, "rollback", interrupt_again)
     with monkeypatch.context() as patch:
-        patch.setattr(torch.optim.Adam, "step", interrupt)
+        patch.setattr(Adam, "step", interrupt)
         with pytest.raises(KeyboardInterrupt):
             solver.run(5, checkpoint=path)
     assert len(calls) == 4 + times

@@ -110,7 +110,7 @@ def test_moments_do_not_become_denormal_numbers(three_rows):
     before = torch.tensor(1e-310, dtype=torch.float64) * 0.5
     for _ in range(1500):  # 0.9^1500 is 1e-69
         learner.step(inputs, lambda outputs: 0.0 * outputs.sum(), 1)
-    moments = torch.from_numpy(learner.state()["optimizer/exp_avg"])
+    moments = torch.from_numpy(learner.state()["optimizer/mean"])
     assert not ((moments != 0) & (moments.abs() < 1.2e-38)).any()
     assert torch.tensor(1e-310, dtype=torch.float64) * 0.5 == before  # what the process does is as before
 
