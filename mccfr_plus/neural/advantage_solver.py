@@ -23,7 +23,7 @@ from mccfr_plus.neural.buffer import Buffer
 from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.features import Features, features_of
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.memory import Aggregated, Memory, Reservoir
+from mccfr_plus.neural.memory import Aggregated, Discounted, Memory, Reservoir
 from mccfr_plus.neural.sampling import Sampler, Samples
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.strategy_tables import match_advantages
@@ -69,16 +69,15 @@ class AdvantageSolver(NeuralSolver):
         return _Player(features, memory, learner, rngs[:1])
 
     def _new_memory(self, player: int, features: Features, num_actions: int, rng: np.ndarray) -> Memory:
-        unit = self._unit_of(player)
+        config, unit = self.config, self._unit_of(player)
+        if config.minimizer != configs.CFR:
+            predictive = config.minimizer == configs.PDCFR_PLUS
+            return Discounted(features, num_actions, config.discount, predictive=predictive, unit=unit)
         if self.config.memory == configs.AGGREGATED:
             return Aggregated(features, num_actions, power=self._power, unit=unit)
         return Reservoir(features, num_actions, self.config.memory_capacity, rng, power=self._power, unit=unit)
 
     # --- defined by subclasses ---
-
-    def _average_power(self) -> float:
-        """Returns the exponent of the weights of iterations in the average."""
-        return self._power
 
     def _new_sampler(self, rng: np.ndarray) -> Any:
         """Returns a `Sampler`."""
@@ -95,7 +94,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _advance(self, iteration: int) -> None:
         for player in range(self.tree.num_players):
-            weight = float(iteration) ** self._average_power()
+            weight = float(iteration) ** self.config.exponents[1]
             self._sampler.add_to_average(self._strategy, self._average, player, weight)
             self._before_traversals(player, iteration)
             self._sample(player, iteration)

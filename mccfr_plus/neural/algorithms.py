@@ -10,9 +10,7 @@ from mccfr_plus.estimators.balanced import balanced_strategy
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
-from mccfr_plus.neural.features import Features
 from mccfr_plus.neural.history_values import NUM_RNGS, ActionValues, ExactValues, StateValues
-from mccfr_plus.neural.memory import Discounted, Memory
 from mccfr_plus.neural.sampling import PathSampler, Samples
 from mccfr_plus.neural.solver import Seed
 
@@ -52,16 +50,6 @@ class DeepCFR(AdvantageSolver):
 
     config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
     config: DeepCFRConfig
-
-    def _average_power(self) -> float:
-        return self.config.exponents[1]
-
-    def _new_memory(self, player: int, features: Features, num_actions: int, rng: np.ndarray) -> Memory:
-        if self.config.minimizer == configs.CFR:
-            return super()._new_memory(player, features, num_actions, rng)
-        predictive = self.config.minimizer == configs.PDCFR_PLUS
-        alpha, unit = self.config.exponents[0], self._unit_of(player)
-        return Discounted(features, num_actions, alpha=alpha, predictive=predictive, unit=unit)
 
     def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
         return self._sampler.sample(self._strategy, player, traversals)

@@ -28,7 +28,7 @@ def check_version(version: str) -> None:
 
 
 check_version(torch.__version__)
-from torch.optim.adam import adam as adam  # noqa: E402, PLC0414 - for `learner`
+from torch.optim.adam import adam as adam  # noqa: E402 - for `learner`
 
 CPU = torch.device("cpu")
 

@@ -13,7 +13,7 @@ mean. Samples are rows of `Features`, not tensors: a sample takes 12 bytes and 4
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -151,7 +151,7 @@ class Discounted(Aggregated):
     Args:
         features: See `Memory`.
         num_actions: See `Memory`.
-        alpha: Exponent of the discount; larger values discount less.
+        discount: Returns the factor of the regrets of the first t iterations in the next one.
         predictive: Whether the targets include the prediction.
         unit: See `Memory`.
 
@@ -161,10 +161,16 @@ class Discounted(Aggregated):
     """
 
     def __init__(
-        self, features: Features, num_actions: int, *, alpha: float, predictive: bool = False, unit: float = 1.0
+        self,
+        features: Features,
+        num_actions: int,
+        discount: Callable[[int], float],
+        *,
+        predictive: bool = False,
+        unit: float = 1.0,
     ):
         super().__init__(features, num_actions, power=0.0, unit=unit)
-        self._alpha, self._predictive = alpha, predictive
+        self._discount, self._predictive = discount, predictive
         # Of one iteration, and its number.
         self._latest, self._counts = np.zeros_like(self.sums), np.zeros_like(self.weights)
         self._iteration = np.zeros(1, np.int64)
@@ -177,9 +183,6 @@ class Discounted(Aggregated):
             self._iteration[0] = iteration
         counts = self._features.counts
         add_sums(samples.rows, samples.regrets, weights_of(samples), counts, self._latest, self._counts)
-
-    def _discount(self, iteration: int) -> float:
-        return float(iteration) ** self._alpha / (float(iteration) ** self._alpha + 1.0) if iteration > 0 else 0.0
 
     def _total_sums(self) -> np.ndarray:
         """Returns R^t, with the latest iteration t included."""

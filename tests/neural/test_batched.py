@@ -34,6 +34,8 @@ SOLVERS = [
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY)),
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline=False, memory_capacity=60, policy_capacity=60)),
     (BatchedESCHER, BatchedESCHERConfig(**COMMON, value_training=POLICY, value_traversals=15)),
+    (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY, minimizer="pdcfr+")),
+    (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY, minimizer="dcfr+")),
 ]
 
 
@@ -192,6 +194,45 @@ def test_failed_iteration_is_rolled_back(kind, config, monkeypatch):
     assert solver.iterations == 2
     assert differing(solver, before) == []
     assert differing(solver.run(2), reference.run(2)) == []
+
+
+@pytest.mark.parametrize(("minimizer", "alpha"), [("dcfr+", 1.5), ("pdcfr+", 2.3)])
+def test_bootstrapped_targets(minimizer, alpha, monkeypatch):
+    """max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r, and r where the next regrets are predicted."""
+    config = BatchedDREAMConfig(**COMMON, baseline=False, minimizer=minimizer)
+    solver = BatchedDREAM("kuhn_poker", config, seed=1).run(2)
+    learner, sampled, seen = solver._learners[0], [], []
+    store, fit = solver._store, learner.fit
+
+    def stored(player, paths, regrets, weights, iteration):
+        if player == 0:
+            own = paths.players == 0
+            assert np.array_equal(solver._strategy_of(0, paths.tensors[own], paths.masks[own]), paths.strategies[own])
+            sampled.append((paths.tensors[own], regrets[own] / 2.0, weights[own]))  # half of the payoffs' range is 2
+        store(player, paths, regrets, weights, iteration)
+
+    def fitted(batch, iteration, tensors):
+        seen.append((batch, tensors, learner.outputs(tensors)))
+        fit(batch, iteration, tensors)
+
+    monkeypatch.setattr(solver, "_store", stored)
+    monkeypatch.setattr(learner, "fit", fitted)
+    solver.run(1)
+    tensors, regrets, weights = (np.concatenate(arrays) for arrays in zip(*sampled, strict=True))
+    ((batch, inputs, before),) = seen
+    np.testing.assert_array_equal(inputs, tensors)
+    expected = np.maximum(before[:, :2], 0.0) * 2**alpha / (2**alpha + 1) + regrets
+    assert np.abs(expected - regrets).max() > 0.01
+    expected = expected if minimizer == "dcfr+" else np.concatenate([expected, regrets], axis=1)
+    np.testing.assert_allclose(batch.targets, expected, atol=1e-6)
+    np.testing.assert_allclose(batch.weights, np.tile(weights[:, None] / weights.mean(), expected.shape[1]), rtol=1e-6)
+    # The next strategy matches what is predicted: cumulative regrets, discounted for the next iteration, plus r.
+    outputs, masks = learner.outputs(tensors), np.ones((len(tensors), 2), bool)
+    if minimizer == "pdcfr+":
+        outputs = np.maximum(outputs[:, :2], 0.0) * 3**alpha / (3**alpha + 1) + outputs[:, 2:]
+    for found in (solver._strategy_of(0, tensors, masks), solver.current_policy().probabilities(0, tensors, masks)):
+        np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
+    assert len(solver._regrets[0]) == 0  # nothing is kept
 
 
 def test_divergence_of_the_average_policy_is_an_error():

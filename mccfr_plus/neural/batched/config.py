@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.config import (
@@ -29,6 +30,8 @@ class BatchedConfig(TrainingConfig):
             parameters when that policy is requested.
         policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
         memory: ``"reservoir"``.
+        minimizer: With ``"dcfr+"`` and ``"pdcfr+"`` a network learns, from an iteration's samples alone, its own
+            discounted outputs before, cut off at 0, plus the sampled regrets; see `BatchedSolver`.
     """
 
     train_steps: int = 200
@@ -37,6 +40,7 @@ class BatchedConfig(TrainingConfig):
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
+    keeps_sums: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,7 +86,8 @@ class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
     ``values`` is ``"network"`` and ``sampling`` ``"uniform"``.
     """
 
-    value_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=200))
+    value_traversals: int = 500
+    value_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=100))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -32,11 +32,12 @@ class NetworkPolicy(openspiel_policy.Policy):
         networks: One module per player.
         kind: ``"softmax"`` of the outputs; regret ``"matching"`` on them, with the action of the largest one if none is
             positive; or the ``"greedy"`` action of the largest one. Illegal actions are excluded.
+        discount: See `predicted_regrets`, which then take the place of the outputs; None: they do not.
     """
 
-    def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str):
+    def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
         super().__init__(game, list(range(game.num_players())))
-        self._networks, self.kind = networks, kind
+        self._networks, self.kind, self._discount = networks, kind, discount
         self._observer = Observer(game, "a NetworkPolicy")
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
@@ -80,6 +81,8 @@ class NetworkPolicy(openspiel_policy.Policy):
             masks: ``[n, num_actions]`` bool, legal actions, at least one in each row.
         """
         outputs = forward(self._networks[player], torch.from_numpy(tensors)).numpy().astype(np.float64)
+        if self._discount is not None:
+            outputs = predicted_regrets(outputs, self._discount)
         if self.kind == GREEDY:
             return greedy(outputs, masks)
         return masked_softmax(outputs, masks) if self.kind == SOFTMAX else matched(outputs, masks, is_argmax=True)
@@ -94,6 +97,7 @@ class NetworkPolicy(openspiel_policy.Policy):
             "network_policy": 1,
             "game": str(self.game),
             "kind": self.kind,
+            "discount": self._discount,
             "networks": [network.shape if isinstance(network, MLP) else None for network in self._networks],
         }
         checkpoint_file.write(path, header, _arrays_of(self._networks))
@@ -119,11 +123,12 @@ class NetworkPolicy(openspiel_policy.Policy):
         if network is None and None in header["networks"]:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
         size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
+        actions *= 1 if header["discount"] is None else 2
         networks = [MLP(*shape) if network is None else network(size, actions) for shape in header["networks"]]
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
-        return cls(loaded, networks, header["kind"])
+        return cls(loaded, networks, header["kind"], header["discount"])
 
 
 def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
@@ -133,6 +138,17 @@ def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
         for player, network in enumerate(networks)
         for name, tensor in network.state_dict().items()
     }
+
+
+def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
+    """Returns discounted cumulative regrets plus those predicted for the next iteration, ``[n, num_actions]``.
+
+    Args:
+        outputs: ``[n, 2 num_actions]``, cumulative and latest regrets.
+        discount: Factor of what is positive of the former.
+    """
+    cumulative, latest = np.split(outputs, 2, axis=1)
+    return discount * np.maximum(cumulative, 0.0) + latest
 
 
 def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:

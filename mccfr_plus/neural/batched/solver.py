@@ -8,6 +8,15 @@ in which it draws by its strategy and all others explore, with weight t x (the o
 probability of their draws): without the latter factor, iterations whose others come often to an information set would
 count more there. With two players the traversals of the other one are such histories. With more, histories of their
 own are sampled, as players who do not explore leave out some information sets in some iterations.
+
+With the minimizers dcfr+ and pdcfr+ there is no memory of regrets. The targets of iteration t are
+
+    max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r,
+
+where R is the output of the network before and r are the sampled regrets of this iteration; the average's weights are
+t^gamma. With prediction the network has a second output per action, which learns r, and strategies match
+max(R, 0) t^alpha / (t^alpha + 1) + r. With DREAM's baselines this is VR-DeepDCFR+ and VR-DeepPDCFR+ (Xu et al. 2026,
+"Deep (predictive) discounted counterfactual regret minimization", where r has a network of its own).
 """
 
 from __future__ import annotations
@@ -28,6 +37,7 @@ from mccfr_plus.neural.batched.network_policy import (
     SOFTMAX,
     NetworkPolicy,
     matched,
+    predicted_regrets,
     trained_policy_network,
 )
 from mccfr_plus.neural.batched.observer import Decisions, Observer
@@ -97,19 +107,23 @@ class BatchedSolver(TreelessSolver):
         players, actions = self.game.num_players(), self.game.num_distinct_actions()
         rngs = new_states(seed, _SHARED + _PER_PLAYER * players)
         self._rng = rngs[:1].copy()
-        power = 1.0 if config.weighting == configs.LINEAR else 0.0
-        self._trained = np.zeros(players + 1, np.int64)  # whether each player's network is trained; that of values
+        power, is_cfr = config.exponents[1], config.minimizer == configs.CFR
+        self._outputs_per_action = 2 if config.minimizer == configs.PDCFR_PLUS else 1
+        # Iteration of the last training of each player's network, and of that of values.
+        self._trained = np.zeros(players + 1, np.int64)
         self._player_rngs = [own.copy() for own in rngs[_SHARED:].reshape(players, _PER_PLAYER)]
         self._regrets, self._strategies, self._learners = [], [], []
         self._averaged: tuple[int, NetworkPolicy] | None = None  # iteration and average policy
         size = self._observer.size
         no_inputs = np.zeros((0, size), np.float32)
         for player, own in enumerate(self._player_rngs):
-            regrets = TensorReservoir(size, actions, config.memory_capacity, own[:1], power=power, unit=self._unit)
+            capacity = config.memory_capacity if is_cfr else 0
+            regrets = TensorReservoir(size, actions, capacity, own[:1], power=power, unit=self._unit)
             self._regrets.append(regrets)
             self._strategies.append(TensorReservoir(size, actions, config.policy_capacity, own[1:2], power=power))
             name = f"advantage loss of player {player}"
-            self._learners.append(Learner(no_inputs, actions, config, own[2:], name, self._modules))
+            num_outputs = actions * self._outputs_per_action
+            self._learners.append(Learner(no_inputs, num_outputs, config, own[2:], name, self._modules))
         is_zero_sum = self.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
         self._is_two_player_zero_sum = players == 2 and is_zero_sum
         self._num_heads = 1 if self._is_two_player_zero_sum else players
@@ -142,13 +156,34 @@ class BatchedSolver(TreelessSolver):
     def _advance(self, iteration: int) -> None:
         for player in range(self.game.num_players()):
             self._begin_phase(f"traversals {player}")
+            self._fresh: list[tuple[np.ndarray, ...]] = []  # samples, with dcfr+ and pdcfr+
             self._sample_regrets(player, iteration)
             if self.game.num_players() > 2:
                 self._sample_strategies(player, iteration)
             self._begin_phase(f"training {player}")
-            memory = self._regrets[player]
-            self._learners[player].fit(memory, iteration, memory.tensors)
-            self._trained[player] = 1
+            self._learn(player, iteration)
+            self._trained[player] = iteration
+
+    def _learn(self, player: int, iteration: int) -> None:
+        """Fits a player's network to its memory, or to the iteration's samples and its outputs before."""
+        learner, memory = self._learners[player], self._regrets[player]
+        if self.config.minimizer == configs.CFR:
+            learner.fit(memory, iteration, memory.tensors)
+            return
+        tensors, masks, regrets, weights = (np.concatenate(arrays) for arrays in zip(*self._fresh, strict=True))
+        targets = self._discounted(player, tensors) + regrets / self._unit
+        if self._outputs_per_action == 2:
+            targets = np.concatenate([targets, regrets / self._unit], axis=1)
+        relative = np.tile(masks, self._outputs_per_action) * (weights / weights.mean())[:, None]
+        batch = Batch(np.arange(len(tensors)), targets.astype(np.float32), relative.astype(np.float32))
+        learner.fit(batch, iteration, tensors)
+
+    def _discounted(self, player: int, tensors: np.ndarray) -> np.ndarray:
+        """Returns the discounted regrets of the iterations so far by a player's network, ``[n, num_actions]``."""
+        if not self._trained[player]:
+            return np.zeros((len(tensors), self.game.num_distinct_actions()))
+        cumulative = self._learners[player].outputs(tensors)[:, : self.game.num_distinct_actions()]
+        return self.config.discount(int(self._trained[player])) * np.maximum(cumulative, 0.0)
 
     def _chunks(self, traversals: int) -> Iterator[int]:
         """Yields numbers of traversals that run in parallel."""
@@ -171,7 +206,12 @@ class BatchedSolver(TreelessSolver):
         """Stores a player's regrets, with weights or None, and the strategies of the other one of two."""
         rows = np.flatnonzero(decisions.players == player)
         own_weights = None if weights is None else weights[rows]
-        self._regrets[player].add(decisions.tensors[rows], decisions.masks[rows], regrets[rows], own_weights, iteration)
+        tensors, masks = decisions.tensors[rows], decisions.masks[rows]
+        if self.config.minimizer == configs.CFR:
+            self._regrets[player].add(tensors, masks, regrets[rows], own_weights, iteration)
+        else:
+            own_weights = np.ones(len(rows)) if own_weights is None else own_weights
+            self._fresh.append((tensors, masks, regrets[rows], own_weights))
         if self.game.num_players() == 2:
             self._store_strategies(1 - player, decisions, iteration)
 
@@ -194,7 +234,10 @@ class BatchedSolver(TreelessSolver):
         if not self._trained[player]:
             return masks / masks.sum(1, keepdims=True)
         is_argmax = self.config.fallback == configs.ARGMAX
-        return matched(self._learners[player].outputs(tensors), masks, is_argmax)
+        outputs = self._learners[player].outputs(tensors)
+        if self._outputs_per_action == 2:
+            outputs = predicted_regrets(outputs, self.config.discount(int(self._trained[player])))
+        return matched(outputs, masks, is_argmax)
 
     def _values_at(self, paths: Paths) -> np.ndarray:
         """Returns the network's action values, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
@@ -218,7 +261,7 @@ class BatchedSolver(TreelessSolver):
         flat = (len(rows), self._num_heads * self.game.num_distinct_actions())
         memory = Batch(rows, targets.reshape(flat), weights.reshape(flat))
         self._values.fit(memory, iteration, histories)
-        self._trained[-1] = 1
+        self._trained[-1] = iteration
 
     def _arrays(self) -> dict[str, np.ndarray]:
         arrays = {"rng": self._rng, "nodes": self._nodes, "trained": self._trained}
@@ -256,7 +299,8 @@ class BatchedSolver(TreelessSolver):
 
     def current_policy(self) -> NetworkPolicy:  # type: ignore[override]
         """Returns a copy of the policy of the next iteration."""
-        return NetworkPolicy(self.game, [learner.copy() for learner in self._learners], MATCHING)
+        discount = self.config.discount(self.iterations) if self._outputs_per_action == 2 else None
+        return NetworkPolicy(self.game, [learner.copy() for learner in self._learners], MATCHING, discount)
 
 
 def value_samples(paths: Paths, values: np.ndarray) -> tuple[np.ndarray, ...]:
