@@ -48,6 +48,10 @@ class BatchedDeepCFR(BatchedSolver):
             self._nodes[0] += found.nodes
             self._store(player, found.decisions, found.regrets, None, iteration)
 
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        """Not defined: all own actions are followed."""
+        raise TypeError("external sampling follows all own actions: there are no paths.")
+
 
 class BatchedDREAM(BatchedSolver):
     """`DREAM` for games that cannot be enumerated; its average policy is a network.
@@ -82,7 +86,7 @@ class BatchedDREAM(BatchedSolver):
         return self.config.baseline_training
 
     @property
-    def _exploration(self) -> float:
+    def exploration(self) -> float:
         return self.config.epsilon
 
     def _advance(self, iteration: int) -> None:
@@ -91,16 +95,13 @@ class BatchedDREAM(BatchedSolver):
         if self.config.baseline:
             self._learn_values(self._samples, iteration)
 
-    def _sample_regrets(self, player: int, iteration: int) -> None:
-        for paths in self._paths((player,), self.config.epsilon, self.config.traversals):
-            values = self._values_at(paths)
-            regrets = corrected_regrets(paths, values[:, player], player)
-            self._store(player, paths, regrets, self._weights_of(paths, player), iteration)
-            if self.config.baseline:
-                self._samples.append(value_samples(paths, values))
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        values = self._values_at(paths)
+        if self.config.baseline:
+            self._samples.append(value_samples(paths, values))
+        return corrected_regrets(paths, values[:, player], player)
 
-    def _weights_of(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns the weights of a player's samples, ``[num_decisions]``."""
+    def weights(self, paths: Paths, player: int) -> np.ndarray:
         weights = paths.importance((player,))
         return weights if self.config.weight_clip is None else np.minimum(weights, self.config.weight_clip)
 
@@ -144,7 +145,8 @@ class BatchedESCHER(BatchedSolver):
         ]
         self._learn_values(samples, iteration)
         self._begin_phase(f"traversals {player}")
-        for paths in self._paths((player,), 1.0, self.config.traversals):
-            values = self._values_at(paths)
-            regrets = plain_regrets(paths, values[np.arange(len(values)), paths.players])
-            self._store(player, paths, regrets, None, iteration)
+        super()._sample_regrets(player, iteration)
+
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        values = self._values_at(paths)
+        return plain_regrets(paths, values[np.arange(len(values)), paths.players])

@@ -10,6 +10,7 @@ from mccfr_plus.neural.config import (
     NETWORK,
     RESERVOIR,
     UNIFORM,
+    AdvantageConfig,
     DeepCFRConfig,
     DREAMConfig,
     ESCHERConfig,
@@ -21,8 +22,8 @@ from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedConfig(TrainingConfig):
-    """Common settings of `BatchedDeepCFR`, `BatchedDREAM` and `BatchedESCHER`.
+class BatchedConfig(AdvantageConfig):
+    """Common settings of `BatchedDeepCFR`, `BatchedDREAM`, `BatchedESCHER` and other `BatchedSolver`s.
 
     Args:
         parallel_traversals: How many traversals are run in parallel.
@@ -32,6 +33,8 @@ class BatchedConfig(TrainingConfig):
         memory: ``"reservoir"``.
         minimizer: With ``"dcfr+"`` and ``"pdcfr+"`` a network learns, from an iteration's samples alone, its own
             discounted outputs before, cut off at 0, plus the sampled regrets; see `BatchedSolver`.
+
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
     """
 
     train_steps: int = 200

@@ -32,6 +32,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import new_states, next_word
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.backend import torch_threads
+from mccfr_plus.neural.batched.config import BatchedConfig
 from mccfr_plus.neural.batched.network_policy import (
     MATCHING,
     SOFTMAX,
@@ -95,12 +96,13 @@ class TreelessSolver(NeuralSolver):
 
 
 class BatchedSolver(TreelessSolver):
-    """A solver with a network of regrets per player. A subclass samples the regrets.
+    """A solver with a network of regrets per player, and an average policy that is a network.
 
-    See `BatchedDeepCFR` for the arguments.
+    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, a `BatchedConfig`. See
+    `BatchedDeepCFR` for the arguments.
     """
 
-    config_class: ClassVar[type]
+    config_class: ClassVar[type] = BatchedConfig
 
     def _build(self, seed: Seed) -> None:
         config = self.config
@@ -143,13 +145,25 @@ class BatchedSolver(TreelessSolver):
         return None
 
     @property
-    def _exploration(self) -> float:
+    def exploration(self) -> float:
         """Probability with which explorers draw uniformly."""
         return 1.0
 
     @abc.abstractmethod
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; others are not read.
+
+        Their mean over the samples of an information set, with `weights`, is what the network learns.
+        """
+
+    def weights(self, paths: Paths, player: int) -> np.ndarray | None:
+        """Returns the weights of a player's samples, ``[num_decisions]``; None: all are 1."""
+        return None
+
     def _sample_regrets(self, player: int, iteration: int) -> None:
         """Samples a player's traversals, and stores regrets and strategies."""
+        for paths in self._paths((player,), self.exploration, self.config.traversals):
+            self._store(player, paths, self.regrets(paths, player), self.weights(paths, player), iteration)
 
     # --- implementation of `NeuralSolver` ---
 
@@ -218,7 +232,7 @@ class BatchedSolver(TreelessSolver):
     def _sample_strategies(self, player: int, iteration: int) -> None:
         """Stores a player's strategies on histories in which all others explore."""
         others = [other for other in range(self.game.num_players()) if other != player]
-        for paths in self._paths(others, self._exploration, self.config.traversals):
+        for paths in self._paths(others, self.exploration, self.config.traversals):
             self._store_strategies(player, paths, iteration)
 
     def _store_strategies(self, player: int, decisions: Decisions | Paths, iteration: int) -> None:
