@@ -21,6 +21,7 @@ from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.implicit_tree import ImplicitTree
+from mccfr_plus.tree.infoset_estimate import estimate_infosets
 from mccfr_plus.tree.size import as_text
 
 DEFAULT_SECONDS = 10.0
@@ -295,7 +296,9 @@ def announce_beginning(solver: Solver) -> None:
     if not isinstance(tree, ImplicitTree) or config.needs_whole_tree() is None:
         return
     histories, with_leaves = _visited_histories(tree), config.estimator.needs_leaves and tree.num_players == 2
-    seconds = estimated_seconds_to_begin(histories, with_leaves, tree.num_symmetries > 1, config.threads)
+    infosets = estimate_infosets(tree.rules_game)
+    slots = infosets.slots / tree.num_symmetries if infosets else 0.0
+    seconds = estimated_seconds_to_begin(histories, slots, with_leaves, tree.num_symmetries > 1, config.threads)
     if seconds > 1:
         what = "list leaves" if with_leaves else "number information sets"
         print(

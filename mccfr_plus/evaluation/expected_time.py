@@ -55,15 +55,16 @@ def estimated_seconds(
 
 
 def estimated_seconds_to_begin(
-    histories: float, with_leaves: bool, is_symmetric: bool = False, threads: int = 1
+    histories: float, slots: float, with_leaves: bool, is_symmetric: bool = False, threads: int = 1
 ) -> float:
     """Returns about how long it takes to number all infosets, or with leaves to find the payoff matrix.
 
     Args:
         histories: Number of histories that are visited.
+        slots: Actions of all information sets together.
         with_leaves: Whether there is to be a payoff matrix.
         is_symmetric: Whether symmetries leave out the others.
         threads: How many threads list leaves.
     """
     seconds = _SECONDS_TO_LIST * (1 + 1 / threads) if with_leaves else _SECONDS_TO_NUMBER
-    return histories * seconds * (_COST_OF_SYMMETRY if is_symmetric else 1.0)
+    return histories * seconds * (_COST_OF_SYMMETRY if is_symmetric else 1.0) + slots * _SECONDS_PER_SLOT

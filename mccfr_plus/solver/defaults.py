@@ -9,14 +9,17 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import ExternalSampling, Full
+from mccfr_plus.evaluation.expected_time import estimated_seconds_to_begin, visited_histories
 from mccfr_plus.games import RulesGame, compiled_rules
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import estimator_of
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits, suits_rules
+from mccfr_plus.solver.tree_choice import TreeLimits, bytes_to_solve, compiled_if_it_fits, suits_rules
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
 from mccfr_plus.tree.implicit_tree import can_be_implicit, rules_to_traverse
+from mccfr_plus.tree.infoset_estimate import estimate_infosets
+from mccfr_plus.tree.payoff_matrix import BYTES_PER_ENTRY
 from mccfr_plus.tree.size import SizeEstimate, as_text, number_of
 from mccfr_plus.tree.size_estimate import estimate_size
 
@@ -43,6 +46,10 @@ _EXTERNAL_MAX_NODES = 1e5
 _AVERAGE_BY_RULES = "stochastic(gamma=1.0)"
 _EXTERNAL_MAX_NODES_BY_RULES = 1e7  # a second by compiled rules
 _ENDLESS_NODES = 1e9  # hours of a traversal on a lazy tree
+# Exploitability after so many CPU seconds, November 2026: phantom_ttt, with symmetry, external 0.0079 after 120 and
+# 0.0053 after 300, full 0.0050 after 150 and 0.0013 after 291; liars_dice(numdice=2,dice_sides=5) external 0.0377 after
+# 240, full 0.0244 after 116.
+_LONG_BEGIN = 900.0  # seconds of finding a payoff matrix, in a run of minutes or hours
 _PROBE_SIZE = 10_000  # histories
 
 
@@ -125,6 +132,30 @@ def _for_rules(size: SizeEstimate, rules: RulesGame) -> tuple[dict[str, Any], st
     return chosen, reason
 
 
+def _full_by_rules(
+    estimate: SizeEstimate, game: pyspiel.Game, rules: RulesGame, max_bytes: int
+) -> tuple[dict[str, Any], str] | None:
+    """Returns full iterations if their payoff matrix fits the memory and is found within minutes."""
+    if game.num_players() != 2:
+        return None
+    symmetries = max(len(rules.sizes.symmetries), 1)
+    visited = visited_histories(game, rules, symmetries > 1)
+    leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
+    infosets = estimate_infosets(rules) if leaves * BYTES_PER_ENTRY < max_bytes else None
+    if infosets is None:
+        return None
+    chosen = {"estimator": "full", **({"symmetry": True} if symmetries > 1 else {})}
+    needed = bytes_to_solve(rules, _config(chosen), infosets.times(1 / symmetries)) + leaves * BYTES_PER_ENTRY
+    seconds = estimated_seconds_to_begin(visited, infosets.slots / symmetries, True, symmetries > 1)
+    if needed > max_bytes or seconds > _LONG_BEGIN:
+        return None
+    reason = (
+        f"by the rules, a payoff matrix of up to {leaves:,.0f} leaves takes about {seconds:.0f} s and, with the "
+        f"solver, {needed / 1e9:.1f} GB; soon after, full iterations are ahead of sampling"
+    )
+    return chosen, reason
+
+
 def _require_short_traversals(game: pyspiel.Game | str) -> None:
     """Raises ConfigError if not even one traversal of external sampling would end."""
     size = estimate_size(game, sample_size=_PROBE_SIZE, seed=0)
@@ -163,9 +194,11 @@ def recommend(estimate: SizeEstimate, max_nodes: int | None, max_bytes: int) -> 
     else:
         is_larger = number_of(estimate.histories.low) > max_nodes
         tree, why = "lazy", f"is larger than {max_nodes:,} nodes" if is_larger else "may not keep within the limits"
-        rules = compiled_rules(load_game(estimate.game))
+        game = load_game(estimate.game)
+        rules = compiled_rules(game)
         if rules is not None and can_be_implicit(rules):
-            tree, (chosen, reason) = "rules", _for_rules(estimate, rules)
+            full = _full_by_rules(estimate, game, rules, max_bytes)
+            tree, (chosen, reason) = "rules", full or _for_rules(estimate, rules)
         else:
             chosen, reason = _for_lazy(estimate)
     minimizer = _MINIMIZER_OF_FULL if chosen["estimator"] == "full" else "rm"

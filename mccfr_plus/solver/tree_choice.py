@@ -18,9 +18,16 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
-from mccfr_plus.tree.implicit_tree import ImplicitTree, can_be_implicit, fixed_cost, rules_to_traverse
+from mccfr_plus.tree.implicit_tree import (
+    ImplicitTree,
+    can_be_implicit,
+    fixed_cost,
+    mean_cost_of_blocks,
+    rules_to_traverse,
+)
 from mccfr_plus.tree.implicit_tree import infoset_cost as implicit_infoset_cost
 from mccfr_plus.tree.implicit_tree import slot_cost as implicit_slot_cost
+from mccfr_plus.tree.infoset_estimate import InfosetEstimate
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
 from mccfr_plus.tree.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
@@ -218,15 +225,35 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
     return LazyTree(game, plan, keys, config.threads, perfect_recall)
 
 
+def bytes_to_solve(rules: RulesGame, config: SolverConfig, infosets: InfosetEstimate) -> float:
+    """Returns the memory of this process once a solver has found all infosets of a game by rules.
+
+    Args:
+        rules: The game.
+        config: The components.
+        infosets: How many infosets and slots it finds.
+    """
+    costs = _costs_by_rules(rules, config)
+    per_infoset = costs.infoset + mean_cost_of_blocks(rules)
+    found = infosets.infosets * per_infoset + infosets.slots * costs.slot
+    return resident_bytes() + KERNELS + fixed_cost(rules) + found
+
+
+def _costs_by_rules(rules: RulesGame, config: SolverConfig) -> Costs:
+    costs = costs_of_solver(config, rules.sizes.num_players, True, by_rules=True)
+    infoset = implicit_infoset_cost() + TOUCHED.itemsize + costs.infoset
+    return Costs(node=0, infoset=infoset, slot=implicit_slot_cost(rules) + costs.slot)
+
+
 def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -> ImplicitTree:
     if config.symmetry:
         require_symmetries(game, rules)
-    costs = costs_of_solver(config, game.num_players(), True, by_rules=True)
+    costs = _costs_by_rules(rules, config)
     plan = plan_memory(
         config.memory,
-        node_cost=0,
-        infoset_cost=implicit_infoset_cost() + TOUCHED.itemsize + costs.infoset,
-        slot_cost=implicit_slot_cost(rules) + costs.slot,
+        node_cost=costs.node,
+        infoset_cost=costs.infoset,
+        slot_cost=costs.slot,
         reserved=KERNELS + fixed_cost(rules),
     )
     return (SymmetricTree if config.symmetry else ImplicitTree)(game, rules, plan, config.threads)

@@ -23,6 +23,7 @@ from mccfr_plus.tree.expansion import EXPANDING, NUM_INFOSETS, NUM_SLOTS, STATUS
 
 MOST_VALUES = 4096
 _WORD_BITS = 32
+BYTES_PER_ENTRY = np.dtype(np.uint32).itemsize
 _ARRAYS_OF_ROWS = 3  # beside those of threads
 
 # Entries of `Leaves.leaf_numbers`.
@@ -68,7 +69,7 @@ def num_entries(counted: Sequence[Leaves]) -> int:
 def bytes_of_matrix(counted: Sequence[Leaves], num_slots: int) -> int:
     """Returns what the matrix of leaves that were counted takes, while it is filled, in bytes."""
     rows = (len(counted) + _ARRAYS_OF_ROWS) * np.dtype(np.int64).itemsize
-    return num_entries(counted) * np.dtype(np.uint32).itemsize + (num_slots + 1) * rows
+    return num_entries(counted) * BYTES_PER_ENTRY + (num_slots + 1) * rows
 
 
 def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMatrix, list[Leaves]] | None:

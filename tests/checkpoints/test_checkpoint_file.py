@@ -161,12 +161,19 @@ def test_an_array_that_says_to_be_shorter_is_found(path):
         read_into(path, {"long": np.zeros(9000)})
 
 
-def test_exchanged_contents_are_found(path):
-    """The checksum is that of the other array, and is right for it."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda members: members.update({"strategy.npy": members["tables.npy"]}),
+        lambda members: members.update({"strategy.npy": members["strategy.npy"] + b"more"}),
+    ],
+    ids=["exchanged", "too long"],
+)
+def test_other_contents_with_right_checksums_are_found(path, change):
     good = some_arrays()
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    members["strategy.npy"] = members["tables.npy"]
+    change(members)
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)

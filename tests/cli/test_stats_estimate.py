@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mccfr_plus.solver import defaults
 from mccfr_plus.solver.defaults import recommend
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES
 from mccfr_plus.tree.size import InfosetBounds, Interval
@@ -101,13 +102,29 @@ def test_what_is_recommended_for_which_size(kuhn, log10, external, tree, estimat
     assert found.minimizer == ("prm+" if estimator == "full" else "rm")
 
 
+DARK_HEX = "perfect_recall_dark_hex(num_rows=2,num_cols=2)"
+
+
 @pytest.mark.parametrize(("external", "estimator"), [(6.9, "external"), (7.1, "outcome")])
 def test_compiled_rules_are_recommended_where_there_are_some(kuhn, external, estimator):
-    for game, symmetry in (("kuhn_poker()", False), ("phantom_ttt()", True)):
+    for game, symmetry in (("kuhn_poker()", False), (DARK_HEX, True)):
         large = replace(sized(kuhn, 12.0, external), game=game)
-        found = recommend(large, None, DEFAULT_MAX_BYTES)
+        found = recommend(large, None, 1)  # no room for a payoff matrix
         assert (found.tree, found.estimator, found.minimizer) == ("rules", estimator, "rm")
         assert found.symmetry is symmetry
+
+
+@pytest.mark.parametrize(
+    ("game", "symmetry", "is_full"),
+    [("kuhn_poker()", False, True), (DARK_HEX, True, True), ("kuhn_poker(players=3)", False, False)],
+)
+def test_full_iterations_by_rules_are_recommended_where_their_matrix_fits(kuhn, monkeypatch, game, symmetry, is_full):
+    large = replace(sized(kuhn, 12.0), game=game)
+    found = recommend(large, None, DEFAULT_MAX_BYTES)
+    assert (found.tree, found.symmetry) == ("rules", symmetry)
+    assert (found.estimator, found.minimizer) == (("full", "prm+") if is_full else ("external", "rm"))
+    monkeypatch.setattr(defaults, "estimated_seconds_to_begin", lambda *_: 1000.0)  # too long for minutes
+    assert recommend(large, None, DEFAULT_MAX_BYTES).estimator == "external"
 
 
 def test_full_traversals_are_recommended_up_to_a_second(kuhn):

@@ -52,6 +52,17 @@ def test_a_table_of_openspiel(game):
 
 
 @pytest.mark.usefixtures("interpreted_evaluation")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_share_the_histories(threads):
+    """A first traversal, which does not know that the game is small, is divided."""
+    game = "kuhn_poker(players=3)"
+    found = evaluate_by_rules(game, None, threads=threads, progress=False)
+    stored = mccfr_plus.evaluate(game, openspiel_policy.UniformRandomPolicy(mccfr_plus.load_game(game)))
+    assert found.values == pytest.approx(stored.values, abs=1e-12)
+    assert found.best_response_values == pytest.approx(stored.best_response_values, abs=1e-12)
+
+
+@pytest.mark.usefixtures("interpreted_evaluation")
 def test_orders_of_dice_are_visited_once():
     solver, stored = Solver(TWO_DICE, "external", tree="rules", seed=1).run(20), mccfr_plus.compile_game(TWO_DICE)
     openings, evaluator = solver.tree.openings, RulesEvaluator(solver.tree, 1, progress=False)

@@ -70,6 +70,21 @@ def test_kernels_of_one_source_have_names_of_their_own():
     assert [each(1.0) for each in kernels] == [-4.0, -5.0]
 
 
+def test_a_rule_that_is_defined_anew_gives_a_kernel_of_another_name():
+    """As when a cell of a notebook is run again."""
+
+    def rule_of(sign):
+        @inline_kernel
+        def rule(x):
+            return sign * x
+
+        return rule
+
+    kernels = [compose(loop, rule=rule_of(sign)) for sign in (1.0, -1.0)]
+    assert len({getattr(each, "py_func", each).__qualname__ for each in kernels}) == 2
+    assert [each(1.0) for each in kernels] == [3.0, -1.0]
+
+
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="loop does not use nothing, rules"):
         compose(loop, rules=negative, nothing=1, FACTOR=3.0)

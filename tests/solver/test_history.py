@@ -9,6 +9,11 @@ from mccfr_plus.errors import ConfigError
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
+def test_the_first_evaluation_at_the_target_is_the_last():
+    found = Solver("kuhn_poker", "full", seed=1).run(target_exploitability=0.1, evaluate_every=0).history.exploitability
+    assert found[-1] <= 0.1 < found[:-1].min()
+
+
 def test_has_a_row_per_evaluation():
     told = []
     solver = Solver("kuhn_poker", "full", seed=1)

@@ -15,6 +15,7 @@ from lazy_trees import PLENTY, differences, lazy_solver
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.averages.own_traversal import own_traversal
 from mccfr_plus.estimators.draws import draw_action, draw_exploring
+from mccfr_plus.kernels.loops.components import number_of_iteration
 from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import NUM_VISITS, begin_gradient, begin_traversal
@@ -258,6 +259,13 @@ def test_fast_threads_share_the_iterations():
         assert (weights <= whole).all()
         best = max(best, weights.min())
     assert best > 0.98 * whole
+
+
+def test_iterations_of_fast_threads_have_different_numbers():
+    solver = Solver("kuhn_poker", "external", thread_mode="fast", threads=3)
+    counts = [scratch.counts for scratch in solver._engine.scratches]
+    number = getattr(number_of_iteration, "py_func", number_of_iteration)
+    assert [number(of_thread, finished) for finished in range(3) for of_thread in counts] == list(range(1, 10))
 
 
 @pytest.mark.parametrize("estimator", ["external", "outcome"])
