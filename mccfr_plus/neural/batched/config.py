@@ -89,8 +89,7 @@ class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
     ``values`` is ``"network"`` and ``sampling`` ``"uniform"``.
     """
 
-    value_traversals: int = 500
-    value_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=100))
+    value_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=200))
 
     def __post_init__(self) -> None:
         super().__post_init__()
