@@ -23,7 +23,7 @@ from importlib.metadata import version
 _collecting = gc.isenabled()
 gc.disable()  # importing makes no garbage, but looking for it would take a third of the time
 
-from mccfr_plus.averages import PowerAverage
+from mccfr_plus.averages import PowerAverage, ScheduledAverage
 from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
 from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
 from mccfr_plus.citations import cite
@@ -77,16 +77,23 @@ from mccfr_plus.evaluation import (
     sampled_best_response,
 )
 from mccfr_plus.evaluation.game_value import GameValue, game_value
+from mccfr_plus.evaluation.linear_program import Equilibrium, solve_lp
 from mccfr_plus.minimizers import (
     FTRL,
     OMD,
+    AsymmetricPredictive,
     Discounted,
     Hedge,
+    MagneticMirrorDescent,
     Minimizer,
+    PredictiveDiscounted,
     PredictiveRegretMatching,
     PredictiveRegretMatchingPlus,
     RegretMatching,
     RegretMatchingPlus,
+    RewardTransformation,
+    ScheduledDiscounted,
+    SmoothPredictive,
 )
 from mccfr_plus.online import InfoStatePolicy, MatchResult, OnlineOutcomeSampling, play_games
 from mccfr_plus.policies.files import load_policy, save_policy
@@ -101,6 +108,7 @@ if _collecting:
 __all__ = [
     "FTRL",
     "OMD",
+    "AsymmetricPredictive",
     "AverageStrategySampling",
     "AverageType",
     "BalancedOutcomeSampling",
@@ -115,6 +123,7 @@ __all__ = [
     "ConfigError",
     "DCFRSolver",
     "Discounted",
+    "Equilibrium",
     "Escher",
     "Estimate",
     "Estimator",
@@ -130,6 +139,7 @@ __all__ = [
     "InfoStatePolicy",
     "KeyedPolicy",
     "LCFRSolver",
+    "MagneticMirrorDescent",
     "MatchResult",
     "MccfrPlusError",
     "Minimizer",
@@ -140,6 +150,7 @@ __all__ = [
     "PolicyError",
     "PolicyFileError",
     "PowerAverage",
+    "PredictiveDiscounted",
     "PredictiveRegretMatching",
     "PredictiveRegretMatchingPlus",
     "Progress",
@@ -147,7 +158,11 @@ __all__ = [
     "RegretBound",
     "RegretMatching",
     "RegretMatchingPlus",
+    "RewardTransformation",
+    "ScheduledAverage",
+    "ScheduledDiscounted",
     "SizeEstimate",
+    "SmoothPredictive",
     "Solver",
     "Statistics",
     "TreePolicy",
@@ -176,6 +191,7 @@ __all__ = [
     "regret_bound",
     "sampled_best_response",
     "save_policy",
+    "solve_lp",
 ]
 
 __version__ = version("mccfr_plus")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -84,7 +84,38 @@ def colour_of(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def draw_line(panel: Any, x: np.ndarray, y: np.ndarray, number: int, style: tuple[int, int], label: str) -> None:
+def quantile_band(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the quantiles `LOW` and `HIGH` over seeds of ``[seeds, points]``."""
+    low, high = np.quantile(y, [LOW, HIGH], axis=0)
+    return low, high
+
+
+def mean_band(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns Student's 95 % interval of the mean over seeds of ``[seeds, points]``; of one seed, the value itself."""
+    from scipy import stats
+
+    mean, seeds = y.mean(axis=0), len(y)
+    if seeds == 1:
+        return mean, mean
+    half = stats.t.ppf(0.975, seeds - 1) * y.std(axis=0, ddof=1) / np.sqrt(seeds)
+    return mean - half, mean + half
+
+
+Band = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+BANDS: dict[Band, str] = {quantile_band: f"{LOW:.0%} to {HIGH:.0%} of them", mean_band: "95 % interval of the mean"}
+
+
+def draw_line(
+    panel: Any,
+    x: np.ndarray,
+    y: np.ndarray,
+    number: int,
+    style: tuple[int, int],
+    label: str,
+    band: Band = quantile_band,
+    *,
+    is_faint: bool = False,
+) -> None:
     """Draws mean and band over seeds.
 
     Args:
@@ -94,29 +125,33 @@ def draw_line(panel: Any, x: np.ndarray, y: np.ndarray, number: int, style: tupl
         number: Of the line, which determines its marker.
         style: Numbers of its colour and of its dashes.
         label: In the legend.
+        band: `quantile_band` or `mean_band`.
+        is_faint: Whether to draw a thin line without band and marks.
     """
-    mean, (low, high) = y.mean(axis=0), np.quantile(y, [LOW, HIGH], axis=0)
+    mean, (low, high) = y.mean(axis=0), band(y)
     positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis
     panel.plot(
         x[positive],
         mean[positive],
         color=colour_of(style[0]),
         linestyle=DASHES[style[1] % len(DASHES)],
-        marker=MARKERS[number % len(MARKERS)],
+        marker="" if is_faint else MARKERS[number % len(MARKERS)],
         markersize=3.5,
         markevery=max(1, positive.sum() // 12),
-        linewidth=1.5,
+        linewidth=0.9 if is_faint else 1.5,
+        alpha=0.35 if is_faint else 1.0,
         label=label,
     )
-    if len(y) > 1:
+    if len(y) > 1 and not is_faint:
         floor = mean[positive].min(initial=1.0) * 1e-3
-        band = (low[positive].clip(floor), high[positive].clip(floor))
-        panel.fill_between(x[positive], *band, color=colour_of(style[0]), alpha=0.18, linewidth=0)
+        edges = low[positive].clip(floor), high[positive].clip(floor)
+        panel.fill_between(x[positive], *edges, color=colour_of(style[0]), alpha=0.18, linewidth=0)
 
 
-def finish_panel(panel: Any, title: str) -> None:
+def finish_panel(panel: Any, title: str, *, has_legend: bool = True) -> None:
     """Adds title, grid and legend."""
     panel.set_title(title if len(title) <= 60 else f"{title[:57]}...", fontsize=10)
     panel.grid(True, which="major", alpha=0.35)
     panel.grid(True, which="minor", alpha=0.12)
-    panel.legend(fontsize=8)
+    if has_legend:
+        panel.legend(fontsize=8)

@@ -23,9 +23,11 @@ LOOPS: dict[str, dict[str, Any]] = {
     "baseline": {"baseline": True},
     "baseline by samples": {"baseline": "mean(backup='sampled')"},
 }
-# "linear" and "power" differ from "uniform" by a number that kernels are given.
-AVERAGES = tuple(name for name in registry.AVERAGES if name not in ("linear", "power"))
-FACTORS = (tuple(registry.ESTIMATORS), tuple(registry.MINIMIZERS), AVERAGES, tuple(LOOPS))
+# These differ from "uniform", "dcfr" and "prm+" by numbers that kernels are given.
+AVERAGES = tuple(name for name in registry.AVERAGES if name not in ("linear", "power", "schedule"))
+_OTHER_NUMBERS = ("linear", "linear+", "dcfr_pruning", "dcfr+", "sapcfr+")
+MINIMIZERS = tuple(name for name in registry.MINIMIZERS if name not in _OTHER_NUMBERS)
+FACTORS = (tuple(registry.ESTIMATORS), MINIMIZERS, AVERAGES, tuple(LOOPS))
 
 
 class Combination(NamedTuple):

@@ -172,8 +172,13 @@ def root_of(name: str) -> Node:
 UNBIASED = tuple(name for name, factory in parts.ESTIMATORS.items() if factory().is_unbiased)
 
 
+NEED_FULL = ("rtcfr+", "mmd")
+
+
 def go_together(estimator: str, minimizer: str) -> bool:
-    """Returns whether a solver takes both: FTRL and OMD want gradients."""
+    """Returns whether a solver takes both: FTRL and OMD want gradients, some exact ones."""
+    if minimizer in NEED_FULL:
+        return estimator == "full"
     return estimator in UNBIASED or minimizer not in ("ftrl", "omd")
 
 
@@ -548,6 +553,10 @@ RULES = {
     "dcfr_pruning": ("discounted", 1.5, 0.5),
     "prm": ("prm", None, None),
     "prm+": ("prm+", None, None),
+    "dcfr+": ("discounted", 1.5, -math.inf),
+    "hs_dcfr": ("scheduled", 1000, None),
+    "pdcfr+": ("prm+discounted", 2.3, -math.inf),
+    "sapcfr+": ("prm+", None, None, 1 / 3),  # what a prediction counts
     "hedge": ("hedge", 10.0, 0.0),  # eta and decay
     "hedge(eta=1.0,decay=0.5)": ("hedge", 1.0, 0.5),
     "hedge(eta=0.3,decay=0.0,optimistic=True)": ("hedge", 0.3, 0.0, 1.0),
@@ -556,6 +565,7 @@ RULES = {
 # The average that goes with a rule: exponent of the iteration.
 DEFAULT_GAMMA = dict.fromkeys([*RULES, "ftrl", "omd"], 0.0)
 DEFAULT_GAMMA |= {"rm+": 1.0, "linear": 1.0, "linear+": 1.0, "dcfr": 2.0, "dcfr_pruning": 2.0, "prm+": 2.0}
+DEFAULT_GAMMA |= {"dcfr+": 4.0, "pdcfr+": 5.0, "sapcfr+": 2.0}
 
 
 def next_regrets(rule, regrets: np.ndarray, instant: np.ndarray, t: int) -> np.ndarray:
@@ -564,7 +574,10 @@ def next_regrets(rule, regrets: np.ndarray, instant: np.ndarray, t: int) -> np.n
     total = regrets + instant
     if kind in ("rm+", "prm+"):
         return np.maximum(total, 0)
-    if kind == "discounted":
+    if kind == "scheduled":
+        share = min(t / alpha, 1.0)
+        kind, alpha, beta = "discounted", 1 + 3 * share, -1 - 2 * share
+    if kind in ("discounted", "prm+discounted"):
         low = 0.0 if beta == -math.inf else t**beta / (t**beta + 1)
         return total * np.where(total > 0, t**alpha / (t**alpha + 1), low)
     return total
@@ -577,7 +590,8 @@ def next_strategy(rule, regrets: np.ndarray, instant: np.ndarray, t: int) -> np.
         scores = eta / (t + 1) ** decay * (regrets + twice * instant)
         powers = np.exp(scores - scores.max())
         return powers / powers.sum()
-    positive = np.maximum(regrets + instant if rule[0].startswith("prm") else regrets, 0)
+    predicted = (rule[3] if len(rule) > 3 else 1.0) * instant
+    positive = np.maximum(regrets + predicted if rule[0].startswith("prm") else regrets, 0)
     return positive / positive.sum() if positive.sum() > 0 else np.full(len(regrets), 1 / len(regrets))
 
 

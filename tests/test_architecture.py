@@ -62,18 +62,19 @@ OPEN_IMPORTS = {
 }
 
 PUBLIC = {
-    "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse", "BudgetError",
-    "ChanceSampling", "CheckError", "CheckpointError", "ConfigError", "Discounted", "Escher", "Estimate", "Estimator",
-    "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError", "GameTree", "GameValue", "HeadToHead", "Hedge",
-    "InfoStatePolicy", "KeyedPolicy", "MatchResult", "MccfrPlusError", "Minimizer", "OMD", "OnlineOutcomeSampling",
-    "OpponentSampling", "OutcomeSampling", "PolicyError", "PolicyFileError", "PowerAverage",
-    "PredictiveRegretMatching", "PredictiveRegretMatchingPlus", "Progress", "Quality", "RegretBound",
-    "RegretMatching", "RegretMatchingPlus", "SizeEstimate", "Solver", "Statistics", "TreePolicy", "best_response",
-    "check_average", "check_estimator", "check_game", "check_minimizer", "cite", "compile_game", "estimate_quality",
-    "estimate_size", "evaluate", "evaluate_by_rules", "expected_values", "exploitability", "exploitability_lower_bound",
-    "game_value",
-    "head_to_head", "load_game", "load_policy", "local_best_response", "measured_regret", "nash_conv", "play_games",
-    "regret_bound", "sampled_best_response", "save_policy",
+    "AsymmetricPredictive", "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse",
+    "BudgetError", "ChanceSampling", "CheckError", "CheckpointError", "ConfigError", "Discounted", "Equilibrium",
+    "Escher", "Estimate", "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError", "GameTree",
+    "GameValue", "HeadToHead", "Hedge", "InfoStatePolicy", "KeyedPolicy", "MagneticMirrorDescent", "MatchResult",
+    "MccfrPlusError", "Minimizer", "OMD", "OnlineOutcomeSampling", "OpponentSampling", "OutcomeSampling",
+    "PolicyError", "PolicyFileError", "PowerAverage", "PredictiveDiscounted", "PredictiveRegretMatching",
+    "PredictiveRegretMatchingPlus", "Progress", "Quality", "RegretBound", "RegretMatching", "RegretMatchingPlus",
+    "RewardTransformation", "ScheduledAverage", "ScheduledDiscounted", "SizeEstimate", "SmoothPredictive", "Solver",
+    "Statistics", "TreePolicy", "best_response", "check_average", "check_estimator", "check_game",
+    "check_minimizer", "cite", "compile_game", "estimate_quality", "estimate_size", "evaluate", "evaluate_by_rules",
+    "expected_values", "exploitability", "exploitability_lower_bound", "game_value", "head_to_head", "load_game",
+    "load_policy", "local_best_response", "measured_regret", "nash_conv", "play_games", "regret_bound",
+    "sampled_best_response", "save_policy", "solve_lp",
 }  # fmt: skip
 
 # Classes with OpenSpiel's names, from `mccfr_plus.drop_in`.

@@ -25,7 +25,7 @@ RETIRED = {
     r"forgets?|forgetful|forgot|forgotten|forgetting": "imperfect recall (players), evict (memory)",
     r"borrow(s|ed|ing)?": "a kernel without reference counts",
     r"pacing": "schedule",
-    r"claims?|claimed": "checkpoint lock",
+    r"checkpoint claims?|claims? a checkpoint": "checkpoint lock",  # what a paper says is a claim
     r"keepers?": "CheckpointWriter",
     r"whole_file": "atomic write",
     r"crews?": "worker pool",

@@ -1,11 +1,23 @@
 """Average strategies: which iteration weighs how much (`power`), and how the sums are formed (one method per file)."""
 
 from mccfr_plus.averages.base import AverageMethod
-from mccfr_plus.averages.power import PowerAverage, exact, last, lazy, linear, optimistic, sampled, stochastic, uniform
+from mccfr_plus.averages.power import (
+    PowerAverage,
+    ScheduledAverage,
+    exact,
+    last,
+    lazy,
+    linear,
+    optimistic,
+    sampled,
+    stochastic,
+    uniform,
+)
 
 __all__ = [
     "AverageMethod",
     "PowerAverage",
+    "ScheduledAverage",
     "exact",
     "last",
     "lazy",

@@ -17,6 +17,7 @@ from mccfr_plus.bounds.treeplex import (
     m_value_of,
     outcome_delta,
     plan_norm,
+    root_square_m_value_of,
 )
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "outcome_delta",
     "plan_norm",
     "regret_bound",
+    "root_square_m_value_of",
     "strong_convexity",
     "why_no_bound",
 ]

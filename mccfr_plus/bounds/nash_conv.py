@@ -55,6 +55,8 @@ def nash_conv_bound(solver: Solver) -> NashConvBound:
         )
     if not solver.iterations:
         return _nothing("there was no iteration")
+    if len(solver.averaging.scheduled):
+        return _nothing("the average is on a schedule, for which no slack is known")
     slack = float(tree.payoff_range[1]) / Weights.of(float(solver.averaging.gamma), solver.iterations).total
     return NashConvBound(False, True, slack, "nash_conv is at most the sum of the average regrets plus the slack")
 

@@ -8,19 +8,21 @@ exact gradients g_t. Bounds are on R / (sum of w_t). They have two terms:
 
        factor * D * M * sqrt(A) * N,   factor 1, with predictions 2;
 
-2. for sampled estimates, the deviation of these regrets from the exact ones: the smaller of
+2. for sampled estimates, the deviation of these regrets from the exact ones: the smallest of
 
        (Delta + D') sqrt(2 sum of w_t^2 * log(K / p))              Farina, Kroer, Sandholm 2020, Proposition 2
+       sqrt(2 V sum of w_t^2 * log(K / p))
+           + (2 / 3) w_T (Delta + D') log(K / p)                   Farina, Kroer, Sandholm 2020, Proposition 3
        sqrt(2 |I| |B| / p) * D * sqrt(A) * sqrt(sum of w_t^2)      Gibson et al. 2012, Theorem 6
 
    with probability at least 1 - p.
 
 An average regret never exceeds Delta, which is returned if the theorems give more. A is the largest number of
-actions, M the smaller of M_i and the largest M_i(sigma), K the number of pure strategies, |B| the number of own action
-sequences. Delta is the range of payoffs. D = D' = Delta for full, chance, opponent and external sampling;
-D = D' = max |payoff| / delta for outcome sampling (Farina et al., equation 7; with the balanced strategy delta is at
-least 1 / (number of sequences - 1)); where subsets of own actions are visited, D = D' = (largest - smallest payoff,
-0 among them) / delta.
+actions, M the smaller of M_i and `largest_m_value`, K the number of pure strategies, |B| the number of own action
+sequences. V = min(D'^2, 2 max |payoff| D') bounds the variance of an estimate of <g, u - x>. Delta is the range of
+payoffs. D = D' = Delta for full, chance, opponent and external sampling; D = D' = max |payoff| / delta for outcome
+sampling (Farina et al., equation 7; with the balanced strategy delta is at least 1 / (number of sequences - 1)); where
+subsets of own actions are visited, D = D' = (largest - smallest payoff, 0 among them) / delta.
 
 docs/background/bounds.md lists the differences from the papers, with derivations.
 """
@@ -87,8 +89,9 @@ _LOCAL_THEOREM = {
     OMD: "Farina, Kroer, Sandholm 2020, section 2.2, with the exact diameter",
 }
 _TRIVIAL = "the payoff range, which is smaller than the theorems' bounds"
-_IN_HINDSIGHT = "M_i(sigma) of Gibson et al. 2012, Theorem 5"
+_IN_HINDSIGHT = "M_i(sigma) of Gibson et al. 2012, Theorem 5, with blocks by sequences (derived)"
 _CONCENTRATION = "Farina, Kroer, Sandholm 2020, Proposition 2"
+_SMALL_VARIANCE = "Farina, Kroer, Sandholm 2020, Proposition 3"
 _SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
 
 
@@ -222,7 +225,10 @@ def why_no_bound(
 ) -> str | None:
     """Returns why no bound is known for these components, in words; None if `regret_bound` has one."""
     estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
-    gamma = average_of(averaging, minimizer).gamma
+    average = average_of(averaging, minimizer)
+    gamma = average.gamma
+    if len(average.scheduled):
+        return "no theorem is known here for averages on a schedule"
     if not tree.perfect_recall:
         return "the game has imperfect recall"
     is_unknown = not type(estimator).__module__.startswith("mccfr_plus.")
@@ -270,14 +276,25 @@ def _scale(tree: GameTree, player: int, estimator: Estimator) -> tuple[float, st
 
 
 def _deviation(tree: GameTree, player: int, scale: float, weights: Weights, p: float) -> tuple[float, str]:
-    """Returns the smaller bound on exact minus estimated regret, in units of the last weight, and its name."""
+    """Returns the smallest bound on exact minus estimated regret, in units of the last weight, and its name."""
     spread = math.sqrt(weights.squares)
     log_failures = log_pure_strategies(tree, player) - math.log(p)
-    concentration = (float(tree.payoff_range[player]) + scale) * spread * math.sqrt(2 * log_failures)
+    largest_step = float(tree.payoff_range[player]) + scale
+    concentration = largest_step * spread * math.sqrt(2 * log_failures)
+    deviation = math.sqrt(_variance(tree, player, scale)) * spread
+    freedman = deviation * math.sqrt(2 * log_failures) + 2 / 3 * largest_step * log_failures
     blocks = action_sequences(tree, player)
     size = len(blocks) * (int(blocks.max(initial=-1)) + 1) * tree.statistics().max_actions[player]
     second_moment = math.sqrt(2 * size / p) * scale * spread
-    return min((concentration, _CONCENTRATION), (second_moment, _SECOND_MOMENT))
+    return min((concentration, _CONCENTRATION), (freedman, _SMALL_VARIANCE), (second_moment, _SECOND_MOMENT))
+
+
+def _variance(tree: GameTree, player: int, scale: float) -> float:
+    """Returns a bound on the variance of an estimate <g, u - x>, whose absolute value is at most `scale`.
+
+    Its mean absolute value is at most 2 max |payoff|, as the expectation of |g| is at most that of |payoff|.
+    """
+    return min(scale**2, 2 * largest_payoff(tree, player) * scale)
 
 
 def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale: float | None = None) -> float:

@@ -3,7 +3,7 @@
 A plan x gives each sequence (slot) of a player its reach; x of the empty sequence is 1. A linear function of plans is
 largest at a pure strategy. One pass over the infosets, children before parents, finds it.
 
-References: Lanctot et al. 2009, section 4 (M_i); Gibson et al. 2012, Theorem 5 (M_i(sigma)).
+References: Lanctot et al. 2009, section 4 (M_i); Gibson et al. 2012, section 4 and Theorem 5 (M_i(sigma)).
 """
 
 from __future__ import annotations
@@ -28,12 +28,9 @@ def m_value(tree: GameTree, player: int) -> float:
 
 
 def m_value_of(tree: GameTree, player: int, strategy: np.ndarray) -> float:
-    """Returns M_i(strategy) = sum over B of sqrt(sum over I in B of reach(I)^2), at most M_i.
+    """Returns M_i(strategy) = sum over B of reach(B) sqrt(|B|), reach(B) = max over I in B of reach(I); at most M_i.
 
-    reach(I) is the probability that the player's actions lead to I. If it is the same throughout B, as with blocks of
-    the same own infosets *and* actions, this is the paper's sum over B of reach(B) sqrt(|B|). Blocks of actions alone,
-    as in M_i, are larger and give a smaller sum. It still bounds the regret, by Cauchy-Schwarz: sum over I in B of
-    reach(I) R(I) <= sqrt(sum of reach(I)^2) sqrt(sum of R(I)^2).
+    B are the blocks of `m_value`; reach(I) is the probability that the player's actions lead to I.
 
     Args:
         tree: The game.
@@ -44,21 +41,42 @@ def m_value_of(tree: GameTree, player: int, strategy: np.ndarray) -> float:
         ConfigError: If the game has no such player.
         GameError: If the game has imperfect recall.
 
-    Reference: Gibson et al. 2012, Theorem 5, with blocks as in Lanctot et al. 2009.
+    Reference: Gibson et al. 2012, section 4 and Theorem 5.
     """
+    reach, blocks = _reach_and_blocks(tree, player, strategy)
+    largest = np.zeros(blocks.max(initial=-1) + 1)
+    np.maximum.at(largest, blocks, reach)
+    return float((largest * np.sqrt(np.bincount(blocks))).sum())
+
+
+def root_square_m_value_of(tree: GameTree, player: int, strategy: np.ndarray) -> float:
+    """Returns sum over B of sqrt(sum over I in B of reach(I)^2), at most M_i(strategy), and equal where reach is 0 or 1
+    throughout each block.
+
+    It takes the place of M_i(sigma) in Theorem 5 of Gibson et al. 2012, by Cauchy-Schwarz: sum over I in B of
+    reach(I) R(I) <= sqrt(sum of reach(I)^2) sqrt(sum of R(I)^2). See `m_value_of` for arguments and errors.
+
+    Reference: derived from Gibson et al. 2012, Theorem 5.
+    """
+    reach, blocks = _reach_and_blocks(tree, player, strategy)
+    return float(np.sqrt(np.bincount(blocks, reach**2)).sum())
+
+
+def _reach_and_blocks(tree: GameTree, player: int, strategy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the own reach and the block of each of a player's infosets."""
     first, last = infosets_of(tree, player)
     reach = np.empty(tree.num_slots + tree.num_players)
     own_reach(tree.arrays, np.ascontiguousarray(strategy, np.float64), reach)
-    squares = reach[tree.arrays.infosets["parent_slot"][first:last]] ** 2
-    return float(np.sqrt(np.bincount(action_sequences(tree, player), squares)).sum())
+    return reach[tree.arrays.infosets["parent_slot"][first:last]], action_sequences(tree, player)
 
 
 def largest_m_value(tree: GameTree, player: int) -> float:
-    """Returns the largest M_i(sigma) of all strategies sigma, with the blocks of Gibson et al. 2012.
+    """Returns max over strategies of sum over s of x[s] sqrt(number of infosets right below s), over own sequences s.
 
-    A block is the set of infosets right below one own sequence s. So M_i(sigma) is the linear function
-    sum over s of x[s] sqrt(number of infosets right below s) of the plan x. It bounds the regret of any run, as sigma
-    may be the best strategy in hindsight. It may be larger or smaller than M_i: M_i has larger blocks, but counts all.
+    This is M_i(sigma) with smaller blocks: infosets of one block have the same own infosets *and* actions above, and
+    so the same reach. The regret bound of Theorem 5 holds with them too, by the same argument. As sigma is the best
+    strategy in hindsight there, the maximum bounds the regret of any run. It may be larger or smaller than M_i: M_i
+    has larger blocks, but counts all.
 
     Reference: derived from Gibson et al. 2012, Theorem 5.
     """

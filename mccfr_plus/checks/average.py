@@ -25,7 +25,7 @@ from mccfr_plus.checks.statistics import z_limit
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.kernels.loops.components import LISTS_VISITS, UPDATE_ALL_PLAYERS, accumulate
+from mccfr_plus.kernels.loops.components import LISTS_VISITS, UPDATE_ALL_PLAYERS, accumulate, weight_of
 from mccfr_plus.kernels.loops.composed import composed
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_traversal
@@ -132,7 +132,7 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
     sums, first, worst = np.zeros(tree.num_slots), tree.arrays.infosets["first_slot"], 0.0
     uniform = tree.uniform_strategy()
     for iteration in range(1, _LAZY_ITERATIONS + 1):
-        sums += iteration**average.gamma * own_reach(tree, lazy.current_strategy())
+        sums += weight_of(iteration, average.last_gamma, average.scheduled) * own_reach(tree, lazy.current_strategy())
         for solver in solvers:
             solver.iteration()
         totals = np.add.reduceat(sums, first)[tree.infoset_of_slot]

@@ -1,13 +1,14 @@
-"""`mccfr-plus export`: a policy as CSV, JSON or Parquet, for other programs."""
+"""`mccfr-plus export`: a policy as CSV, JSON or Parquet, or a game in Gambit's format, for other programs."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
@@ -23,19 +24,24 @@ from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.policies.files import needs_tree
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.tree.gambit import write_efg
 from mccfr_plus.tree.game import load_game
 
-_PARQUET = "parquet"
+_PARQUET, _EFG = "parquet", "efg"
 
 
 class ExportCommand(Command):
-    """Writes a policy as a table."""
+    """Writes a policy as a table, or a game."""
 
     name = "export"
-    summary = "Write a saved policy as CSV, JSON or Parquet, a row per information state and action."
-    positionals = ("GAME", "POLICY")
+    summary = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's format."
+    positionals = ("GAME",)
+    optional = ("POLICY",)
     notes = f"""
 {NOTE}
+
+--format=efg writes the game, and takes no POLICY: Gambit's extensive game, with all histories. Probabilities of chance
+and payoffs are fractions. The other formats have a row per information state and action.
 
 columns
   player              from 0
@@ -50,12 +56,18 @@ JSON is a list of objects. Parquet needs pyarrow or polars: pip install 'mccfr_p
 """
 
     def define_flags(self, values: flags.FlagValues) -> None:
-        define(values, "format", one_of(*_WRITERS, _PARQUET), "How the table is written.", "csv")
+        define(values, "format", one_of(*_WRITERS, _PARQUET, _EFG), "What is written, and how.", "csv")
         define(values, "out", text("FILE"), "Where to; not overwritten. Default: standard output.")
         define_budget(values)
 
     def run(self, arguments: list[str], values: Any) -> None:
-        name, source = arguments
+        name = arguments[0]
+        if values.format == _EFG:
+            _export_game(name, arguments[1:], values)
+            return
+        if len(arguments) < 2:
+            raise UsageError(f"POLICY is missing: {self.usage()}. Only --format={_EFG} goes without.")
+        source = arguments[1]
         require_policy(source)
         is_parquet = values.format == _PARQUET
         if values.out is not None:
@@ -72,10 +84,32 @@ JSON is a list of objects. Parquet needs pyarrow or polars: pip install 'mccfr_p
             if write_parquet is not None:
                 write_parquet(columns, file)
             else:
-                lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
-                _WRITERS[values.format](columns, lines)
-                lines.detach()
+                with _lines_of(file) as lines:
+                    _WRITERS[values.format](columns, lines)
         print(f"wrote {values.out} ({output.count(len(columns['action']))} rows)")
+
+
+def _export_game(name: str, policies: list[str], values: Any) -> None:
+    if policies:
+        raise UsageError(f"unexpected argument {policies[0]!r}: --format={_EFG} writes the game, and no policy.")
+    if values.out is not None:
+        require_new(values.out, PolicyFileError)
+    tree = compile_within_budget(name, values)
+    output.show_notes()
+    if values.out is None:
+        write_efg(tree, sys.stdout)
+        return
+    with atomic_write(values.out, PolicyFileError) as file, _lines_of(file) as lines:
+        write_efg(tree, lines)
+    print(f"wrote {values.out} ({output.count(tree.num_nodes)} histories)")
+
+
+@contextlib.contextmanager
+def _lines_of(file: BinaryIO) -> Iterator[TextIO]:
+    """Yields a file of text over an open file of bytes, which stays open."""
+    lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    yield lines
+    lines.detach()
 
 
 def _columns(name: str, source: str, values: Any) -> dict[str, list]:

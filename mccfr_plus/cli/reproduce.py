@@ -33,7 +33,10 @@ class ReproduceCommand(Command):
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define(values, "item", names("ITEM,..."), "Which tables and figures. Default: all.")
-        meaning = "small: minutes on two cores, with smaller games; paper: the paper's sizes, hours and 10 GB."
+        meaning = (
+            "small: minutes on two cores, up to 5 GB; paper: longer runs and more seeds, hours and 10 GB. Pages say "
+            "which games, histories and seeds were run, and which the paper has."
+        )
         define(values, "scale", one_of(*SCALES), meaning, "small")
         define(values, "out", text("DIR"), "Directory of the results. Default: PAPER-SCALE.")
         define_for_runs(values)

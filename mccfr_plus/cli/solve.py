@@ -62,12 +62,18 @@ estimators: which part of the tree a traversal visits
 minimizers: how regrets become the next strategy
   rm, rm+           regret matching (CFR), regret matching+ (CFR+)
   linear, linear+   iteration t has weight t (LCFR, LCFR+)
-  dcfr              discounted regrets (DCFR); alpha, beta; dcfr_pruning: the paper's parameters for pruning
+  dcfr, dcfr+       discounted regrets (DCFR, DCFR+); alpha, beta; dcfr_pruning: the paper's parameters for pruning
+  hs_dcfr           discounts on a schedule (HS-DCFR); iterations: how many are planned
   prm, prm+         predictive regret matching (PCFR, PCFR+)
+  pdcfr+            the same with discounts (PDCFR+); alpha
+  sapcfr+, apcfr+   predictions count less, a third or adaptively (SAPCFR+, APCFR+)
+  smooth_prm+       predictive regret matching+ that changes gradually; eta
   hedge             multiplicative weights; eta, decay, optimistic
   ftrl, omd         on whole sequences, with dilated entropy; eta, weights, optimistic; not with escher
+  mmd, rtcfr+       their last strategy is meant to converge; only with --estimator=full
 averages: the weight of iteration t, and how the sums are formed
   uniform, linear, power  1, t, t^gamma; exact sums, updated only where the strategy has changed
+  schedule                t^gamma with gamma falling from 30 to 25 (HS-DCFR, HS-PCFR+); iterations: how many are planned
   lazy, exact             the same with weight t^gamma; exact updates everywhere in each iteration
   stochastic, sampled     at visited information sets: unbiased, with variance; sampled: from the sampled actions
   optimistic              as if nothing had changed since the last visit: biased
@@ -259,7 +265,8 @@ def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stac
 
 
 def _components(solver: Solver, names: dict[str, str]) -> str:
-    config, gamma, num_batches = solver.config, solver.averaging.gamma, getattr(solver, "num_batches", None)
+    config, num_batches = solver.config, getattr(solver, "num_batches", None)
+    gamma = 0.0 if len(solver.averaging.scheduled) else solver.averaging.gamma
     components = [
         f"{names['estimator']} + {names['minimizer']}",
         f"{names['averaging']} average" + (f" (t^{gamma:g})" if gamma else ""),

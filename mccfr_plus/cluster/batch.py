@@ -146,7 +146,9 @@ def add_sums(tree, scratch, infoset_of_slot, player, first_slots, values):
 
 
 @kernel
-def add_visits(infosets, infoset_of_slot, strategy, average, visited, weights, iteration, gamma, traversals, is_drawn):
+def add_visits(
+    infosets, infoset_of_slot, strategy, average, visited, weights, iteration, gamma, scheduled, traversals, is_drawn
+):
     """Adds the visits of a batch to the sums of the average, modified in place.
 
     Args:
@@ -158,10 +160,11 @@ def add_visits(infosets, infoset_of_slot, strategy, average, visited, weights, i
         weights: Theirs.
         iteration: Its number, from 1.
         gamma: Exponent of the weights of iterations.
+        scheduled: See `weight_of`.
         traversals: Of all batches together.
         is_drawn: Whether drawn actions count, and not the strategy.
     """
-    scale = weight_of(iteration, gamma) / traversals
+    scale = weight_of(iteration, gamma, scheduled) / traversals
     for visit in range(len(visited)):
         first, weight = visited[visit], scale * weights[visit]
         if is_drawn:

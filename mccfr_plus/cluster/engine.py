@@ -32,7 +32,8 @@ def update(tree, state, scratch, settings, first_player, last_player, iteration)
         last_player: The last one.
         iteration: Its number, from 1.
     """
-    weight, count = weight_of(iteration, settings.gamma), last_player + 1 - first_player
+    count = last_player + 1 - first_player
+    weight = weight_of(iteration, settings.gamma, settings.scheduled)
     for step in range(2 * count):  # one place that averages and one that minimizes: each is inlined once
         player = first_player + step % count
         if step < count:
@@ -118,7 +119,7 @@ class DistributedEngine(Engine):
                     visits.append((sums.visited, sums.visit_weights))
         # Until here only scratch memory was written, which a repeated round resets.
         with deferred_signals(lambda: None):
-            gamma, is_drawn = float(config.averaging.gamma), self.average_method is DRAWN_ACTIONS
+            average, is_drawn = config.averaging, self.average_method is DRAWN_ACTIONS
             for found in visits:
                 add_visits(
                     arrays.infosets,
@@ -126,7 +127,7 @@ class DistributedEngine(Engine):
                     self.strategy,
                     self.average,
                     *found,
-                    *(iteration, gamma, int(config.batch), is_drawn),
+                    *(iteration, average.last_gamma, average.scheduled, int(config.batch), is_drawn),
                 )
             # For averages with traversals of their own: a stream that no batch has.
             scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)

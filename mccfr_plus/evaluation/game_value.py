@@ -7,10 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import ConfigError, GameError
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.evaluation.linear_program import num_entries, require_zero_sum, solve_lp
 from mccfr_plus.games import bluff_rounds
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree import GameTree, compile_game
+
+MOST_ENTRIES = 20_000  # of a linear program that takes a second or two
 
 
 class GameValue(NamedTuple):
@@ -19,13 +22,13 @@ class GameValue(NamedTuple):
     Attributes:
         lower: Player 0's payoff against a best response of player 1.
         upper: Payoff of player 0's best response.
-        iterations: Iterations that it took.
+        iterations: Iterations that it took; 0 of a linear program.
 
     Examples:
         >>> import mccfr_plus
-        >>> value = mccfr_plus.game_value("kuhn_poker", precision=1e-3)
-        >>> value.lower <= -1 / 18 <= value.upper
-        True
+        >>> value = mccfr_plus.game_value("kuhn_poker")
+        >>> round(value.lower * 18, 9), round(value.upper * 18, 9)
+        (-1.0, -1.0)
     """
 
     lower: float
@@ -41,7 +44,7 @@ class GameValue(NamedTuple):
 def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> GameValue:
     """Returns bounds of a two-player zero-sum game's value: the values of both players' best responses.
 
-    Runs discounted CFR until the bounds are close enough.
+    Solves small games by `solve_lp`, which is exact. On others runs discounted CFR until the bounds are close enough.
 
     Args:
         game: The game, its name or its tree.
@@ -53,14 +56,17 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
 
     Examples:
         >>> import mccfr_plus
-        >>> round(mccfr_plus.game_value("kuhn_poker", precision=1e-4).middle, 3)
-        -0.056
+        >>> round(mccfr_plus.game_value("kuhn_poker").middle, 9)
+        -0.055555556
     """
     if not 0 < precision < np.inf:
         raise ConfigError(f"precision={precision!r}: must be a positive number.")
     tree = compile_game(game)
-    if tree.num_players != 2 or np.abs(tree.arrays.payoffs.sum(axis=1)).max() > 1e-9:
-        raise GameError(f"{tree.game} is no two-player zero-sum game: it has no value. See evaluate().")
+    require_zero_sum(tree)
+    if num_entries(tree) <= MOST_ENTRIES:
+        equilibrium = solve_lp(tree)
+        if equilibrium.exploitability <= precision:
+            return GameValue(equilibrium.lower, equilibrium.upper, 0)
     solver = Solver(tree, estimator="full", minimizer="dcfr")
     solver.run(target_exploitability=precision)
     first, second = solver.evaluate().best_response_values.tolist()

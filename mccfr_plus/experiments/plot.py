@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
-from mccfr_plus.display import AXES, COLOURS, HIGH, LOW, MEASURE_LABELS, draw_line, finish_panel, require_library
+from mccfr_plus.display import (
+    AXES,
+    BANDS,
+    COLOURS,
+    MEASURE_LABELS,
+    Band,
+    draw_line,
+    finish_panel,
+    quantile_band,
+    require_library,
+)
 from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.curves import Curve
 
@@ -26,8 +36,15 @@ def plot_curves(
     styles: Mapping[str, tuple[int, int]] | None = None,
     titles: Mapping[str, str] | None = None,
     source: str = "",
+    band: Band = quantile_band,
+    faint: Collection[tuple[str, str]] = (),
+    levels: Mapping[str, float] | None = None,
+    scale: float = 1.0,
+    ylabel: str = "",
 ) -> None:
     """Draws one panel per game, with mean and band over seeds, and writes it to files.
+
+    With two games or more, one legend serves all panels; of an odd number, it takes the last place.
 
     Args:
         curves: Of one or more games.
@@ -39,6 +56,11 @@ def plot_curves(
         styles: Numbers of colour and of dashes for each; None: a colour each, while there are any.
         titles: What games are called; None: as they are written.
         source: A line below the picture: where the numbers are from.
+        band: `quantile_band` or `mean_band`.
+        faint: Games and algorithms of thin lines.
+        levels: A dashed line for uniform play, by game, in the unit of the vertical axis.
+        scale: What the measure is multiplied by.
+        ylabel: What the vertical axis shows then; by default the measure's name.
 
     Raises:
         ConfigError: If there is nothing to draw, or matplotlib is missing.
@@ -48,22 +70,40 @@ def plot_curves(
         raise ConfigError("no run has a measuring point yet: there is nothing to draw.")
     games = list(dict.fromkeys(curve.game for curve in curves))
     algorithms = list(algorithms or dict.fromkeys(curve.algorithm for curve in curves))
-    columns = min(len(games), 2)
+    columns = min(len(games), 2 if len(games) < 5 else 3)
     rows = -(-len(games) // columns)
-    figure = _figure(6.4 * columns, 4.4 * rows + 0.5)
+    is_shared = len(games) > 1 and labels is not None
+    figure = _figure(6.4 * columns, 4.4 * rows + (1.2 if is_shared and len(games) == rows * columns else 0.5))
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    for panel in panels[len(games) :]:
-        panel.set_visible(False)
+    handles: dict[str, Any] = {}
     for panel, game in zip(panels, games, strict=False):
-        for curve in curves:
+        for curve in sorted(curves, key=lambda curve: (curve.game, curve.algorithm) not in faint):
             if curve.game == game:
                 label = (labels or {}).get(curve.algorithm, curve.algorithm)
                 number = algorithms.index(curve.algorithm)
                 style = styles[curve.algorithm] if styles else (number, number // len(COLOURS))
-                draw_line(panel, curve.x(unit), curve.y(measure), number, style, label)
-        panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=MEASURE_LABELS[measure])
-        finish_panel(panel, (titles or {}).get(game, game))
-    _write(figure, [curve.num_seeds for curve in curves], source, paths)
+                y, is_faint = scale * curve.y(measure), (game, curve.algorithm) in faint
+                draw_line(panel, curve.x(unit), y, number, style, label, band, is_faint=is_faint)
+                if not is_faint:
+                    handles[label] = panel.lines[-1]
+                handles.setdefault(label, panel.lines[-1])
+        if levels and game in levels:
+            handles["uniform play"] = panel.axhline(levels[game], color="black", dashes=(6, 3), linewidth=1.0)
+            panel.lines[-1].set_label("uniform play")
+        panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=ylabel or MEASURE_LABELS[measure])
+        finish_panel(panel, (titles or {}).get(game, game), has_legend=not is_shared)
+    for panel in panels[len(games) + is_shared :]:
+        panel.set_visible(False)
+    if is_shared:
+        in_order = {(labels or {}).get(name, name): None for name in algorithms} | {"uniform play": None}
+        known = [label for label in in_order if label in handles]
+        lines = [handles[label] for label in known]
+        if len(games) < len(panels):
+            panels[len(games)].set_axis_off()
+            panels[len(games)].legend(lines, known, loc="center", fontsize=9, frameon=False)
+        else:
+            figure.legend(lines, known, loc="outside upper center", ncols=3, fontsize=9, frameon=False)
+    _write(figure, [curve.num_seeds for curve in curves], source, paths, band)
 
 
 class Line(NamedTuple):
@@ -83,6 +123,7 @@ def plot_parameter(
     ylabel: str,
     xscale: str = "log",
     source: str = "",
+    band: Band = quantile_band,
 ) -> None:
     """Draws lines of means with bands over seeds, and writes the picture to files.
 
@@ -94,6 +135,7 @@ def plot_parameter(
         ylabel: What is measured, with its unit.
         xscale: Of the parameter's axis: log or linear.
         source: A line below the picture: where the numbers are from.
+        band: `quantile_band` or `mean_band`.
 
     Raises:
         ConfigError: If there is nothing to draw, or matplotlib is missing.
@@ -104,10 +146,10 @@ def plot_parameter(
     figure = _figure(6.4, 4.9)
     panel = figure.subplots()
     for number, line in enumerate(lines):
-        draw_line(panel, np.array(line.x), np.array(line.y).T, number, (number, 0), line.label)
+        draw_line(panel, np.array(line.x), np.array(line.y).T, number, (number, 0), line.label, band)
     panel.set(xscale=xscale, yscale="log", xlabel=xlabel, ylabel=ylabel)
     finish_panel(panel, title)
-    _write(figure, [len(lines[0].y[0])], source, paths)
+    _write(figure, [len(lines[0].y[0])], source, paths, band)
 
 
 def _figure(width: float, height: float) -> Any:
@@ -117,11 +159,11 @@ def _figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _write(figure: Any, seeds: Sequence[int], source: str, paths: Sequence[str | os.PathLike]) -> None:
+def _write(figure: Any, seeds: Sequence[int], source: str, paths: Sequence[str | os.PathLike], band: Band) -> None:
     """Writes a figure whole or not at all; the endings of the paths say as what."""
     note = f"line: mean of {' to '.join(map(str, sorted({min(seeds), max(seeds)})))} seeds"
     if max(seeds) > 1:
-        note += f"; band: {LOW:.0%} to {HIGH:.0%} of them"
+        note += f"; band: {BANDS[band]}"
     figure.supxlabel(f"{note}. {source}".strip(), fontsize=7, color="#444444")
     for path in map(Path, paths):
         with atomic_write(path, RecordError) as file:

@@ -40,7 +40,8 @@ class Minimizer(abc.ABC):
             different infosets at the same time.
         keeps_regrets: Whether row 0 of the tables holds cumulative regrets, negative ones too; they may lack discounts.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
-        default_gamma: The average of its paper weighs iteration t by t^gamma.
+        needs_full_gradients: Whether it is wrong where an update leaves infosets out, as sampling does.
+        default_average: Short name of the average of its paper.
         row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot; None: all begin with zeros.
 
     Examples:
@@ -57,7 +58,8 @@ class Minimizer(abc.ABC):
     is_local: ClassVar[bool] = False
     keeps_regrets: ClassVar[bool] = False
     needs_perfect_recall: ClassVar[bool] = False
-    default_gamma: ClassVar[float] = 0.0
+    needs_full_gradients: ClassVar[bool] = False
+    default_average: ClassVar[str] = "uniform"
     row_of_ones: ClassVar[int | None] = None
 
     def parameters(self) -> np.ndarray:

@@ -119,21 +119,26 @@ class Discounted(Minimizer):
     beta: float = 0.0
     short_name: ClassVar[str] = "dcfr"
     num_tables: ClassVar[int] = 3
-    references: ClassVar[tuple[str, ...]] = ("brown2019solving",)
     is_local: ClassVar[bool] = True
     keeps_regrets: ClassVar[bool] = True
     kernel: ClassVar[Any] = staticmethod(discounted)
     prepare: ClassVar[Any] = staticmethod(prepare_discount)
 
     def __post_init__(self) -> None:
-        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-                raise ConfigError(f"{name}={value!r}: must be a number or +-inf; the paper uses alpha=1.5, beta=0.")
+        check_exponent("alpha", self.alpha, "alpha=1.5, beta=0")
+        check_exponent("beta", self.beta, "alpha=1.5, beta=0")
 
     @property
-    def default_gamma(self) -> float:  # type: ignore[override]
-        """Linear CFR and LCFR+ have a linear average, DCFR one of weight t^2."""
-        return 1.0 if self in (linear(), linear_plus()) else 2.0
+    def default_average(self) -> str:  # type: ignore[override]
+        """Linear CFR and LCFR+ have a linear average, DCFR one of weight t^2, DCFR+ of t^4."""
+        if self in (linear(), linear_plus()):
+            return "linear"
+        return "power(gamma=4.0)" if self == discounted_plus() else "power"
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return ("brown2019solving", *(("xu2024minimizing",) if self == discounted_plus() else ()))
 
     def parameters(self) -> np.ndarray:
         parameters = np.zeros(NUM_DISCOUNTED)
@@ -146,6 +151,12 @@ class Discounted(Minimizer):
         missed_positive = parameters[AFTER_POSITIVE] - tables[SEEN_POSITIVE, slots.start]
         missed_negative = parameters[AFTER_NEGATIVE] - tables[SEEN_NEGATIVE, slots.start]
         return regrets * np.exp(np.where(regrets > 0, missed_positive, missed_negative))
+
+
+def check_exponent(name: str, value: Any, of_paper: str) -> None:
+    """Raises ConfigError unless an exponent of discounts is a number or +-infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise ConfigError(f"{name}={value!r}: must be a number or +-inf; the paper uses {of_paper}.")
 
 
 def linear() -> Discounted:
@@ -161,3 +172,13 @@ def linear_plus() -> Discounted:
 def dcfr_pruning() -> Discounted:
     """Returns the paper's setting for runs with pruning, DCFR(3/2, 1/2, 2), whose negative regrets keep growing."""
     return Discounted(alpha=1.5, beta=0.5)
+
+
+def discounted_plus() -> Discounted:
+    """Returns the rule of DCFR+ (Xu et al. 2024, section 4): alpha = 1.5, and negative regrets are dropped.
+
+    The paper discounts R before it adds r, R_t = [d R_{t-1} + r_t]+ with d = (t-1)^alpha / ((t-1)^alpha + 1). This
+    class, as OpenSpiel, discounts what it has added: its R_t is the paper's times the next d, so that all strategies
+    are the same.
+    """
+    return Discounted(alpha=1.5, beta=-math.inf)

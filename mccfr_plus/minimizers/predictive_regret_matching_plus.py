@@ -1,14 +1,19 @@
-"""Predictive regret matching+: R = [R + r]+, the next strategy is proportional to [R + r]+.
+"""Predictive regret matching+: R = [R + r]+, the next strategy is proportional to [R + r / (1 + alpha)]+.
 
-Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Blackwell approachability", algorithm 4.
-The prediction is the last value vector.
+Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Blackwell approachability", algorithm 4,
+where alpha = 0. The prediction is the last value vector. Meng et al. 2026, "Faster game solving via asymmetry of step
+sizes", equation 4: SAPCFR+ has alpha = 2.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
@@ -18,11 +23,11 @@ from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_propor
 @inline_kernel
 def predictive_plus(values, strategy, tables, first, last, iteration, parameters):
     """Predictive RM+. See `Minimizer`."""
-    value, total = expected_value(values, strategy, first, last), 0.0
+    value, total, weight = expected_value(values, strategy, first, last), 0.0, parameters[0]
     for slot in range(first, last):
         instant = values[at(slot)] - value
         tables[REGRET, at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
-        values[at(slot)] = max(tables[REGRET, at(slot)] + instant, 0.0)
+        values[at(slot)] = max(tables[REGRET, at(slot)] + weight * instant, 0.0)
         total += values[at(slot)]
     play_in_proportion(values, strategy, first, last, total)
     return value
@@ -33,7 +38,10 @@ class PredictiveRegretMatchingPlus(Minimizer):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
 
     With r the regrets of this iteration and R the cumulative ones: R = [R + r]+, and the next strategy is proportional
-    to [R + r]+: the last regrets predict the next ones.
+    to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
+
+    Args:
+        alpha: How much less the prediction counts than regrets do, finite and at least 0.
 
     Examples:
         >>> import mccfr_plus
@@ -42,8 +50,26 @@ class PredictiveRegretMatchingPlus(Minimizer):
         True
     """
 
+    alpha: float = 0.0
     short_name: ClassVar[str] = "prm+"
-    references: ClassVar[tuple[str, ...]] = ("farina2021faster",)
     is_local: ClassVar[bool] = True
-    default_gamma: ClassVar[float] = 2.0
+    default_average: ClassVar[str] = "power"
     kernel: ClassVar[Any] = staticmethod(predictive_plus)
+
+    def __post_init__(self) -> None:
+        alpha = self.alpha
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha < math.inf:
+            raise ConfigError(f"alpha={alpha!r}: must be a finite number, at least 0; SAPCFR+ has alpha=2.")
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return ("farina2021faster", *(("meng2026faster",) if self.alpha else ()))
+
+    def parameters(self) -> np.ndarray:
+        return np.array([1.0 / (1.0 + self.alpha)])
+
+
+def simple_asymmetric() -> PredictiveRegretMatchingPlus:
+    """Returns the rule of SAPCFR+ (Meng et al. 2026): the prediction counts a third, alpha = 2."""
+    return PredictiveRegretMatchingPlus(alpha=2.0)

@@ -44,5 +44,5 @@ class RegretMatchingPlus(Minimizer):
     short_name: ClassVar[str] = "rm+"
     references: ClassVar[tuple[str, ...]] = ("tammelin2014solving", "tammelin2015solving")
     is_local: ClassVar[bool] = True
-    default_gamma: ClassVar[float] = 1.0
+    default_average: ClassVar[str] = "linear"
     kernel: ClassVar[Any] = staticmethod(regret_matching_plus)

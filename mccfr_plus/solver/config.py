@@ -135,6 +135,11 @@ class SolverConfig:
                 f"{name} with minimizer={self.minimizer.short_name!r}: it estimates regrets up to a factor per "
                 "information state, and no gradient, which this minimizer needs. Use a regret matcher, such as rm."
             )
+        if self.minimizer.needs_full_gradients and estimator.samples:
+            raise ConfigError(
+                f"minimizer={self.minimizer.short_name!r} with {name}: it changes all information states in every "
+                "iteration, so that it needs exact gradients. Use estimator='full', or another minimizer."
+            )
         if self.alternating and estimator.updates_all_players:
             raise ConfigError(
                 f"alternating=True with {name} and update_all_players=True: one traversal serves all players, who are "

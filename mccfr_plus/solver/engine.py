@@ -165,7 +165,8 @@ class Engine:
             parameters,
             self.sampling_weights(),
             minimizer_parameters,
-            float(config.averaging.gamma),
+            config.averaging.last_gamma,
+            config.averaging.scheduled,
             int(config.batch),
         )
 

@@ -43,17 +43,26 @@ MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
     "linear+": minimizers.linear_plus,
     "dcfr": minimizers.Discounted,
     "dcfr_pruning": minimizers.dcfr_pruning,
+    "dcfr+": minimizers.discounted_plus,
+    "hs_dcfr": minimizers.ScheduledDiscounted,
     "prm": minimizers.PredictiveRegretMatching,
     "prm+": minimizers.PredictiveRegretMatchingPlus,
+    "pdcfr+": minimizers.PredictiveDiscounted,
+    "sapcfr+": minimizers.simple_asymmetric,
+    "apcfr+": minimizers.AsymmetricPredictive,
+    "smooth_prm+": minimizers.SmoothPredictive,
+    "rtcfr+": minimizers.RewardTransformation,
     "hedge": minimizers.Hedge,
     "ftrl": minimizers.FTRL,
     "omd": minimizers.OMD,
+    "mmd": minimizers.MagneticMirrorDescent,
 }
 
 AVERAGES: dict[str, Callable[..., PowerAverage]] = {
     "uniform": averages.uniform,
     "linear": averages.linear,
     "power": PowerAverage,
+    "schedule": averages.ScheduledAverage,
     "exact": averages.exact,
     "lazy": averages.lazy,
     "stochastic": averages.stochastic,
@@ -84,12 +93,11 @@ def minimizer_of(spec: Minimizer | str) -> Minimizer:
 def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAverage:
     """Returns the average itself, the one of a short name, or for None the one that goes with the minimizer.
 
-    These are the averages of the papers: linear for RM+ (CFR+) and linear CFR, t^2 for DCFR and predictive RM+
-    (PCFR+), uniform otherwise.
+    These are the averages of the papers, such as linear for RM+ (CFR+) and t^2 for DCFR: `Minimizer.default_average`.
     """
     if spec is not None:
         return _component("averaging", spec, AVERAGES, PowerAverage)
-    return PowerAverage(minimizer.default_gamma)
+    return _component("averaging", minimizer.default_average, AVERAGES, PowerAverage)
 
 
 def baseline_of(spec: Baseline | str | bool | None) -> Baseline | None:

@@ -281,4 +281,5 @@ def test_short_names():
     assert registry.average_of("linear", registry.minimizer_of("rm")) == PowerAverage(1.0)
     assert registry.average_of("power(gamma=3.0)", registry.minimizer_of("rm")) == PowerAverage(3.0)
     for minimizer, gamma in naive.DEFAULT_GAMMA.items():
-        assert registry.average_of(None, registry.minimizer_of(minimizer)) == PowerAverage(gamma)
+        if minimizer != "hs_dcfr":  # on a schedule
+            assert registry.average_of(None, registry.minimizer_of(minimizer)) == PowerAverage(gamma)

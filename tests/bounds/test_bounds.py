@@ -10,6 +10,7 @@ import pyspiel
 import pytest
 
 from mccfr_plus import (
+    AverageStrategySampling,
     BalancedOutcomeSampling,
     ConfigError,
     GameError,
@@ -21,10 +22,11 @@ from mccfr_plus import (
     regret_bound,
 )
 from mccfr_plus.bounds.treeplex import vertex_maximum
+from mccfr_plus.checks.exact import exact_gradient
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.minimizers.dilated_weights import SCHEMES, dilated_weights
-from mccfr_plus.solver.registry import MINIMIZERS
+from mccfr_plus.solver.registry import ESTIMATORS, MINIMIZERS
 
 GAMES = ("kuhn_poker", *naive.RANDOM_GAMES)
 
@@ -57,12 +59,17 @@ def test_kuhn_by_hand():
     tree = naive.tree_of("kuhn_poker")
     assert bounds.m_value(tree, 0) == pytest.approx(2 * math.sqrt(3))
     assert bounds.m_value(tree, 1) == pytest.approx(math.sqrt(6))
-    # Uniformly, the second block is reached with probability 1/2.
-    assert bounds.m_value_of(tree, 0, tree.uniform_strategy()) == pytest.approx(1.5 * math.sqrt(3))
-    assert bounds.m_value_of(tree, 1, tree.uniform_strategy()) == pytest.approx(math.sqrt(6))
-    # Always betting, the second action, never gets there.
-    bets = np.tile([0.0, 1.0], tree.num_infosets)
-    assert bounds.m_value_of(tree, 0, bets) == pytest.approx(math.sqrt(3))
+    for m_value_of in (bounds.m_value_of, bounds.root_square_m_value_of):
+        # Uniformly, the second block is reached with probability 1/2.
+        assert m_value_of(tree, 0, tree.uniform_strategy()) == pytest.approx(1.5 * math.sqrt(3))
+        assert m_value_of(tree, 1, tree.uniform_strategy()) == pytest.approx(math.sqrt(6))
+        # Always betting, the second action, never gets there.
+        bets = np.tile([0.0, 1.0], tree.num_infosets)
+        assert m_value_of(tree, 0, bets) == pytest.approx(math.sqrt(3))
+    # Passing the lowest card alone: one of the second block's infosets is reached surely, the others never.
+    bets[tree.slots(tree.infoset("0", 0))] = 1.0, 0.0
+    assert bounds.m_value_of(tree, 0, bets) == pytest.approx(2 * math.sqrt(3))
+    assert bounds.root_square_m_value_of(tree, 0, bets) == pytest.approx(math.sqrt(3) + 1)
     # Blocks below one sequence: three cards at first, then one infoset below each pass.
     assert bounds.largest_m_value(tree, 0) == pytest.approx(math.sqrt(3) + 3)
     # Bet, or pass and one of two: 3 reduced strategies per card; two infosets of two actions per card.
@@ -76,9 +83,12 @@ def test_kuhn_by_hand():
 def test_m_of_any_strategy_is_below_both_maxima(game):
     tree = naive.tree_of(game)
     for player, seed in itertools.product(range(tree.num_players), range(5)):
-        value = bounds.m_value_of(tree, player, naive.random_strategy(tree, seed, zeros=0.3))
-        assert value <= bounds.m_value(tree, player) + 1e-12
-        assert value <= bounds.largest_m_value(tree, player) + 1e-12
+        strategy = naive.random_strategy(tree, seed, zeros=0.3)
+        by_definition = bounds.m_value_of(tree, player, strategy)
+        smaller = bounds.root_square_m_value_of(tree, player, strategy)
+        assert smaller <= by_definition + 1e-12
+        assert by_definition <= bounds.m_value(tree, player) + 1e-12
+        assert smaller <= bounds.largest_m_value(tree, player) + 1e-12
 
 
 @pytest.mark.parametrize("game", ["leduc_poker", *GAMES])
@@ -311,6 +321,11 @@ def test_measured_regret_refuses_a_used_solver():
         measured_regret(Solver("kuhn_poker").run(1), 5)
 
 
+WITHOUT_BOUND = (
+    "linear+", "dcfr", "dcfr_pruning", "dcfr+", "hs_dcfr", "pdcfr+", "apcfr+", "smooth_prm+", "rtcfr+", "mmd",
+)  # fmt: skip
+
+
 # Statements hold with probability 0.95 each; what is tested is that all of these few runs obey them.
 @pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(
@@ -321,7 +336,7 @@ def test_measured_regret_refuses_a_used_solver():
             (estimator, minimizer)
             for estimator in ("full", "external")
             for minimizer in MINIMIZERS
-            if minimizer != "rm"
+            if minimizer != "rm" and naive.go_together(estimator, minimizer)
         ),
     ],
 )
@@ -332,7 +347,7 @@ def test_bounds_dominate_real_runs(game, estimator, minimizer):
         solver = Solver(tree, estimator, minimizer, alternating=alternating, seed=seed)
         gamma = solver.averaging.gamma
         found = [regret_bound(tree, p, 100, estimator, minimizer, solver.averaging) for p in range(tree.num_players)]
-        if minimizer in ("linear+", "dcfr", "dcfr_pruning"):
+        if minimizer in WITHOUT_BOUND:
             assert found == [None] * tree.num_players
             return
         regrets = measured_regret(solver, 100, gamma)
@@ -385,15 +400,78 @@ def test_formulas_by_hand():
     assert value("full", "rm+", "linear") == pytest.approx(2 * local / 1e3, rel=1e-5)
     assert value("full", "linear", None) == pytest.approx(2 / math.sqrt(3) * local / 1e3, rel=1e-5)
     assert value("full", "prm+", "power(gamma=2)") == pytest.approx(6 * local / 1e3, rel=1e-5)
-    expected = (local + 2 * largest * math.sqrt(2 * log_failures)) / 1e3
+    expected = local / 1e3 + largest * math.sqrt(2 * log_failures) / 1e3 + 2 / 3 * 2 * largest * log_failures / 1e6
     assert value("external", "rm", p=0.1) == pytest.approx(expected)
     delta = (0.6 / 2) ** 2
-    expected = (local / 2 / delta + (largest + 2 / delta) * math.sqrt(2 * log_failures)) / 1e3
+    variance, step = 2 * 2 * 2 / delta, largest + 2 / delta
+    freedman = math.sqrt(2 * variance * log_failures) + 2 / 3 * step * log_failures / 1e3
+    expected = (local / 2 / delta + freedman) / 1e3
     assert value("outcome", "rm", p=0.1) == pytest.approx(expected)
-    # Failing nearly always, the second moment is the better statement: 6 infosets, 2 action sequences.
+    # In two iterations the third term of Proposition 3 outweighs what a small variance gains.
+    short = bounds.regret._deviation(tree, 0, largest, bounds.regret.Weights.of(0.0, 2), 0.1)
+    assert short == (pytest.approx(2 * largest * math.sqrt(2 * 2 * log_failures)), bounds.regret._CONCENTRATION)
+    # The second moment: 6 infosets, 2 action sequences.
     often = regret_bound(tree, 0, iterations, "external", "rm", p=0.999)
-    both = math.sqrt(2 * math.log(27 / 0.999)) * 2 * largest, math.sqrt(2 * 6 * 2 / 0.999 * 2) * largest
-    assert often.value == pytest.approx((local + min(both)) / 1e3)
+    second_moment = math.sqrt(2 * 6 * 2 / 0.999 * 2) * largest
+    log_failures = math.log(27 / 0.999)
+    freedman = largest * math.sqrt(2 * log_failures) + 2 / 3 * 2 * largest * log_failures / 1e3
+    assert often.value == pytest.approx((local + min(second_moment, freedman)) / 1e3)
+
+
+@pytest.mark.parametrize("estimator", ["chance", "opponent", "external", "outcome", "balanced", "average_strategy"])
+@pytest.mark.parametrize("game", ["kuhn_poker", "random:2:2", "random:3:12"])
+def test_steps_and_variances_of_estimates_are_bounded(game, estimator):
+    # What Propositions 2 and 3 of Farina et al. ask for, over every outcome of an estimator's draws.
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    strategy, sums = (naive.random_strategy(tree, seed, zeros=0.3) for seed in (5, 6))
+    table, sums = naive.to_dict(tree, strategy), naive.to_dict(tree, sums)
+    parts = ESTIMATORS[estimator]()
+    if estimator == "average_strategy":
+        parts = AverageStrategySampling(epsilon=0.2, tau=2.0, beta=0.1)
+    for player in range(tree.num_players):
+        scale, _ = bounds.regret._scale(tree, player, parts)
+        own = slice(*tree.arrays.slot_range[player : player + 2])
+        played = reach_of(tree, strategy)[own]
+        differences = np.array([reach[own] - played for _, reach in pure_plans(tree, player)])
+        mean, square = np.zeros(len(differences)), np.zeros(len(differences))
+        for probability, found in naive.all_outcomes(
+            lambda draws, p=player: naive.sample_gradient(
+                root, p, table, estimator, draws, sums=sums, rho=(0.2, 2.0, 0.1)
+            )
+        ):
+            gained = differences @ naive.sequences_to_array(tree, found.gradient, player)[own]
+            assert np.abs(gained).max(initial=0.0) <= scale + 1e-9
+            mean += probability * gained
+            square += probability * gained**2
+        assert (square - mean**2).max(initial=0.0) <= bounds.regret._variance(tree, player, scale) + 1e-9
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "random:2:0", "random:3:1"])
+def test_regret_is_the_reach_weighted_sum_of_counterfactual_regrets(game):
+    # Gibson et al. 2012, Theorem 4, on which Theorem 5 rests: an identity, for any strategy in the place of the best.
+    tree = naive.tree_of(game)
+    for player, seed in itertools.product(range(tree.num_players), range(3)):
+        own = range(*tree.arrays.infoset_range[player : player + 2])
+        other, sums, regret = naive.random_strategy(tree, seed, zeros=0.3), np.zeros(tree.num_infosets), 0.0
+        for t in range(4):
+            strategy = naive.random_strategy(tree, 10 * seed + t, zeros=0.3)
+            gradient = exact_gradient(tree, strategy, player)
+            regret += gradient[: tree.num_slots] @ (own_slots(tree, other, player) - own_slots(tree, strategy, player))
+            for infoset in reversed(own):
+                slots = tree.slots(infoset)
+                value = strategy[slots] @ gradient[slots]
+                sums[infoset] += other[slots] @ gradient[slots] - value
+                gradient[tree.arrays.infosets["parent_slot"][infoset]] += value
+        above = reach_of(tree, other)[tree.arrays.infosets["parent_slot"]]
+        assert regret == pytest.approx(sum(above[i] * sums[i] for i in own), abs=1e-12)
+
+
+def own_slots(tree, strategy, player):
+    """Returns a player's own reach, 0 at the others' slots."""
+    reach = np.zeros(tree.num_slots)
+    own = slice(*tree.arrays.slot_range[player : player + 2])
+    reach[own] = reach_of(tree, strategy)[own]
+    return reach
 
 
 def test_short_runs_have_the_trivial_bound():
@@ -414,7 +492,7 @@ def test_doing_nothing_breaks_the_bound(game):
         value = regret_bound(tree, player, 10**8, "external", minimizer).value
         assert value < gains[player]
         longer = regret_bound(tree, player, 4 * 10**8, "external", minimizer).value
-        assert longer == pytest.approx(value / 2)
+        assert longer == pytest.approx(value / 2, rel=1e-3)  # a term of Proposition 3 falls as 1 / T
 
 
 @pytest.mark.parametrize("eta", [0.02, 0.2, 2.0])
@@ -477,8 +555,15 @@ def test_bad_arguments_are_refused(arguments, options):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("minimizer", MINIMIZERS)
-@pytest.mark.parametrize(("estimator", "exact"), [("full", False), ("external", True), ("outcome", True)])
+@pytest.mark.parametrize(
+    ("estimator", "exact", "minimizer"),
+    [
+        (estimator, exact, minimizer)
+        for estimator, exact in (("full", False), ("external", True), ("outcome", True))
+        for minimizer in MINIMIZERS
+        if naive.go_together(estimator, minimizer)
+    ],
+)
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:2:0"])
 def test_simultaneous_updates_nash_conv_is_the_sum_of_regrets(game, estimator, exact, minimizer):
     tree, averaging = naive.tree_of(game), PowerAverage(1.0, "exact" if exact else "auto")

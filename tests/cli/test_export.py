@@ -5,6 +5,7 @@ import io
 import json
 
 import numpy as np
+import pyspiel
 import pytest
 
 import mccfr_plus
@@ -87,3 +88,17 @@ def test_what_is_refused(command, kuhn, tmp_path, monkeypatch):
     found = command("export", "kuhn_poker", file, "--format=parquet", f"--out={tmp_path}/x.parquet")
     found.assert_one_line_error("pip install 'mccfr_plus[export]'")
     assert not (tmp_path / "x.parquet").exists()
+
+
+def test_a_game_in_gambits_format(command, tmp_path):
+    shown = command("export", "kuhn_poker", "--format=efg").out
+    assert shown.startswith('EFG 2 R "kuhn_poker()" { "Player 0" "Player 1" }\n')
+    assert mccfr_plus.compile_game(pyspiel.load_efg_game(shown)).num_nodes == 58
+    found = command("export", "kuhn_poker", "--format=efg", f"--out={tmp_path}/kuhn.efg")
+    assert "(58 histories)" in found.out
+    assert (tmp_path / "kuhn.efg").read_text(encoding="utf-8") == shown
+    command("export", "kuhn_poker", "--format=efg", f"--out={tmp_path}/kuhn.efg").assert_one_line_error(
+        "exists already"
+    )
+    command("export", "kuhn_poker", "uniform", "--format=efg").assert_one_line_error("writes the game, and no policy")
+    command("export", "kuhn_poker").assert_one_line_error("POLICY is missing")

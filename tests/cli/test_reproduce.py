@@ -23,35 +23,50 @@ def test_table_1(command, tmp_path, monkeypatch):
     assert "| one_card_poker: infosets | 2 K | 2,000 | agrees as printed |" in page
 
 
-def parts(lengths, points=None):
-    """Returns the runs of a figure on a small game: as many histories as is said for each algorithm."""
-    game = "bid_goofspiel(num_cards=3)"
-    return [lanctot2009.Runs(str(i), name, (game,), nodes, points) for i, (name, nodes) in enumerate(lengths.items())]
+GAME = "bid_goofspiel(num_cards=3)"
 
 
-def test_figure_1(command, serial_runs, tmp_path, monkeypatch):
+@pytest.fixture
+def small_figure(monkeypatch):
+    """Returns a function that makes figure 1 one of a small game, with as many histories as given by algorithm."""
+
+    def use(lengths, points=None, seeds=(1,)):
+        runs = enumerate(lengths.items())
+        parts = [lanctot2009.Runs(str(i), (name,), (GAME,), nodes, points, seeds) for i, (name, nodes) in runs]
+        monkeypatch.setattr(lanctot2009, "FIGURE", {"small": parts})
+        monkeypatch.setattr(lanctot2009, "GAMES", (GAME,))
+        monkeypatch.setattr(lanctot2009, "NAMES", {GAME: "Goofspiel 3"})
+
+    return use
+
+
+def test_figure_1(command, serial_runs, tmp_path, small_figure):
     pytest.importorskip("matplotlib")
-    length = {name: 1e5 if name.startswith("full") else 2e4 for name in lanctot2009.ALGORITHMS}
-    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": parts(length)})
-    monkeypatch.setattr(lanctot2009, "_SEEDS", (1, 2))
+    algorithms = lanctot2009.ALGORITHMS
+    small_figure({name: 1e5 if name.startswith("full") else 2e4 for name in algorithms}, seeds=(1, 2))
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--json", "--processes=1"]
     found = command(*arguments)
     assert found.code == 0, found.err
     rows = found.json["items"]["figure1"]
-    assert len(rows) == 2 * (4 + 1) + 2 + 1
-    assert all(float(row["here"].replace(",", "")) < 1e5 for row in rows[:4])  # all are below 0.5 in so small a game
+    assert len(rows) == 2 * len(algorithms)
+    below = rows[len(algorithms) :]
+    assert all(float(row["here"].replace(",", "")) < 1e5 for row in below)  # all are below 0.5 in so small a game
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        "figure1.md", "figure1.png", "figure1.svg", "figure1-runs",
+        "figure1.jsonl", "figure1.md", "figure1.png", "figure1.svg", "figure1-runs",
     }  # fmt: skip
     assert "figure1.png" in (tmp_path / "out" / "figure1.md").read_text(encoding="utf-8")
     again = command(*arguments, "--quiet")  # nothing is run again
     assert again.json["items"]["figure1"] == rows
 
 
-def test_a_figure_that_is_interrupted_goes_on(command, serial_runs, tmp_path, monkeypatch):
+def test_claims_need_the_figures(command, tmp_path):
+    found = command("reproduce", "farina2020", "--item=claims", f"--out={tmp_path}/out", "--quiet")
+    found.assert_one_line_error("cannot read", "figure3.jsonl")
+
+
+def test_a_figure_that_is_interrupted_goes_on(command, serial_runs, tmp_path, monkeypatch, small_figure):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": parts(dict.fromkeys(lanctot2009.ALGORITHMS, 2e4), 3)})
-    monkeypatch.setattr(lanctot2009, "_SEEDS", (1,))
+    small_figure(dict.fromkeys(lanctot2009.ALGORITHMS, 2e4), 3)
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--processes=1"]
     run_all, ended = item.run_all, []
 

@@ -1,6 +1,7 @@
 """`mccfr-plus solve` with every component, on games of every kind; batches and baselines; what is refused."""
 
 import pytest
+from naive import NEED_FULL
 
 from mccfr_plus.cli.components import arguments_of
 from mccfr_plus.cli.main import COMMANDS
@@ -16,7 +17,7 @@ COMPONENTS = [
 
 @pytest.mark.parametrize(("kind", "name"), COMPONENTS)
 def test_every_component(command, interpreted_loops, kind, name):
-    others = {"estimator": "external", "minimizer": "rm"} | {kind: name}
+    others = {"estimator": "full" if name in NEED_FULL else "external", "minimizer": "rm"} | {kind: name}
     flags = [f"--{key}={value}" for key, value in others.items()]
     found = command("solve", "kuhn_poker", *flags, "--iterations=3", "--seed=1", "--json").json
     assert (found[kind], found["iterations"]) == (name, 3)
@@ -31,7 +32,7 @@ def test_games_of_every_kind(command, game):
     assert found["nash_conv"] >= 0
 
 
-@pytest.mark.parametrize("minimizer", MINIMIZERS)
+@pytest.mark.parametrize("minimizer", [name for name in MINIMIZERS if name not in NEED_FULL])
 @pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "escher"])
 def test_flags_become_the_config_that_python_makes(estimator, minimizer):
     flags = [f"--estimator={estimator}", f"--minimizer={minimizer}", "--noalternating", "--memory=1GB"]

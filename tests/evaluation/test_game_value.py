@@ -1,9 +1,13 @@
 """The value of a game between two proven bounds."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, GameError, Solver, compile_game, expected_values, game_value
+
+module = sys.modules["mccfr_plus.evaluation.game_value"]  # the name in the package is the function's
 
 # Kuhn 1950 for the standard game; with a deck of three, one-card poker is the same game.
 VALUES = {"kuhn_poker": -1 / 18, "one_card_poker(deck_size=3)": -1 / 18, "matrix_rps": 0.0, "matrix_mp": 0.0}
@@ -18,9 +22,25 @@ def test_the_bounds_enclose_the_value(game, precision):
     assert value.upper - value.lower <= 2 * precision + 1e-12
     assert value.middle == (value.lower + value.upper) / 2
     assert abs(value.middle - VALUES[game]) <= precision + 1e-12
+    assert value.iterations == 0
+
+
+@pytest.fixture
+def without_lp(monkeypatch):
+    """As if all games were too large for a linear program."""
+    monkeypatch.setattr(module, "MOST_ENTRIES", -1)
+
+
+@pytest.mark.usefixtures("without_lp")
+@pytest.mark.parametrize("game", VALUES)
+def test_the_bounds_of_cfr_enclose_the_value(game):
+    value = game_value(game, 1e-4)
+    assert value.lower - 1e-12 <= VALUES[game] <= value.upper + 1e-12
+    assert value.upper - value.lower <= 2e-4 + 1e-12
     assert value.iterations >= 1
 
 
+@pytest.mark.usefixtures("without_lp")
 def test_the_precision_is_kept_by_a_run_that_ends_as_soon_as_it_may(monkeypatch):
     run = Solver.run
     monkeypatch.setattr(Solver, "run", lambda self, **limits: run(self, evaluate_every=0.0, **limits))
@@ -28,12 +48,14 @@ def test_the_precision_is_kept_by_a_run_that_ends_as_soon_as_it_may(monkeypatch)
     assert 1e-3 < value.upper - value.lower <= 2e-2  # not much better, or the test would say nothing
 
 
+@pytest.mark.usefixtures("without_lp")
 def test_the_default_precision():
     value = game_value("kuhn_poker")
     assert value.upper - value.lower <= 2e-5
     assert value.middle == pytest.approx(-1 / 18, abs=1e-5)
 
 
+@pytest.mark.usefixtures("without_lp")
 def test_bounds_of_a_larger_game_enclose_what_a_solution_is_worth():
     tree = compile_game("leduc_poker")
     value = game_value(tree, 1e-2)

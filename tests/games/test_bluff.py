@@ -1,6 +1,9 @@
 """Bluff: equal to OpenSpiel's liars_dice where they overlap, payoffs by hand, values of later rounds, sizes."""
 
+import collections
+import itertools
 import random
+from pathlib import Path
 
 import numpy as np
 import pyspiel
@@ -62,6 +65,85 @@ def test_uniform_play_has_the_published_exploitability():
     assert mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy())) == pytest.approx(
         0.780744, abs=5e-7
     )
+
+
+def uniform_play(dice, faces=6, worth=(-1.0, 1.0), response=None, multinomial=True, wild=True, first=0):
+    """Returns b1 + b2 against uniform play, halved; the last bid and the own roll are all that a best response needs.
+
+    `worth` is what player 0 gets when player 0 or 1 loses the round; `response` the same while player 1 responds.
+    """
+    rolls = []
+    for count in dice:
+        ordered = list(itertools.product(range(faces), repeat=count))
+        counts = collections.Counter(tuple(sorted(roll)) for roll in ordered)
+        total = len(ordered) if multinomial else len(counts)
+        rolls.append({roll: (number if multinomial else 1) / total for roll, number in counts.items()})
+
+    def holds(shown, bid):
+        quantity, face = bid // faces + 1, bid % faces
+        return sum(die == face or (wild and die == faces - 1) for die in shown) >= quantity
+
+    def best(responder, roll, payoffs):
+        bids = range(sum(dice) * faces)
+        likely = [sum(p for other, p in rolls[1 - responder].items() if holds(roll + other, bid)) for bid in bids]
+        following = {0: 0.0, 1: 0.0}  # by the player to move, with the highest bid made
+        values = {0: [], 1: []}
+        for last in reversed(range(-1, len(bids))):
+            for mover in (0, 1):
+                choices = list(values[mover])
+                if last >= 0:
+                    lost, won = payoffs[mover], payoffs[1 - mover]
+                    called = likely[last] * lost + (1 - likely[last]) * won
+                    choices.append(called if responder == 0 else -called)
+                following[mover] = max(choices) if mover == responder else sum(choices) / len(choices)
+            for mover in (0, 1):
+                values[mover].append(following[1 - mover])
+        return following[first]
+
+    both = [worth, response or worth]
+    return sum(p * best(i, roll, both[i]) for i in (0, 1) for roll, p in rolls[i].items()) / 2
+
+
+def value_of_one_die_each():
+    (kept,) = (each for each in bluff_rounds._kept().values() if each["game"].startswith("bluff(dice1=1,dice2=1,"))
+    return (kept["lower"] + kept["upper"]) / 2
+
+
+@pytest.mark.parametrize("parameters", ["payoff=round", "payoff=match", "payoff=match,starts=winner"])
+def test_exploitability_of_uniform_play_on_the_tree(parameters):
+    tree = mccfr_plus.compile_game(f"bluff(dice1=2,dice2=1,faces=3,{parameters})")
+    found = mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
+    payoffs = sorted(set(np.asarray(tree.arrays.payoffs[:, 0]).tolist()))
+    assert found == pytest.approx(uniform_play((2, 1), 3, tuple(payoffs)), abs=1e-12)
+
+
+def test_uniform_play_is_as_documented():
+    # Gibson et al. 2012 print 0.780 and 0.784.
+    one = value_of_one_die_each()
+    begins, follows, uniform = 0.7954916225749561, 0.7659970238095238, -0.03240740740740739  # in Bluff(1, 1)
+    assert (begins + follows) / 2 == pytest.approx(uniform_play((1, 1)))
+    found = {
+        "Bluff(1, 1)": uniform_play((1, 1)),
+        "the defaults": uniform_play((2, 1), worth=(one, 1.0)),
+        "`starts=winner`": uniform_play((2, 1), worth=(-one, 1.0)),
+        "uniform play against uniform play": uniform_play((2, 1), worth=(uniform, 1.0)),
+        "a best response to uniform play": uniform_play((2, 1), worth=(begins, 1.0), response=(-follows, 1.0)),
+        "and the winner begins it": uniform_play((2, 1), worth=(follows, 1.0), response=(-begins, 1.0)),
+        "worth 0": uniform_play((2, 1), worth=(0.0, 1.0)),
+        "`payoff=round`": uniform_play((2, 1)),
+        "one die begins": uniform_play((2, 1), first=1),
+        "equally likely": uniform_play((2, 1), multinomial=False),
+        "no face is wild": uniform_play((2, 1), wild=False),
+    }
+    page = (Path(__file__).parents[2] / "docs" / "background" / "games.md").read_text(encoding="utf-8")
+    rows = page.partition("| reading | uniform play |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(rows) == len(found)
+    for row, (what, value) in zip(rows, found.items(), strict=True):
+        assert what in row
+        assert row.endswith(f"| {value:.6f} |")
+        assert what == "Bluff(1, 1)" or not 0.7835 <= value < 0.785
+    for worth in (-0.9, 0.3):
+        assert uniform_play((2, 1), worth=(worth, 1.0)) == pytest.approx(uniform_play((2, 1)) * (1 - worth) / 2)
 
 
 # Rolls of two dice in order: 1.1, 1.2, ... 1.6, 2.2, ...; 1.2 is number 1, 3.6 is number 14, 6.6 is number 20.

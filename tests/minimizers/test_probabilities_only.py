@@ -36,7 +36,7 @@ def test_only_probabilities_are_written_to_the_strategy(short_name):
     solver = Solver(naive.tree_of("kuhn_poker"))
     tree, scratch, parameters = solver.tree.arrays, solver._engine.scratches[0], minimizer.parameters()
     strategy, tables = CheckedStrategy([0.25, 0.25, 0.25, 0.25]), np.zeros((4, 4))
-    if short_name in ("ftrl", "omd"):
+    if short_name in ("ftrl", "omd", "mmd"):
         tables[dilated.WEIGHT] = 1.0
     for iteration in range(1, 30):
         prepare_kernel(tree, tables, scratch, 0, iteration, parameters)

@@ -48,6 +48,7 @@ CASES = [
     ({"estimator": ALL_PLAYERS, "baseline": True}, "a baseline with estimator='outcome': not with update_all_players"),
     ({"estimator": WithoutBaselines(), "baseline": True}, "a baseline with estimator='mine': it has no kernel that"),
     ({"estimator": "escher", "minimizer": "omd"}, "estimator='escher' with minimizer='omd': it estimates regrets"),
+    ({"minimizer": "mmd"}, "it changes all information states in every iteration, so that it needs exact gradients"),
     ({"estimator": ALL_PLAYERS, "alternating": True}, "alternating=True with estimator='outcome'"),
     ({"estimator": "external(prune_below=-1)", "minimizer": "rm+"}, "minimizer='rm+' keeps none: use rm, linear"),
     ({"estimator": "average_strategy", "averaging": "last"}, "samples by the average strategy, and averaging='last'"),

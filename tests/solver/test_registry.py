@@ -25,6 +25,7 @@ NAMES = [pytest.param(kind, name, id=f"{kind}={name}") for kind, (table, _) in T
 VALUES = (
     True, False, None, 2, 0.25, 20.0, -3.5, math.inf, -math.inf,
     "sampled", "learned", "uniform", "balanced", "stochastic", "constant",
+    "kroer",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyspiel
 import pytest
 from checkpoint_contents import contents_of
-from combinations import AVERAGES
+from combinations import AVERAGES, MINIMIZERS
 from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
@@ -82,7 +82,7 @@ def assert_goes_on(path, tree, *arguments, first=7, then=6, **options):
 @pytest.mark.parametrize("estimator", list(registry.ESTIMATORS))
 def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
     tree, count = naive.tree_of(game), 0
-    for minimizer in registry.MINIMIZERS:
+    for minimizer in MINIMIZERS:
         for averaging in AVERAGES:
             try:
                 Solver(tree, estimator, minimizer, averaging)
@@ -90,7 +90,7 @@ def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
                 continue
             assert_goes_on(path, tree, estimator, minimizer, averaging)
             count += 1
-    rules = sum(naive.go_together(estimator, minimizer) for minimizer in registry.MINIMIZERS)
+    rules = sum(naive.go_together(estimator, minimizer) for minimizer in MINIMIZERS)
     assert count >= rules * (len(AVERAGES) - 2)
 
 

@@ -15,9 +15,11 @@ from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.comparison import Comparison, Directory
 from mccfr_plus.experiments.curves import Curve, curves_of
 from mccfr_plus.experiments.page import write_page
+from mccfr_plus.experiments.papers.records import read_curves, write_curves
 from mccfr_plus.experiments.run_all import run_all
 
 SCALES = ("small", "paper")
+INTERVALS = "In brackets and in bands: the 95 % interval of the mean over seeds. Ahead: the intervals are disjoint."
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Result:
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)  # lines of Markdown, below the rows of the page
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,25 @@ def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparis
     return curves, [setting.folder / f"{figure}.{ending}" for ending in ("png", "svg")]
 
 
+def record_figure(
+    setting: Setting, figure: str, comparisons: Mapping[str, Comparison]
+) -> tuple[list[Curve], list[Path]]:
+    """Does what `run_figure` does, and writes the curves to ``FIGURE.jsonl``; they are as read from there."""
+    curves, pictures = run_figure(setting, figure, comparisons)
+    record = setting.folder / f"{figure}.jsonl"
+    write_curves(record, curves)
+    return read_curves(record), pictures
+
+
+def recorded(setting: Setting, figures: Sequence[str]) -> dict[str, list[Curve]]:
+    """Returns the curves of figures that were computed before, by figure.
+
+    Raises:
+        RecordError: If one has no record.
+    """
+    return {figure: read_curves(setting.folder / f"{figure}.jsonl") for figure in figures}
+
+
 def write_result(paper: Paper, item: Item, setting: Setting, result: Result) -> Path:
     """Writes a result as a page of Markdown beside its pictures, and returns its path.
 
@@ -131,6 +153,8 @@ def write_result(paper: Paper, item: Item, setting: Setting, result: Result) -> 
     lines += [f"![{item.title}]({picture.name})" for picture in result.pictures if picture.suffix == ".png"]
     lines += ["", "| | paper | here | verdict |", "|---|---|---|---|"]
     lines += [f"| {row.what} | {row.paper} | {row.here} | {row.verdict} |" for row in result.rows]
+    if result.details:
+        lines += ["", *result.details]
     lines += ["", *(f"* {note}" for note in result.notes), ""]
     machine = setting.about["machine"]
     lines.append(f"Measured on {machine['processor']}, {machine['cores']} cores, {setting.about['started']}.")

@@ -29,7 +29,8 @@ class Settings(NamedTuple):
     estimator: np.ndarray  # [any] float64: see `Estimator.parameters`
     sampling_weights: np.ndarray  # [num_slots + ...] float64, or empty: see `SamplingWeights`
     minimizer: np.ndarray  # [any] float64: see `Minimizer.parameters`; modified in place
-    gamma: float  # exponent of the weights of the average
+    gamma: float  # exponent of the weights of iterations in the average
+    scheduled: np.ndarray  # [any] float64: weights of the first iterations, if they are others; see `weight_of`
     batch: int  # traversals per gradient, of each thread
 
 
@@ -70,8 +71,10 @@ def number_of_iteration(counts, finished):
 
 
 @inline_kernel
-def weight_of(iteration, gamma):
-    """Returns the weight of an iteration in the average."""
+def weight_of(iteration, gamma, scheduled):
+    """Returns the weight of an iteration in the average: an entry of `scheduled` if it is in there, else t^gamma."""
+    if iteration < len(scheduled):
+        return scheduled[iteration]
     if gamma == 1.0:
         return float(iteration)
     return 1.0 if gamma == 0.0 else float(iteration) ** gamma

@@ -51,7 +51,7 @@ def resumable(tree, state, scratch, settings, iterations):
     num_players, counts, expansion = len(tree.slot_range) - 1, scratch.counts, tree.expansion
     for _ in range(iterations):
         iteration = number_of_iteration(counts, counts[ITERATION])
-        weight = weight_of(iteration, settings.gamma)
+        weight = weight_of(iteration, settings.gamma, settings.scheduled)
         for step in range(counts[STEP], 2 * num_players):
             player, is_update = step_of(step, num_players)
             if is_update:

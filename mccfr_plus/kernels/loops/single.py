@@ -31,7 +31,7 @@ def single(tree, state, scratch, settings, iterations):
     num_players, counts = len(tree.slot_range) - 1, scratch.counts
     for _ in range(iterations):
         iteration = number_of_iteration(counts, counts[ITERATION])
-        weight = weight_of(iteration, settings.gamma)
+        weight = weight_of(iteration, settings.gamma, settings.scheduled)
         # One place that estimates and one that minimizes, in both orders of play: each is inlined once.
         for step in range(2 * num_players):
             player, is_update = step_of(step, num_players)

@@ -68,7 +68,7 @@ def thread_team(tree, state, scratch, settings, team, iterations):
     total = team[0, SIZE] * settings.batch
     for _ in range(iterations):
         iteration = counts[ITERATION] + 1
-        weight = weight_of(iteration, settings.gamma)
+        weight = weight_of(iteration, settings.gamma, settings.scheduled)
         for step in range(counts[STEP], 2 * num_players):
             player, is_update = step_of(step, num_players)
             if is_update:

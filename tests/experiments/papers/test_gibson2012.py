@@ -3,57 +3,114 @@
 import numpy as np
 import pytest
 
+import mccfr_plus
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.papers import gibson2012
-from mccfr_plus.experiments.papers.gibson2012 import ALGORITHMS, AVERAGE_STRATEGY, LABELS, verdict_rows
+from mccfr_plus.experiments.papers.gibson2012 import ALGORITHMS, LABELS, OURS, OUTCOME, WITHOUT_OUTCOME
+from mccfr_plus.experiments.papers.judging import mean_of
+from mccfr_plus.experiments.papers.uniform_play import uniform_holdem_exploitability
 from mccfr_plus.experiments.record import Point
 
 
-def curve(algorithm, *ends):
+def curve(algorithm, *ends, game="game"):
     """Returns a curve of one point, with an exploitability per seed."""
-    return Curve("game", algorithm, tuple((Point(1e6, 10, 10**6, 1.0, 2 * end, (0.0, 0.0)),) for end in ends), 2)
+    return Curve(game, algorithm, tuple((Point(1e6, 10, 10**6, 1.0, 2 * end, (0.0, 0.0)),) for end in ends), 2)
 
 
-def verdict(ours, external, outcome=(9.0, 9.0)):
-    found = verdict_rows(
-        "g",
-        {
-            "external": curve("external", *external),
-            "outcome": curve("outcome", *outcome),
-            AVERAGE_STRATEGY: curve(AVERAGE_STRATEGY, *ours),
-        },
-    )
+def verdict(ours, external, outcome=(9.0, 9.01)):
+    curves = [curve("external", *external), curve(OUTCOME, *outcome)]
+    curves += [curve(name, *ours) for name in OURS]
+    found = gibson2012.ending_rows("g", curves, 1.0)
+    assert {(row.here, row.verdict) for row in found[-2:]} == {(found[-1].here, found[-1].verdict)}
     return found[-1].here, found[-1].verdict
 
 
 def test_verdicts_on_average_strategy_sampling():
-    assert verdict((1.0, 1.0), (2.0, 2.0)) == ("2.00", "agrees, clearly")
-    assert verdict((2.0, 2.0), (1.0, 1.0)) == ("0.50", "differs, clearly")
-    assert verdict((1.0, 3.0), (2.0, 3.0)) == ("1.25", "agrees, bands overlap")
-    assert verdict((2.0, 3.0), (1.0, 3.0)) == ("0.80", "differs, bands overlap")
+    assert verdict((1.0, 1.01), (2.0, 2.01)) == ("2.00", "ahead")
+    assert verdict((2.0, 2.01), (1.0, 1.01)) == ("0.50", "behind")
+    assert verdict((1.0, 3.0), (2.0, 3.0)) == ("1.25", "intervals overlap")
     # The best of the others is what it is compared with, whichever that is.
-    assert verdict((1.0, 1.0), (2.0, 2.0), outcome=(0.5, 0.5)) == ("0.50", "differs, clearly")
+    assert verdict((1.0, 1.01), (2.0, 2.01), outcome=(0.5, 0.501)) == ("0.50", "behind")
 
 
-def test_rows_give_half_of_b1_plus_b2():
-    rows = verdict_rows("g", {"external": curve("external", 0.25, 0.25), AVERAGE_STRATEGY: curve("as", 0.5, 0.5)})
-    assert rows[0].here == "0.25 (0.25 .. 0.25)"
+def test_units():
+    # Half of b1 + b2 = 0.5 chips is an eighth of a big blind.
+    curves = [curve("external", 0.25, 0.25, game="nl_holdem_buckets(stack=8)")]
+    curves += [curve(name, 0.5, 0.5, game="nl_holdem_buckets(stack=8)") for name in OURS]
+    assert gibson2012.curve_rows(curves)[0].here == "125"
+    assert gibson2012.stack_rows(curves)[0].here == "15.62"  # by the 8 chips of the stack
 
 
 @pytest.mark.parametrize(
-    ("ends", "expected"),
+    ("ends", "here", "verdict"),
     [
-        ({0.05: (1.0, 1.1), 1.0: (2.0, 2.1)}, ("0.05, 1.00 times", "agrees")),
-        ({0.05: (1.0, 2.2), 1.0: (2.0, 2.1)}, ("0.05, 1.00 times", "agrees, but 1 others are within")),
-        ({0.05: (3.0, 3.0), 1.0: (2.0, 2.0)}, ("1, 1.50 times", "differs")),
-        ({0.05: (2.0, 3.0), 1.0: (1.0, 3.0)}, ("1, 1.25 times", "not told apart by these seeds")),
+        ({0.05: (1.0, 1.01), 1.0: (2.0, 2.01)}, "0.05; the paper's has 1.00 times", "ahead of all others"),
+        ({0.05: (1.0, 2.2), 1.0: (2.0, 2.01)}, "0.05; the paper's has 1.00 times", "not told apart from 1"),
+        ({0.05: (3.0, 3.0), 1.0: (2.0, 2.0)}, "1; the paper's has 1.50 times", "ahead of all others"),
     ],
 )
-def test_verdicts_on_parameters(ends, expected):
-    values = {value: str(value) for value in ends}
-    row = gibson2012._choice("what", 0.05, {str(value): np.array(end) for value, end in ends.items()}, values)
-    assert row.here == expected[0]
-    assert row.verdict.startswith(expected[1])
+def test_verdicts_on_parameters(ends, here, verdict):
+    row = gibson2012._choice("what", 0.05, {value: mean_of(np.array(end)) for value, end in ends.items()})
+    assert row.here.startswith(here)
+    assert row.verdict == verdict
+
+
+def figures(ours, others, of_stack=lambda stack: (1.0, 1.01)):
+    """Returns records in which average strategy sampling and the others end as given in all games."""
+
+    def curves(game):
+        ends = {name: ours if name in OURS else others for name in ALGORITHMS}
+        return [curve(name, *end, game=game) for name, end in ends.items()]
+
+    def parameters(name, values):
+        texts = [gibson2012._text(name, value, beta) for beta in gibson2012.BETAS[name] for value in values]
+        return [curve(text, *ours, game="nl_holdem_buckets(stack=8)") for text in texts]
+
+    stacks = []
+    for stack in (8, 12, 20):
+        game = f"nl_holdem_buckets(stack={stack})"
+        stacks += [
+            curve(name, *(of_stack(stack) if name in OURS else (3.0, 3.01)), game=game) for name in WITHOUT_OUTCOME
+        ]
+    return {
+        "figure1a": parameters("epsilon", gibson2012.EPSILONS),
+        "figure1b": parameters("tau", gibson2012.TAUS),
+        "figure2a": curves("nl_holdem_buckets(stack=12)"),
+        "figure2b": stacks,
+        "figure3a": curves("bluff(dice1=1,dice2=1)"),
+        "figure3b": curves("bluff"),
+    }
+
+
+def verdicts(*args):
+    return {row.what: row.verdict for row in gibson2012.claim_rows(figures(*args))}
+
+
+def test_claims():
+    found = verdicts((1.0, 1.01), (2.0, 2.01), lambda stack: (20 / stack, 20.01 / stack))
+    assert found["Bluff(1, 1): AS converges faster than CS, ES and OS"] == "reproduced at smaller scale"
+    assert found["margins mostly grow with the size of the game"] == "reproduced at smaller scale"
+    assert found["stacks of 20 and 22: little difference between AS, ES and CS"] == "not reproduced"
+    assert found["2-NL Hold'em: OS is much worse than the others"] == "not reproduced"
+    assert found["the parameters of 2-NL Hold'em(30) work well in Bluff"] == "reproduced at smaller scale"
+    # All values of the parameters end alike: that says nothing.
+    assert found["epsilon 0.05 with beta 1e5 or 1e6 is the least exploitable, within noise"] == "not reproduced"
+    assert found["tau 100 and 1000 with beta 1e6 are the least exploitable, within noise"] == "not reproduced"
+    assert found["2-NL Hold'em(36): uniform play is exploitable for 6793 mbb/g"] == "reproduced"
+    assert found["Bluff(1, 1): uniform play is exploitable for 0.780"] == "reproduced"
+    assert found["Bluff(2, 1): uniform play is exploitable for 0.784"] == "not reproduced"
+    found = verdicts((2.0, 2.01), (2.0, 2.01), lambda stack: (3.0, 3.01))
+    assert found["the parameters of 2-NL Hold'em(30) work well in Bluff"] == "not reproduced"
+    assert found["Bluff(1, 1): AS converges faster than CS, ES and OS"] == "not reproduced"
+    assert found["margins mostly grow with the size of the game"] == "not reproduced"
+    assert found["stacks of 20 and 22: little difference between AS, ES and CS"] == "reproduced at smaller scale"
+
+
+@pytest.mark.parametrize("stack", [3, 5, 8])
+def test_uniform_play_in_holdem(stack):
+    tree = mccfr_plus.compile_game(f"nl_holdem_buckets(stack={stack})")
+    found = mccfr_plus.exploitability(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
+    assert uniform_holdem_exploitability(stack) == pytest.approx(found, rel=1e-12)
 
 
 def inked(path):
@@ -68,12 +125,13 @@ def test_parameters(setting, monkeypatch, compute, name):
     monkeypatch.setattr(gibson2012, "SIZE", {"small": ("nl_holdem_buckets(stack=4)", 2e4, 2)})
     monkeypatch.setattr(gibson2012, "EPSILONS", (0.05, 1.0))
     monkeypatch.setattr(gibson2012, "TAUS", (1.0, 1e3))
-    monkeypatch.setattr(gibson2012, "BETAS", (1e3,))
+    monkeypatch.setattr(gibson2012, "VALUES", {"epsilon": (0.05, 1.0), "tau": (1.0, 1e3)})
+    monkeypatch.setattr(gibson2012, "BETAS", {"epsilon": (1e3,), "tau": (1e3,)})
     result = compute(setting, name)
     assert len(result.rows) == 2 + 1
     values = [float(row.here.split()[0]) for row in result.rows[:2]]
     assert values[0] != values[1]
-    assert all(0 < value < 4 for value in values)  # stacks of 4
+    assert all(0 < value < 4 * 500 for value in values)  # mbb/g of stacks of 4
     assert [path.name for path in result.pictures] == [f"{name}.png", f"{name}.svg"]
     assert inked(result.pictures[0]) > 0.02
 
@@ -82,7 +140,7 @@ def test_curves(setting, monkeypatch):
     small = ("bluff(dice1=2,dice2=1,faces=2)", 2e4, 2, "A note.")
     monkeypatch.setitem(gibson2012.CURVES, ("figure3b", "small"), small)
     result = gibson2012.curve_figure(setting, "figure3b")
-    assert len(result.rows) == len(ALGORITHMS) + 2
+    assert len(result.rows) == len(ALGORITHMS) + len(OURS)
     assert [row.what.partition(": ")[2] for row in result.rows[: len(ALGORITHMS)]] == list(LABELS.values())
     assert inked(result.pictures[0]) > 0.02
 
@@ -90,5 +148,5 @@ def test_curves(setting, monkeypatch):
 def test_stacks(setting, monkeypatch):
     monkeypatch.setattr(gibson2012, "STACKS", {"small": ((4, 5), 1e4, 2)})
     result = gibson2012.stack_sizes(setting, "figure2b")
-    assert len(result.rows) == 2 * (len(ALGORITHMS) + 2)
+    assert len(result.rows) == 2 * (len(WITHOUT_OUTCOME) + len(OURS))
     assert inked(result.pictures[0]) > 0.02

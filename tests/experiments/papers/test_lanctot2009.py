@@ -7,60 +7,83 @@ import pytest
 from mccfr_plus import compile_game
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.papers import lanctot2009
-from mccfr_plus.experiments.papers.lanctot2009 import EXTERNAL, OUTCOME, PRUNED, VANILLA
+from mccfr_plus.experiments.papers.judging import common_end, nodes_below
+from mccfr_plus.experiments.papers.lanctot2009 import (
+    ALGORITHMS,
+    EXTERNAL,
+    EXTERNAL_PER_NODE,
+    GAMES,
+    OUTCOME,
+    OUTCOME_PER_PLAYER,
+    PRUNED,
+    VANILLA,
+)
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.games.catalogue import Size
 
 
-def curve(game, algorithm, reached):
-    """Returns a curve whose NashConv falls below 0.5 at `reached` histories."""
-    run = tuple(
-        Point(10.0**k, k, 10**k, 1.0, 0.4 / (k + 1) if 10**k >= reached else 3.0, (0.0, 0.0)) for k in range(3, 12)
-    )
+def curve(game, algorithm, reached, end=10**11):
+    """Returns a curve whose NashConv falls below 0.5 at `reached` histories: 100 / histories until then, times that."""
+    run = tuple(Point(10.0**k, k, 10**k, 1.0, 0.5 * reached / 10**k, (0.0, 0.0)) for k in range(3, 12) if 10**k <= end)
     return Curve(game, algorithm, (run, run), 2)
 
 
-def rows(game, vanilla, pruned, external, outcome):
-    reached = {VANILLA: vanilla, PRUNED: pruned, EXTERNAL: external, OUTCOME: outcome}
-    return lanctot2009.figure_rows(game, {name: curve(game, name, nodes) for name, nodes in reached.items()})
+def figure(**reached):
+    """Returns records: the histories of the algorithms in all games, with exceptions by game."""
+    curves = []
+    for game in GAMES:
+        for name in ALGORITHMS:
+            curves.append(curve(game, name, reached.get(game, {}).get(name, HISTORIES[name])))
+    return curves
 
 
-@pytest.mark.parametrize(
-    ("game", "vanilla", "outcome", "verdict"),
-    [
-        ("bid_goofspiel", 10**9, 10**6, "agrees"),
-        ("bid_goofspiel", 10**7, 10**6, "differs"),  # one order of magnitude
-        ("bid_goofspiel", 10**11, 10**8, "differs"),  # not within a few million
-        ("bid_goofspiel", math.inf, math.inf, "differs"),
-        ("bid_goofspiel", math.inf, 10**6, "agrees"),
-        ("bid_goofspiel(num_cards=5)", 10**7, 10**6, "the same direction"),
-        ("bid_goofspiel(num_cards=5)", 10**5, 10**6, "differs"),
-    ],
-)
-def test_the_verdict_on_goofspiel(game, vanilla, outcome, verdict):
-    found = [row for row in rows(game, vanilla, vanilla, 10**5, outcome) if "the slower sampled" in row.what]
-    assert [row.what.partition(" variant at ")[2].partition(",")[0] for row in found] == ["0.5", "1"]
-    assert [row.verdict for row in found] == [verdict, verdict]  # these curves fall below both levels at once
+HISTORIES = {VANILLA: 10**9, PRUNED: 10**8, EXTERNAL: 10**6, OUTCOME: 10**7, EXTERNAL_PER_NODE: 10**6,
+             OUTCOME_PER_PLAYER: 10**5}  # fmt: skip
 
 
-def test_rows_of_other_games():
-    found = rows("one_card_poker", 10**8, 10**7, 10**4, 10**6)
-    assert [row.here for row in found[:4]] == ["1e+08", "1e+07", "1e+04", "1e+06"]
-    assert (found[4].here, found[4].verdict) == ("1e+06, 2.0 orders", "the same direction")
-    # From 1e8 histories on all are the same, and vanilla CFR never is below the others.
-    assert [row.here for row in found[5:7]] == ["not reached", "not reached"]
-    overtaking = {VANILLA: curve("game", VANILLA, 10**6), EXTERNAL: curve("game", EXTERNAL, 10**8)}
-    assert lanctot2009._overtaken(overtaking[VANILLA], overtaking[EXTERNAL]) == math.inf  # equal from 1e8 on
-    low = Curve("game", VANILLA, tuple(tuple(p._replace(nash_conv=p.nash_conv / 2) for p in run[5:]) for run in
-                                       overtaking[VANILLA].runs), 2)  # fmt: skip
-    assert lanctot2009._overtaken(low, overtaking[EXTERNAL]) == 1e8
-    at_5, at_6, at_7, *_ = (row.here for row in found[7:])
-    assert at_5.startswith("external sampling")
-    assert at_6.split(", ")[:2] in (
-        ["external sampling", "outcome sampling"],
-        ["outcome sampling", "external sampling"],
-    )
-    assert at_7.endswith("vanilla CFR")
+def verdicts(**reached):
+    return {row.what: row.verdict for row in lanctot2009.claim_rows({"figure1": figure(**reached)})}
+
+
+def test_claims():
+    found = verdicts(latent_tic_tac_toe={OUTCOME: 10**9, EXTERNAL: 10**8}, bid_goofspiel={VANILLA: 25 * 10**8})
+    for what in (
+        "Goofspiel: b1 + b2 < 0.5 after 2.5 billion histories with CFR",
+        "sampled variants often outperform CFR dramatically",
+        "One-Card Poker: external sampling is ahead of CFR by a considerable margin",
+        "Latent Tic-Tac-Toe: external sampling is not ahead of CFR by a considerable margin",
+        "Latent Tic-Tac-Toe: outcome sampling is worse than CFR",
+        "pruning is key to CFR being practical",
+    ):
+        assert found[what] == "reproduced", what
+    for what in (
+        "Goofspiel: b1 + b2 < 0.5 after a few million histories with both sampled variants",  # 1e7
+        "Goofspiel: CFR needs three orders of magnitude more",  # 2.4
+        "Goofspiel: outcome sampling is better than external sampling",  # in the other forms alone
+    ):
+        assert found[what] == "not reproduced", what
+    found = verdicts(bid_goofspiel={OUTCOME: 10**5, VANILLA: 10**10}, one_card_poker={EXTERNAL: 9 * 10**7})
+    assert found["Goofspiel: outcome sampling is better than external sampling"] == "reproduced"
+    assert found["Goofspiel: CFR needs three orders of magnitude more"] == "reproduced"
+    assert found["Goofspiel: b1 + b2 < 0.5 after 2.5 billion histories with CFR"] == "not reproduced"
+    # Ahead, but by a tenth.
+    assert found["One-Card Poker: external sampling is ahead of CFR by a considerable margin"] == "not reproduced"
+    assert found["Latent Tic-Tac-Toe: outcome sampling is worse than CFR"] == "not reproduced"
+
+
+def test_rows():
+    found = {row.what: row.here for row in lanctot2009.rows(figure())}
+    assert found["One-Card Poker: histories until b1 + b2 < 0.5, outcome sampling"] == "1e+07"
+    assert found["Goofspiel: histories until b1 + b2 < 1, vanilla CFR"] == "5e+08"
+    assert found["Goofspiel: best to worst at 1e7 histories"].startswith("outcome sampling (a history per player), ")
+    assert found["Goofspiel: best to worst at 1e7 histories"].endswith("vanilla CFR")
+
+
+def test_where_curves_end():
+    short = curve("g", EXTERNAL, 10**6, end=10**7)
+    assert common_end([short, curve("g", VANILLA, 10**6)]) == 10**7
+    assert nodes_below(short, 1e-9) == math.inf
+    assert nodes_below(short, 0.25) == pytest.approx(2 * 10**6)
 
 
 def test_a_size_that_differs_from_the_catalogue_is_told():
@@ -76,6 +99,6 @@ def test_a_size_that_differs_from_the_catalogue_is_told():
 @pytest.mark.parametrize("scale", lanctot2009.FIGURE)
 def test_each_algorithm_is_run_once_on_each_game(scale):
     parts = lanctot2009.FIGURE[scale]
-    runs = [(part.algorithm, game) for part in parts for game in part.games]
-    assert sorted(runs) == sorted((name, game) for name in lanctot2009.ALGORITHMS for game in parts[0].games)
+    runs = [(name, game) for part in parts for name in part.algorithms for game in part.games]
+    assert sorted(runs) == sorted((name, game) for name in ALGORITHMS for game in GAMES)
     assert len({part.folder for part in parts}) == len(parts)

@@ -1,0 +1,197 @@
+"""All minimizers on the same games: which one comes lowest, and by how much. No paper has printed this table.
+
+Every minimizer has the defaults of its paper. Those on a schedule are given the number of iterations of the run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus.checkpoints.atomic_write import atomic_write
+from mccfr_plus.errors import RecordError
+from mccfr_plus.experiments.comparison import Comparison
+from mccfr_plus.experiments.curves import Curve
+from mccfr_plus.experiments.evaluation_points import Limit
+from mccfr_plus.experiments.papers.item import Item, Paper, Result, Row, Setting, run_figure
+from mccfr_plus.experiments.plot import plot_curves
+
+# Games by the name in the table. The fraction is that of the scale's iterations, for games with many histories.
+GAMES: dict[str, tuple[str, float]] = {
+    "Kuhn": ("kuhn_poker", 1.0),
+    "Kuhn, 3 players": ("kuhn_poker(players=3)", 1.0),
+    "Leduc": ("leduc_poker", 1.0),
+    "Leduc, 3 players": ("leduc_poker(players=3)", 0.1),
+    "Leduc, 5 ranks": ("leduc_ranks(ranks=5)", 1.0),
+    "one-card poker": ("one_card_poker(deck_size=50)", 1.0),
+    "Hold'em, buckets": ("nl_holdem_buckets", 1.0),
+    "Liar's dice 4": ("liars_dice(dice_sides=4)", 1.0),
+    "Liar's dice 5": ("liars_dice(dice_sides=5)", 1.0),
+    "Bluff 2-1": ("bluff(dice1=2,dice2=1,faces=3)", 1.0),
+    "Goofspiel 4": ("goofspiel(num_cards=4,imp_info=True,points_order=descending)", 1.0),
+    "Goofspiel 5": ("goofspiel(num_cards=5,imp_info=True,points_order=descending)", 1.0),
+    "Goofspiel 4, random prizes": ("goofspiel(num_cards=4,imp_info=True,points_order=random)", 1.0),
+    "Goofspiel 4, bids shown": ("bid_goofspiel(num_cards=4,reveal=bids,prizes=random)", 1.0),
+    "Battleship": (
+        "battleship(board_width=2,board_height=2,ship_sizes=[2],ship_values=[1.0],num_shots=3,"
+        "allow_repeated_shots=False,loss_multiplier=1.0)",
+        1.0,
+    ),
+    "dark hex 2x2": ("dark_hex(num_rows=2,num_cols=2)", 1.0),
+    "Search-3": ("search_game(moves=3)", 1.0),
+    "Blotto": ("blotto(coins=5,fields=3)", 1.0),
+}
+_MATCHERS = (
+    "rm",
+    "rm+",
+    "linear",
+    "linear+",
+    "dcfr",
+    "dcfr+",
+    "prm",
+    "prm+",
+    "pdcfr+",
+    "sapcfr+",
+    "apcfr+",
+    "smooth_prm+",
+)
+_OTHERS = ("hedge", "ftrl")  # omd has the iterates of ftrl
+_FULL_ONLY = ("rtcfr+", "mmd")  # which have no average by default
+
+_FLOOR = 1e-12  # exploitability below is rounding: such runs are all as good
+_NUM_EVALUATIONS = 12
+
+
+class Form(NamedTuple):
+    """A form of the table: how gradients come about, what is evaluated."""
+
+    estimator: str
+    is_last: bool
+    iterations: dict[str, int]  # by scale
+    seeds: dict[str, int]
+
+
+FORMS = {
+    "average": Form("full", False, {"small": 1_000, "paper": 20_000}, {"small": 1, "paper": 1}),
+    "last": Form("full", True, {"small": 1_000, "paper": 20_000}, {"small": 1, "paper": 1}),
+    "external": Form("external", False, {"small": 20_000, "paper": 1_000_000}, {"small": 3, "paper": 10}),
+}
+
+
+def algorithms_of(form: Form, iterations: int) -> dict[str, str]:
+    """Returns what is run in a form of the table, and what it is called there.
+
+    Args:
+        form: The form.
+        iterations: How long the runs are.
+    """
+    end = "/last" if form.is_last else ""
+    found = {f"{form.estimator}/{name}{end}": name for name in (*_MATCHERS, *_OTHERS)}
+    found[f"{form.estimator}/hs_dcfr(iterations={iterations}){end}"] = "hs_dcfr"
+    if not form.is_last:
+        found[f"{form.estimator}/prm+/schedule(iterations={iterations})"] = "prm+/schedule"
+    elif form.estimator == "full":
+        found |= {f"full/{name}": name for name in _FULL_ONLY}
+    return found
+
+
+def table(setting: Setting, name: str) -> Result:
+    """Returns a form of the table: mean rank, and geometric mean of the ratio to the best of each game."""
+    form = FORMS[name]
+    seeds = tuple(range(1, form.seeds[setting.scale] + 1))
+    comparisons: dict[str, Comparison] = {}
+    labels: dict[str, str] = {}
+    for label, (game, fraction) in GAMES.items():
+        iterations = round(form.iterations[setting.scale] * fraction)
+        algorithms = algorithms_of(form, iterations)
+        labels |= algorithms
+        limit = Limit("iterations", float(iterations))
+        folder = "".join(c if c.isalnum() else "-" for c in label.lower())
+        comparisons[folder] = Comparison((game,), tuple(algorithms), seeds, limit, _NUM_EVALUATIONS)
+    curves, _ = run_figure(setting, name, comparisons)
+    pictures = []
+    for folder, (label, (game, _)) in zip(comparisons, GAMES.items(), strict=True):
+        of_game = [curve for curve in curves if curve.game == game]
+        for unit in ("iterations", "seconds"):
+            pictures.append(setting.folder / f"{name}-{folder}-{unit}.png")
+            plot_curves(of_game, pictures[-1:], unit=unit, labels=labels, titles={game: label})
+    with atomic_write(setting.folder / f"{name}.csv", RecordError) as file:
+        file.write("\n".join(csv_of(curves, labels)).encode() + b"\n")
+    ends = ends_of(curves, labels)
+    notes = [
+        f"{form.iterations[setting.scale]:,} iterations with the defaults of the papers, "
+        f"{len(seeds)} seed{'s' * (len(seeds) > 1)}; a tenth of the iterations on three-player Leduc.",
+        "Times the best: geometric mean over the games of exploitability (NashConv / players) divided by the lowest on "
+        f"the game, where what is below {_FLOOR:g} counts as that.",
+        "hs_dcfr and prm+/schedule know the number of iterations beforehand. omd has the iterates of ftrl.",
+        "With three players nothing is proven; what is measured is the same.",
+    ]
+    return Result(summary_of(ends), notes, pictures, lines_of(ends))
+
+
+def csv_of(curves: list[Curve], labels: dict[str, str]) -> list[str]:
+    """Returns the lines of a table with all points: means over seeds."""
+    names = {game: label for label, (game, _) in GAMES.items()}
+    lines = ["game;minimizer;iterations;histories;seconds;exploitability"]
+    for curve in curves:
+        rows = zip(*(curve.x(unit) for unit in ("iterations", "nodes", "seconds")), curve.mean(), strict=True)
+        what = f"{names[curve.game]};{labels[curve.algorithm]}"
+        lines += [f"{what};{row[0]:.0f};{row[1]:.0f};{row[2]:.3g};{max(row[3], 0.0):.3g}" for row in rows]
+    return lines
+
+
+def ends_of(curves: list[Curve], labels: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Returns the last exploitability, the mean over seeds, by game and minimizer as the table calls them."""
+    names = {game: label for label, (game, _) in GAMES.items()}
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for curve in curves:
+        found[names[curve.game]][labels[curve.algorithm]] = max(curve.end().mean, 0.0)
+    return dict(found)
+
+
+def summary_of(ends: dict[str, dict[str, float]]) -> list[Row]:
+    """Returns a row per minimizer, the smallest mean rank first.
+
+    Args:
+        ends: Exploitability by game and minimizer; all games have the same minimizers.
+    """
+    minimizers = list(next(iter(ends.values())))
+    values = np.maximum([[of_game[name] for name in minimizers] for of_game in ends.values()], _FLOOR)
+    # ties share the mean of their ranks
+    below, same = (values[:, None] < values[..., None]).sum(axis=2), (values[:, None] == values[..., None]).sum(axis=2)
+    ranks = (below + (same + 1) / 2).mean(axis=0)
+    is_best = values == values.min(axis=1, keepdims=True)
+    ratios = np.exp(np.log(values / values.min(axis=1, keepdims=True)).mean(axis=0))
+    return [
+        Row(
+            minimizers[i],
+            "-",
+            f"mean rank {ranks[i]:.1f}, {ratios[i]:.3g} times the best",
+            f"best on {int(is_best[:, i].sum())} of {len(ends)} games",
+        )
+        for i in np.argsort(ranks, kind="stable")
+    ]
+
+
+def lines_of(ends: dict[str, dict[str, float]]) -> list[str]:
+    """Returns a table in Markdown: exploitability, a row per game and a column per minimizer, the best in bold."""
+    minimizers = list(next(iter(ends.values())))
+    lines = [f"| | {' | '.join(f'`{name}`' for name in minimizers)} |", "|---" * (len(minimizers) + 1) + "|"]
+    for game, found in ends.items():
+        best = max(min(found.values()), _FLOOR)
+        cells = (f"**{found[name]:.2g}**" if found[name] <= best else f"{found[name]:.2g}" for name in minimizers)
+        lines.append(f"| {game} | {' | '.join(cells)} |")
+    return lines
+
+
+MINIMIZERS = Paper(
+    "minimizers",
+    "The minimizers in one table",
+    (
+        Item("average", "exact gradients, average strategy", table),
+        Item("last", "exact gradients, last strategy", table),
+        Item("external", "external sampling, average strategy", table),
+    ),
+)

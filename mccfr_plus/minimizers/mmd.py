@@ -1,0 +1,133 @@
+"""Magnetic mirror descent on whole sequences: its last strategy approaches a quantal response equilibrium.
+
+With the dilated entropy psi(x) = sum_I beta_I x(parent of I) sum_a b(a) log b(a) and its Bregman divergence D, the next
+plan maximizes
+
+    eta_t <g_t, x> - eta_t alpha_t psi(x) - D(x, x_t).
+
+In the gradient theta of psi that is theta = (theta + eta_t g_t) / (1 + eta_t alpha_t). From the leaves up, with
+A(I, a) = theta(I, a) + sum of V(J) over the infosets J behind (I, a),
+
+    V(I) = beta_I log( sum_a exp(A(I, a) / beta_I) ),      b(a) proportional to exp(A(I, a) / beta_I).
+
+All infosets change in every iteration, so that it needs exact gradients.
+
+Reference: Sokota, D'Orazio, Kolter, Loizou, Lanctot, Mitliagkas, Brown, Kroer 2023, "A unified approach to
+reinforcement learning, quantal response equilibria, and two-player zero-sum games", section 3; OpenSpiel's
+`mmd_dilated` is the same with weights 1. The temperature alpha is constant for a quantal response equilibrium, and
+decreases for a Nash equilibrium.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.scratch import at
+from mccfr_plus.minimizers.dilated import WEIGHT, Dilated
+from mccfr_plus.minimizers.step_size import ETA_NOW, step_size
+from mccfr_plus.tree.expanding_tree import ExpandingTree
+from mccfr_plus.tree.game_tree import GameTree
+
+THETA = 0  # row of the tables
+MAGNET = 4  # entry of the parameters beside those of `step_size`: alpha
+
+
+@inline_kernel
+def magnetic(values, strategy, tables, first, last, iteration, parameters):
+    """MMD at one infoset, of which `values` are A. See `Minimizer`. Returns V."""
+    weight, best = tables[WEIGHT, at(first)], -math.inf
+    for slot in range(first, last):
+        best = max(best, values[at(slot)])
+    total, inverse = 0.0, 1.0 / weight
+    for slot in range(first, last):
+        values[at(slot)] = math.exp((values[at(slot)] - best) * inverse)  # minus the best: no overflow
+        total += values[at(slot)]
+    scale = 1.0 / total
+    for slot in range(first, last):
+        strategy[at(slot)] = values[at(slot)] * scale
+    return best + weight * math.log(total)
+
+
+@kernel
+def prepare_magnetic(tree, tables, scratch, player, iteration, parameters):
+    """Moves theta by the gradient, and puts it into the gradient's place. Modified in place."""
+    parameters[ETA_NOW] = step_size(parameters, iteration)
+    # alpha decreases as eta does
+    scale = 1.0 / (1.0 + parameters[ETA_NOW] * step_size(parameters, iteration) / parameters[0] * parameters[MAGNET])
+    begin = tree.infoset_range[player]
+    for position in range(begin, begin + scratch.num_touched[player]):
+        infoset = scratch.touched[position]
+        first = infoset["first_slot"]
+        for slot in range(first, first + infoset["num_actions"]):
+            theta = (tables[THETA, slot] + parameters[ETA_NOW] * scratch.gradient[slot]) * scale
+            tables[THETA, slot] = theta
+            scratch.gradient[slot] = theta
+
+
+@dataclass(frozen=True)
+class MagneticMirrorDescent(Dilated):
+    """Magnetic mirror descent with dilated entropy, on whole sequences (Sokota et al. 2023).
+
+    The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t). With constant settings (``decay=0``) the last
+    strategy approaches a quantal response equilibrium of temperature alpha. With decreasing ones it approaches a Nash
+    equilibrium. There is no average by default.
+
+    Needs exact gradients: estimator ``full``.
+
+    Args:
+        eta: Step size in the first iteration, in 1 / payoff, above 0.
+        alpha: Temperature in the first iteration, in payoffs, at least 0; 0 is mirror descent.
+        decay: Exponent d of eta / t^d and alpha / t^d, in 0 .. 1.
+        weights: Of the entropy at each infoset, as for `FTRL`. OpenSpiel has 1 everywhere.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.MagneticMirrorDescent())
+        >>> solver.run(1000).exploitability() < 0.05
+        True
+    """
+
+    eta: float = 10.0
+    alpha: float = 0.1
+    decay: float = 0.5
+    weights: str = "constant"
+    short_name: ClassVar[str] = "mmd"
+    default_average: ClassVar[str] = "last"
+    needs_full_gradients: ClassVar[bool] = True
+    kernel: ClassVar[Any] = staticmethod(magnetic)
+    prepare: ClassVar[Any] = staticmethod(prepare_magnetic)
+
+    def _settings(self) -> tuple[float, float, bool, str]:
+        return self.eta, self.decay, False, self.weights
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        alpha = self.alpha
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha < math.inf:
+            raise ConfigError(f"alpha={alpha!r}: the temperature must be a finite number, at least 0.")
+
+    @property
+    def references(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Keys of `mccfr_plus.citations`."""
+        return ("sokota2023unified", *(("kroer2020faster",) if self.weights == "kroer" else ()))
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        return True
+
+    def parameters(self) -> np.ndarray:
+        return np.append(super().parameters(), self.alpha)
+
+    def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:
+        super().begin(tree, tables)
+        infosets = tree.found_infosets
+        has_parent = infosets["parent_slot"] < tree.slot_capacity
+        # theta of the uniform strategy, where A is the same for all actions of an infoset
+        uniform = tables[WEIGHT, infosets["first_slot"]] * np.log(infosets["num_actions"])
+        np.subtract.at(tables[THETA], infosets["parent_slot"][has_parent], uniform[has_parent])

@@ -1,0 +1,76 @@
+"""Equilibria by linear programming: known values, CFR's bounds, and what is refused."""
+
+import numpy as np
+import pyspiel
+import pytest
+
+from mccfr_plus import GameError, Solver, compile_game, nash_conv, solve_lp
+
+# Kuhn 1950; with a deck of three, one-card poker is the same game.
+VALUES = {"kuhn_poker": -1 / 18, "one_card_poker(deck_size=3)": -1 / 18, "matrix_rps": 0.0, "matrix_mp": 0.0}
+
+# Player 1 never moves, and chance may end the game first: 0.75 * 1 + 0.25 * max(3, 5).
+ONE_SIDED = """EFG 2 R "one-sided" { "P0" "P1" }
+c "" 1 "deal" { "end" 0.75 "go" 0.25 } 0
+t "" 1 "o1" { 1.0 -1.0 }
+p "" 1 1 "I1" { "a" "b" } 0
+t "" 2 "o2" { 3.0 -3.0 }
+t "" 3 "o3" { 5.0 -5.0 }
+"""
+
+
+@pytest.mark.parametrize("game", VALUES)
+def test_known_values(game):
+    equilibrium = solve_lp(game)
+    assert equilibrium.value == pytest.approx(VALUES[game], abs=1e-9)
+    assert -1e-12 <= equilibrium.exploitability <= 1e-9
+
+
+@pytest.mark.parametrize("game", ["leduc_poker", "liars_dice(dice_sides=3)", "bid_goofspiel(num_cards=4)"])
+def test_it_is_an_equilibrium_by_openspiels_count_and_within_the_bounds_of_cfr(game):
+    tree = compile_game(game)
+    equilibrium = solve_lp(tree)
+    assert nash_conv(tree, equilibrium.policy, use_openspiel=game != "bid_goofspiel(num_cards=4)") < 2e-9
+    first, second = Solver(tree, "full", "prm+").run(200).evaluate().best_response_values
+    assert -second - 1e-9 <= equilibrium.lower <= equilibrium.upper + 1e-12
+    assert equilibrium.upper <= first + 1e-9
+
+
+def test_a_player_without_decisions():
+    equilibrium = solve_lp(pyspiel.load_efg_game(ONE_SIDED))
+    assert equilibrium.value == pytest.approx(2.0)
+    assert equilibrium.policy.strategy().tolist() == pytest.approx([0.0, 1.0])
+
+
+def test_the_scale_of_payoffs_does_not_matter():
+    text = ONE_SIDED.replace(".0", "e9")
+    equilibrium = solve_lp(pyspiel.load_efg_game(text))
+    assert equilibrium.value == pytest.approx(2e9)
+
+
+def test_unreached_information_states_are_played_uniformly():
+    equilibrium = solve_lp("kuhn_poker")
+    strategy, tree = equilibrium.policy.strategy(), equilibrium.policy.tree
+    sums = np.add.reduceat(strategy, tree.arrays.infosets["first_slot"])
+    np.testing.assert_allclose(sums, 1.0, atol=1e-12)
+    assert (strategy >= 0).all()
+
+
+@pytest.mark.parametrize("game", ["matrix_bos", "tiny_hanabi", "kuhn_poker(players=3)"])
+def test_other_games_are_refused(game):
+    with pytest.raises(GameError, match="is no two-player zero-sum game: it has no value"):
+        solve_lp(game)
+
+
+def test_imperfect_recall_is_refused():
+    text = """EFG 2 R "forgets" { "P0" "P1" }
+p "" 1 1 "A" { "l" "r" } 0
+p "" 1 2 "B" { "x" "y" } 0
+t "" 1 "o1" { 1 -1 }
+t "" 2 "o2" { 2 -2 }
+p "" 1 2 "B" { "x" "y" } 0
+t "" 3 "o3" { 3 -3 }
+t "" 4 "o4" { 0 0 }
+"""
+    with pytest.raises(GameError, match="imperfect recall"):
+        solve_lp(pyspiel.load_efg_game(text))

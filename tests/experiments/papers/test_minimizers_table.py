@@ -1,0 +1,54 @@
+"""The table of minimizers: ranks by hand, and its forms on a small setting."""
+
+import pytest
+
+from mccfr_plus.experiments.papers import minimizers
+from mccfr_plus.solver import registry
+
+
+def test_ranks_and_ratios_by_hand():
+    # a: ranks 1, 2.5 and 1; ratios 1, 4 and 1. b: 2, 1, 2.5; 10, 1, 1. c: 3, 2.5, 2.5 ...; below the floor is alike.
+    ends = {
+        "first": {"a": 1.0, "b": 10.0, "c": 100.0},
+        "second": {"a": 0.4, "b": 0.1, "c": 0.4},
+        "third": {"a": 1e-15, "b": 0.0, "c": 1e-9},
+    }
+    rows = minimizers.summary_of(ends)
+    assert [(row.what, row.here, row.verdict) for row in rows] == [
+        ("b", "mean rank 1.5, 2.15 times the best", "best on 2 of 3 games"),
+        ("a", "mean rank 1.7, 1.59 times the best", "best on 2 of 3 games"),
+        ("c", "mean rank 2.8, 73.7 times the best", "best on 0 of 3 games"),
+    ]
+    lines = minimizers.lines_of(ends)
+    assert lines[2:] == [
+        "| first | **1** | 10 | 1e+02 |",
+        "| second | 0.4 | **0.1** | 0.4 |",
+        "| third | **1e-15** | **0** | 1e-09 |",
+    ]
+
+
+def test_every_minimizer_is_in_the_table():
+    names = set()
+    for form in minimizers.FORMS.values():
+        names |= {name.partition("/")[0] for name in minimizers.algorithms_of(form, 10).values()}
+    assert names == set(registry.MINIMIZERS) - {"omd", "dcfr_pruning"}  # ftrl's iterates; for runs with pruning
+    assert len(minimizers.GAMES) == len({game for game, _ in minimizers.GAMES.values()}) == 18
+
+
+@pytest.mark.parametrize("name", ["last", "external"])
+def test_a_form(setting, monkeypatch, name):
+    form = minimizers.FORMS[name]._replace(iterations={"small": 30}, seeds={"small": 2})
+    monkeypatch.setattr(minimizers, "GAMES", {"Kuhn": ("kuhn_poker", 1.0)})
+    monkeypatch.setattr(minimizers, "FORMS", {name: form})
+    monkeypatch.setattr(minimizers, "_MATCHERS", ("rm",))
+    monkeypatch.setattr(minimizers, "_OTHERS", ())
+    monkeypatch.setattr(minimizers, "_FULL_ONLY", ("mmd",))
+    result = minimizers.table(setting, name)
+    expected = {"rm", "hs_dcfr", "mmd"} if name == "last" else {"rm", "hs_dcfr", "prm+/schedule"}
+    assert {row.what for row in result.rows} == expected
+    assert [path.name for path in result.pictures] == [f"{name}-kuhn-iterations.png", f"{name}-kuhn-seconds.png"]
+    assert all(path.exists() for path in result.pictures)
+    lines = (setting.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    assert {tuple(line.split(";")[:2]) for line in lines[1:]} == {("Kuhn", minimizer) for minimizer in expected}
+    assert all(len(line.split(";")) == 6 for line in lines)
+    assert result.details[-1].count("|") == len(expected) + 2

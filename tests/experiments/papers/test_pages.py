@@ -1,0 +1,60 @@
+"""The committed pages of the papers say what the committed records say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mccfr_plus.experiments.papers import farina2020, gibson2012, lanctot2009
+from mccfr_plus.experiments.papers.judging import VERDICTS
+from mccfr_plus.experiments.papers.records import read_curves
+
+PAPERS = Path(__file__).parents[3] / "docs" / "papers"
+
+# What makes the rows of a figure from its curves.
+FIGURES = {
+    ("lanctot2009", "figure1"): lanctot2009.rows,
+    ("gibson2012", "figure1a"): lambda curves: gibson2012.parameter_rows(curves, "epsilon"),
+    ("gibson2012", "figure1b"): lambda curves: gibson2012.parameter_rows(curves, "tau"),
+    ("gibson2012", "figure2a"): gibson2012.curve_rows,
+    ("gibson2012", "figure2b"): gibson2012.stack_rows,
+    ("gibson2012", "figure3a"): gibson2012.curve_rows,
+    ("gibson2012", "figure3b"): gibson2012.curve_rows,
+    ("farina2020", "figure3"): farina2020.rows,
+    ("farina2020", "figure4"): farina2020.rows,
+}
+CLAIMS = {"lanctot2009": lanctot2009, "gibson2012": gibson2012, "farina2020": farina2020}
+
+
+def table(paper, page):
+    text = (PAPERS / paper / f"{page}.md").read_text(encoding="utf-8")
+    rows = text.partition("| | paper | here | verdict |\n|---|---|---|---|\n")[2].partition("\n\n")[0]
+    return rows.splitlines()
+
+
+def written(rows):
+    return [f"| {row.what} | {row.paper} | {row.here} | {row.verdict} |" for row in rows]
+
+
+@pytest.mark.parametrize(("paper", "figure"), FIGURES)
+def test_a_figure_is_as_recorded(paper, figure):
+    record = PAPERS / paper / f"{figure}.jsonl"
+    assert table(paper, figure) == written(FIGURES[paper, figure](read_curves(record)))
+    assert record.stat().st_size < 200_000
+
+
+@pytest.mark.parametrize("paper", CLAIMS)
+def test_claims_are_as_recorded(paper):
+    figures = {name: read_curves(PAPERS / paper / f"{name}.jsonl") for of, name in FIGURES if of == paper}
+    rows = CLAIMS[paper].claim_rows(figures)
+    assert table(paper, "claims") == written(rows)
+    assert {row.verdict for row in rows} <= set(VERDICTS)
+
+
+def test_the_overview_counts_the_verdicts():
+    overview = (PAPERS / "index.md").read_text(encoding="utf-8")
+    for paper in CLAIMS:
+        rows = table(paper, "claims")
+        counts = [sum(row.endswith(f"| {verdict} |") for row in rows) for verdict in VERDICTS]
+        (line,) = re.findall(rf"\| \[.*\]\({paper}/claims.md\) \| (.*) \|", overview)
+        assert line.split(" | ") == [str(count) for count in counts]

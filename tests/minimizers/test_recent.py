@@ -1,0 +1,229 @@
+"""Rules with more than regrets in their tables: against their definitions, OpenSpiel, and one another."""
+
+import math
+
+import naive
+import numpy as np
+import pytest
+from interpreted import interpreted
+from naive_sequences import Polytope
+from open_spiel.python.algorithms import mmd_dilated
+
+from mccfr_plus import (
+    AsymmetricPredictive,
+    ConfigError,
+    Discounted,
+    MagneticMirrorDescent,
+    PredictiveDiscounted,
+    PredictiveRegretMatchingPlus,
+    RewardTransformation,
+    ScheduledAverage,
+    ScheduledDiscounted,
+    SmoothPredictive,
+    Solver,
+)
+from mccfr_plus.kernels.loops.components import weight_of
+from mccfr_plus.minimizers.smooth import project
+
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
+
+
+def assert_same_strategies(game, scheme, ours, theirs, iterations=30):
+    solvers = [Solver(naive.tree_of(game), scheme, m, "uniform", seed=4) for m in (ours, theirs)]
+    for _ in range(iterations):
+        for solver in solvers:
+            solver.iteration()
+        np.testing.assert_allclose(*(solver.current_strategy() for solver in solvers), atol=1e-12)
+
+
+@pytest.mark.parametrize("scheme", ["full", "external"])
+def test_special_cases(scheme):
+    prm = PredictiveRegretMatchingPlus()
+    assert_same_strategies("random:2:3", scheme, PredictiveDiscounted(math.inf), prm)
+    assert_same_strategies("random:2:3", scheme, AsymmetricPredictive(0.0), prm)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "random:3:1"])
+def test_dcfr_plus_discounts_before_it_adds(game):
+    # Xu et al. 2024: R_t = [d R_{t-1} + r_t]+, from the first iteration on; here it is discounted after r was added.
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    solver = Solver(tree, "full", "dcfr+", alternating=False)
+    regrets = {key: np.zeros(n) for key, n in naive.infosets_of(root).items()}
+    for t in range(1, 31):
+        strategy = naive.to_dict(tree, solver.current_strategy())
+        for player in range(tree.num_players):
+            found = naive.sample_gradient(root, player, strategy, "full", None)
+            for key, instant in naive.regrets_of(found, strategy, player, root).items():
+                discount = (t - 1) ** 1.5 / ((t - 1) ** 1.5 + 1)
+                regrets[key] = np.maximum(discount * regrets[key] + instant, 0.0)
+        solver.iteration()
+        played = {k: (r / r.sum() if r.sum() > 0 else np.full(len(r), 1 / len(r))) for k, r in regrets.items()}
+        np.testing.assert_allclose(solver.current_strategy(), naive.to_array(tree, played), atol=1e-9)
+
+
+@pytest.mark.parametrize("scheme", ["full", "external", "outcome"])
+def test_asymmetry_by_its_definition(scheme):
+    # Infosets that an iteration does not touch keep their last regrets as the prediction.
+    tree, root, draws = naive.tree_of("random:2:3"), naive.root_of("random:2:3"), naive.SplitMix(0)
+    solver = Solver(tree, scheme, "apcfr+", "uniform", seed=4)
+    draws = naive.SplitMix(int(solver._engine.scratches[0].rng[0]))
+    strategy = naive.to_dict(tree, tree.uniform_strategy())
+    regrets, last = ({key: np.zeros(len(row)) for key, row in strategy.items()} for _ in range(2))
+    error, change = (dict.fromkeys(strategy, 0.0) for _ in range(2))
+    for _ in range(20):
+        for player in range(2):
+            found = naive.sample_gradient(root, player, strategy, scheme, draws)
+            for key, instant in naive.regrets_of(found, strategy, player, root).items():
+                if instant is None:
+                    continue
+                new = np.maximum(regrets[key] + instant, 0.0)
+                error[key] += ((instant - last[key]) ** 2).sum()
+                change[key] += ((new - regrets[key]) ** 2).sum()
+                regrets[key], last[key] = new, instant
+                alpha = min(5.0, math.sqrt(error[key] / change[key])) if change[key] > 0 else 5.0
+                shares = np.maximum(new + instant / (1 + alpha), 0.0)
+                total = shares.sum()
+                strategy[key] = (shares / total if total > 0 else np.full(len(new), 1 / len(new))).tolist()
+        solver.iteration()
+        np.testing.assert_allclose(solver.current_strategy(), naive.to_array(tree, strategy), atol=1e-11)
+
+
+# A value one rounding error above the threshold that the others give: with it, the threshold is above.
+AT_THRESHOLD = [
+    [0.14934311452207608, 0.14934311452207608, -0.3506568854779239],
+    [-0.0004454133120083229, -1.0004454133120082],
+    [0.9350499881140221, 0.049054613825311656, -0.007947699030333153],
+]
+
+
+def test_the_projection_is_the_nearest_point():
+    rng, run = np.random.default_rng(1), interpreted(project)
+    for case in range(200):
+        count = case % 5 + 1
+        values = rng.normal(size=count) * 10.0 ** rng.integers(-2, 2)
+        if case < len(AT_THRESHOLD):
+            values, count = np.array(AT_THRESHOLD[case]), len(AT_THRESHOLD[case])
+        point = np.append(values, 7.0)
+        total = run(point, 0, count)
+        assert point[-1] == 7.0
+        assert total == pytest.approx(point[:-1].sum())
+        assert (point[:-1] >= 0).all()
+        assert total >= 1 - 1e-12
+        # Nearest: no direction within the set leads closer.
+        others = np.concatenate([rng.dirichlet(np.ones(count), 50) * rng.uniform(1, 4, (50, 1)), np.eye(count)])
+        assert ((others - point[:-1]) @ (values - point[:-1]) <= 1e-9).all()
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_a_quantal_response_equilibrium_is_what_mmd_stays_at(decay):
+    # At a fixed point with constant settings, b maximizes <g, x> - alpha psi(x) for each player.
+    tree, root = naive.tree_of("kuhn_poker"), naive.root_of("kuhn_poker")
+    solver = Solver(tree, "full", MagneticMirrorDescent(eta=0.5, alpha=0.2, decay=0.0)).run(600)
+    strategy = naive.to_dict(tree, solver.current_strategy())
+    for player in range(2):
+        polytope = Polytope(root, player, "constant")
+        gradient = naive.exact_gradient(root, player, strategy)
+        for key, n in polytope.counts.items():  # what psi lacks against the one with log n in it
+            above = naive.parent_sequences(root)[key]
+            if above is not None:
+                gradient[above] = gradient.get(above, 0.0) + 0.2 * math.log(n)
+        best = polytope.best({s: v / 0.2 for s, v in gradient.items()}, polytope.uniform())
+        for key, row in best.items():
+            np.testing.assert_allclose(row, strategy[key], atol=1e-6)
+    if decay:
+        nash = Solver(tree, "full", MagneticMirrorDescent(decay=decay)).run(300).exploitability()
+        assert nash < solver.exploitability()
+
+
+@pytest.mark.parametrize(("game", "alpha"), [("kuhn_poker", 0.0), ("kuhn_poker", 1.0), ("leduc_poker", 0.1)])
+def test_mmd_equals_openspiels(game, alpha):
+    tree = naive.tree_of(game)
+    theirs = mmd_dilated.MMDDilatedEnt(tree.game, alpha, 0.3)
+    solver = Solver(tree, "full", MagneticMirrorDescent(0.3, alpha, 0.0), alternating=False)
+    for _ in range(3 if game == "leduc_poker" else 50):
+        theirs.update_sequences()
+        solver.iteration()
+    strategy, policy = np.zeros(tree.num_slots), theirs.get_policies()
+    for infoset, text in enumerate(tree.info_states):
+        strategy[tree.slots(infoset)] = policy.policy_for_key(text)[tree.legal_actions(infoset)]
+    np.testing.assert_allclose(solver.current_strategy(), strategy, atol=1e-10)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "random:2:1", "random:3:1"])
+def test_reward_transformation_by_its_definition(game):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    mu, gamma, period = 0.1, 0.02, 3
+    solver = Solver(tree, "full", RewardTransformation(mu, period, gamma))
+    strategy = naive.to_dict(tree, tree.uniform_strategy())
+    theta = {key: np.zeros(len(row)) for key, row in strategy.items()}
+    plans = [Polytope(root, player, "constant").plan for player in range(tree.num_players)]
+    reference = [plan(strategy) for plan in plans]
+    parents = naive.parent_sequences(root)
+    for t in range(1, 14):
+        least = gamma * 0.5 ** ((t - 1) // period)
+        for player in range(tree.num_players):
+            plan = plans[player](strategy)
+            if (t - 1) % period == 0:
+                reference[player] = plan
+            values = dict(naive.exact_gradient(root, player, strategy))
+            for sequence in plan:
+                values[sequence] = values.get(sequence, 0.0) - mu * (plan[sequence] - reference[player][sequence])
+            for key in reversed([key for key in naive.infosets_of(root) if key[0] == player]):
+                n, old = len(strategy[key]), theta[key]
+                row = np.array([values[key, a] for a in range(n)])
+                plain = old / old.sum() if old.sum() > 0 else np.full(n, 1 / n)
+                values[parents[key]] = values.get(parents[key], 0.0) + np.dot(strategy[key], row)
+                theta[key] = new = np.maximum(old + row - plain @ row, 0.0)
+                plain = new / new.sum() if new.sum() > 0 else np.full(n, 1 / n)
+                strategy[key] = ((1 - least * n) * plain + least).tolist()
+        solver.iteration()
+        np.testing.assert_allclose(solver.current_strategy(), naive.to_array(tree, strategy), atol=1e-11)
+
+
+@pytest.mark.parametrize("last", [1, 7, 100])
+def test_weights_of_a_schedule(last):
+    # The sums before iteration t + 1 are multiplied by (t / (t + 1))^gamma_t.
+    average, expected = ScheduledAverage(15.0, drop=5.0, iterations=last), 1.0
+    first = weight_of(1, average.last_gamma, average.scheduled)
+    for t in range(1, 50):
+        weight = weight_of(t, average.last_gamma, average.scheduled)
+        assert weight / first == pytest.approx(expected, rel=1e-9)
+        expected *= ((t + 1) / t) ** (15.0 - 5.0 * min(t / last, 1.0))
+
+
+def test_defaults_of_papers():
+    def gamma(minimizer):
+        return Solver("kuhn_poker", "full", minimizer).averaging.gamma
+
+    assert [gamma(name) for name in ("dcfr+", "pdcfr+", "sapcfr+", "apcfr+")] == [4.0, 5.0, 2.0, 2.0]
+    assert Solver("kuhn_poker", "full", "dcfr+").minimizer == Discounted(1.5, -math.inf)
+    scheduled = Solver("kuhn_poker", "full", ScheduledDiscounted(50))
+    assert scheduled.averaging == ScheduledAverage(iterations=50)
+    assert Solver("kuhn_poker", "full", "rtcfr+").averaging.method == "last"
+
+
+@pytest.mark.parametrize("minimizer", naive.NEED_FULL)
+def test_what_needs_exact_gradients_says_so(minimizer):
+    with pytest.raises(ConfigError, match=r"needs exact gradients\. Use estimator='full'"):
+        Solver("kuhn_poker", "external", minimizer)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: PredictiveDiscounted(math.nan), "alpha=nan"),
+        (lambda: PredictiveRegretMatchingPlus(-1.0), "alpha=-1.0"),
+        (lambda: AsymmetricPredictive(math.inf), "largest=inf"),
+        (lambda: SmoothPredictive(0.0), "eta=0.0"),
+        (lambda: ScheduledDiscounted(0), "iterations=0"),
+        (lambda: ScheduledAverage(iterations=1.5), "iterations=1.5"),
+        (lambda: ScheduledAverage(gamma=2.0, drop=3.0), "drop=3.0"),
+        (lambda: RewardTransformation(mu=-1.0), "mu=-1.0"),
+        (lambda: RewardTransformation(period=0), "period=0"),
+        (lambda: RewardTransformation(gamma=math.nan), "gamma=nan"),
+        (lambda: MagneticMirrorDescent(alpha=-1.0), "alpha=-1.0"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(make, what):
+    with pytest.raises(ConfigError, match=what):
+        make()
