@@ -93,7 +93,7 @@ setup(
             "ipykernel>=6.29",
             *PLOT,
         ],
-        "neural": ["torch>=2.0"],
+        "neural": ["torch>=2.4"],
         "ray": RAY,
         "export": EXPORT,
     },

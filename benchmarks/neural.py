@@ -117,7 +117,7 @@ class PeerDeepCFR:
             batch_size_advantage=given["batch_size"],
             batch_size_strategy=given["batch_size"],
             memory_capacity=given["memory_capacity"],
-            policy_network_train_steps=given["train_steps"],
+            policy_network_train_steps=2500,  # its example's,
             advantage_network_train_steps=given["train_steps"],
             seed=seed,
         )
@@ -250,7 +250,7 @@ def variances(solver, table):
     for player in range(solver.tree.num_players):
         found, left = [], 200_000
         while left:
-            done, samples = solver._sampler.sample_paths(solver._strategy, table, player, left, corrected=True)
+            done, samples = solver._sampler.sample_paths(solver._strategy, table, player, left, 0.5, corrected=True)
             found.append([np.array(column) for column in samples])
             left -= done
         rows, regrets, weights = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -358,7 +358,7 @@ def sampling():
     rng = np.random.default_rng(1)
 
     def batched_paths():
-        return sample_paths(batch.game, batch._observer, batch._strategy_of, 0, 0.5, 1000, rng).nodes
+        return sample_paths(batch.game, batch._observer, batch._strategy_of, (0,), 0.5, 1000, rng).nodes
 
     speeds = {"OpenSpiel": theirs, "kernels": kernels, "batched": batched_paths}
     found = {name: [] for name in speeds}
@@ -390,7 +390,7 @@ def against_uniform(solver, policy):
             return (policy.probabilities if player == seat else uniform)(player, tensors, masks)
 
         rng = np.random.default_rng(1000 + seat)
-        paths = sample_paths(solver.game, solver._observer, strategies, None, 0.0, FLAGS.games // 2, rng)
+        paths = sample_paths(solver.game, solver._observer, strategies, (), 0.0, FLAGS.games // 2, rng)
         payoffs.append(paths.returns[:, seat])
     return np.concatenate(payoffs)
 
@@ -419,7 +419,7 @@ def batched():
             flush=True,
         )
     policy, begin = solver.current_policy().probabilities, CPU()
-    paths = sample_paths(solver.game, solver._observer, policy, 0, 0.5, 1000, np.random.default_rng(1))
+    paths = sample_paths(solver.game, solver._observer, policy, (0,), 0.5, 1000, np.random.default_rng(1))
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 

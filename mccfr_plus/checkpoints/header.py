@@ -55,7 +55,7 @@ TEXT = Entry("a text", lambda value: isinstance(value, str))
 FLAG = Entry("true or false", lambda value: isinstance(value, bool))
 ANY = Entry("anything", lambda value: True)
 SEED = or_none(Entry("a whole number, at least 0", lambda value: type(value) is int and value >= 0))
-SECONDS = Entry(
+NUMBER = Entry(
     "a finite number, at least 0", lambda value: type(value) in (int, float) and value >= 0 and math.isfinite(value)
 )
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.errors import TrainingError
 from mccfr_plus.neural.batched.config import (
+    BatchedConfig,
     BatchedDeepCFRConfig,
     BatchedDREAMConfig,
     BatchedESCHERConfig,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.batched.algorithms import BatchedDeepCFR, BatchedDREAM, BatchedESCHER
     from mccfr_plus.neural.batched.network_policy import NetworkPolicy
     from mccfr_plus.neural.batched.nfsp import BatchedNFSP
+    from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
+    from mccfr_plus.neural.batched.solver import BatchedSolver
     from mccfr_plus.neural.nfsp import NFSP
     from mccfr_plus.neural.solver import HistoryEntry, NeuralProgress
 
@@ -45,6 +48,10 @@ _NEEDS_TORCH = {
     "ESCHER": "algorithms",
     "BatchedDeepCFR": "batched.algorithms",
     "BatchedNFSP": "batched.nfsp",
+    "BatchedSolver": "batched.solver",
+    "Paths": "batched.paths",
+    "corrected_regrets": "batched.paths",
+    "plain_regrets": "batched.paths",
     "BatchedDREAM": "batched.algorithms",
     "BatchedESCHER": "batched.algorithms",
     "HistoryEntry": "solver",
@@ -57,6 +64,7 @@ __all__ = [
     "DREAM",
     "ESCHER",
     "NFSP",
+    "BatchedConfig",
     "BatchedDREAM",
     "BatchedDREAMConfig",
     "BatchedDeepCFR",
@@ -65,6 +73,7 @@ __all__ = [
     "BatchedESCHERConfig",
     "BatchedNFSP",
     "BatchedNFSPConfig",
+    "BatchedSolver",
     "DREAMConfig",
     "DeepCFR",
     "DeepCFRConfig",
@@ -73,8 +82,11 @@ __all__ = [
     "NFSPConfig",
     "NetworkPolicy",
     "NeuralProgress",
+    "Paths",
     "TrainingConfig",
     "TrainingError",
+    "corrected_regrets",
+    "plain_regrets",
 ]
 
 

@@ -22,11 +22,11 @@ from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.buffer import Buffer
 from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.features import Features, features_of
-from mccfr_plus.neural.memory import Aggregated, Memory, Reservoir
+from mccfr_plus.neural.learner import Learner
+from mccfr_plus.neural.memory import Aggregated, Discounted, Memory, Reservoir
 from mccfr_plus.neural.sampling import Sampler, Samples
-from mccfr_plus.neural.solver import GameOrTree, NeuralSolver, Seed
+from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.strategy_tables import match_advantages
-from mccfr_plus.neural.training import Learner
 
 _RNGS_PER_PLAYER = 3  # for the memory, for initial parameters, for batches
 
@@ -49,8 +49,7 @@ class AdvantageSolver(NeuralSolver):
     num_extra_rngs: ClassVar[int] = 0  # of the subclass
     _sampler: Any
 
-    def __init__(self, game: GameOrTree, config: AdvantageConfig | None = None, seed: Seed = None):
-        super().__init__(game, config, seed)
+    def _build(self, seed: Seed) -> None:
         tree = self.tree
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players + self.num_extra_rngs)
         self._sampler = self._new_sampler(rngs[:1].copy())
@@ -66,20 +65,19 @@ class AdvantageSolver(NeuralSolver):
     def _new_player(self, player: int, features: Features, rngs: np.ndarray) -> _Player:
         num_actions, name = self.tree.game.num_distinct_actions(), f"advantage loss of player {player}"
         memory = self._new_memory(player, features, num_actions, rngs[:1])
-        learner = Learner(features.tensors, num_actions, self.config, rngs[1:], name)
+        learner = Learner(features.tensors, num_actions, self.config, rngs[1:], name, self._modules)
         return _Player(features, memory, learner, rngs[:1])
 
     def _new_memory(self, player: int, features: Features, num_actions: int, rng: np.ndarray) -> Memory:
-        unit = self._unit_of(player)
+        config, unit = self.config, self._unit_of(player)
+        if config.minimizer != configs.CFR:
+            predictive = config.minimizer == configs.PDCFR_PLUS
+            return Discounted(features, num_actions, config.discount, predictive=predictive, unit=unit)
         if self.config.memory == configs.AGGREGATED:
             return Aggregated(features, num_actions, power=self._power, unit=unit)
         return Reservoir(features, num_actions, self.config.memory_capacity, rng, power=self._power, unit=unit)
 
     # --- defined by subclasses ---
-
-    def _average_power(self) -> float:
-        """Returns the exponent of the weights of iterations in the average."""
-        return self._power
 
     def _new_sampler(self, rng: np.ndarray) -> Any:
         """Returns a `Sampler`."""
@@ -96,7 +94,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _advance(self, iteration: int) -> None:
         for player in range(self.tree.num_players):
-            weight = float(iteration) ** self._average_power()
+            weight = float(iteration) ** self.config.exponents[1]
             self._sampler.add_to_average(self._strategy, self._average, player, weight)
             self._before_traversals(player, iteration)
             self._sample(player, iteration)

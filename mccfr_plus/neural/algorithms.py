@@ -10,11 +10,9 @@ from mccfr_plus.estimators.balanced import balanced_strategy
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
-from mccfr_plus.neural.features import Features
 from mccfr_plus.neural.history_values import NUM_RNGS, ActionValues, ExactValues, StateValues
-from mccfr_plus.neural.memory import Discounted, Memory
 from mccfr_plus.neural.sampling import PathSampler, Samples
-from mccfr_plus.neural.solver import GameOrTree, Seed
+from mccfr_plus.neural.solver import Seed
 
 
 class DeepCFR(AdvantageSolver):
@@ -28,6 +26,11 @@ class DeepCFR(AdvantageSolver):
             information-state tensors, and of a size that can be compiled.
         config: A `DeepCFRConfig`; None: its defaults.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
+        network: Makes a `torch.nn.Module` of the numbers of its inputs and outputs, for all networks; None: the
+            multilayer perceptron of the config. Its parameters, float32, become parts of one vector.
+        optimizer: Makes a `torch.optim.Optimizer` of a list with that vector; None: Adam with the config's step size.
+        device: Where networks are trained, as torch calls it; None: on a GPU if there is one. Results differ between
+            devices.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
@@ -47,16 +50,6 @@ class DeepCFR(AdvantageSolver):
 
     config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
     config: DeepCFRConfig
-
-    def _average_power(self) -> float:
-        return self.config.exponents[1]
-
-    def _new_memory(self, player: int, features: Features, num_actions: int, rng: np.ndarray) -> Memory:
-        if self.config.minimizer == configs.CFR:
-            return super()._new_memory(player, features, num_actions, rng)
-        predictive = self.config.minimizer == configs.PDCFR_PLUS
-        alpha, unit = self.config.exponents[0], self._unit_of(player)
-        return Discounted(features, num_actions, alpha=alpha, predictive=predictive, unit=unit)
 
     def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
         return self._sampler.sample(self._strategy, player, traversals)
@@ -88,7 +81,7 @@ class DREAM(_ValueSolver):
     Args:
         game: See `DeepCFR`.
         config: A `DREAMConfig`; None: its defaults.
-        seed: See `DeepCFR`.
+        seed: See `DeepCFR`, as ``network``, ``optimizer`` and ``device``.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -110,12 +103,13 @@ class DREAM(_ValueSolver):
     config: DREAMConfig
     values: ActionValues
 
-    def __init__(self, game: GameOrTree, config: DREAMConfig | None = None, seed: Seed = None):
-        super().__init__(game, config, seed)
-        self.values = ActionValues(self.tree, self.config.baseline_training, self._extra_rngs, type(self).__name__)
+    def _build(self, seed: Seed) -> None:
+        super()._build(seed)
+        training, name = self.config.baseline_training, type(self).__name__
+        self.values = ActionValues(self.tree, training, self._extra_rngs, name, self._modules)
 
     def _new_sampler(self, rng: np.ndarray) -> PathSampler:
-        return PathSampler(self.tree, rng, np.zeros(0), self.config.epsilon)
+        return PathSampler(self.tree, rng, np.zeros(0))
 
     def _advance(self, iteration: int) -> None:
         self._sampler.evict()
@@ -126,7 +120,7 @@ class DREAM(_ValueSolver):
 
     def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
         done, samples = self._sampler.sample_paths(
-            self._strategy, self.values.table, player, traversals, corrected=True
+            self._strategy, self.values.table, player, traversals, self.config.epsilon, corrected=True
         )
         return done, self._clipped(samples)
 
@@ -148,7 +142,7 @@ class ESCHER(_ValueSolver):
     Args:
         game: See `DeepCFR`.
         config: An `ESCHERConfig`; None: its defaults.
-        seed: See `DeepCFR`.
+        seed: See `DeepCFR`, as ``network``, ``optimizer`` and ``device``.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -170,16 +164,17 @@ class ESCHER(_ValueSolver):
     config: ESCHERConfig
     values: ExactValues | StateValues
 
-    def __init__(self, game: GameOrTree, config: ESCHERConfig | None = None, seed: Seed = None):
-        super().__init__(game, config, seed)
+    def _build(self, seed: Seed) -> None:
+        super()._build(seed)
+        training, name = self.config.value_training, type(self).__name__
         if self.config.values == configs.EXACT:
             self.values = ExactValues(self.tree)
         else:
-            self.values = StateValues(self.tree, self.config.value_training, self._extra_rngs, type(self).__name__)
+            self.values = StateValues(self.tree, training, self._extra_rngs, name, self._modules)
 
     def _new_sampler(self, rng: np.ndarray) -> PathSampler:
         is_balanced = self.config.sampling == configs.BALANCED
-        return PathSampler(self.tree, rng, balanced_strategy(self.tree) if is_balanced else np.zeros(0), 1.0)
+        return PathSampler(self.tree, rng, balanced_strategy(self.tree) if is_balanced else np.zeros(0))
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
@@ -192,11 +187,12 @@ class ESCHER(_ValueSolver):
 
     def _visit(self, player: int, iteration: int) -> None:
         """Samples the histories that the network of values learns from."""
-        for other in range(self.tree.num_players):  # so that all histories have a positive probability
+        table, epsilon = self.values.table, self.config.value_exploration
+        for other in range(self.tree.num_players):
             left = self.config.value_traversals
             while left > 0:
-                done, _ = self._sampler.sample_paths(self._strategy, self.values.table, other, left, corrected=False)
+                done, _ = self._sampler.sample_paths(self._strategy, table, other, left, epsilon, corrected=False)
                 left -= done
 
     def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
-        return self._sampler.sample_paths(self._strategy, self.values.table, player, traversals, corrected=False)
+        return self._sampler.sample_paths(self._strategy, self.values.table, player, traversals, 1.0, corrected=False)

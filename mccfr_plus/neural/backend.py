@@ -8,7 +8,7 @@ from typing import Any
 
 from mccfr_plus.errors import ConfigError
 
-OLDEST = (2, 0)
+OLDEST = (2, 4)  # Adam in one pass on the CPU
 
 try:
     import torch
@@ -28,6 +28,8 @@ def check_version(version: str) -> None:
 
 
 check_version(torch.__version__)
+from torch.optim.adam import adam as adam  # noqa: E402 - for `learner`
+
 CPU = torch.device("cpu")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.header import (
     ANY,
-    SECONDS,
+    NUMBER,
     SEED,
     TEXT,
     Entry,
@@ -36,7 +36,7 @@ _ENTRIES = {
     "seed": SEED,
     "iterations": whole(),
     "nodes_touched": whole(),
-    "seconds": SECONDS,
+    "seconds": NUMBER,
     "history": list_of(Entry("four numbers", lambda value: _is_evaluation(value))),
     "memory_sizes": objects_of(whole()),
     "num_batches": or_none(whole(1)),

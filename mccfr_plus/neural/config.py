@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -115,6 +115,12 @@ class AdvantageConfig(TrainingConfig):
         memory_capacity: The largest number of samples per player in a reservoir.
         weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
             ``"uniform"``: all iterations have the same weight.
+        minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
+            learn discounted regrets that are cut off at 0, the latter with prediction, and the average policy weighs
+            iteration t by t^gamma; see `Discounted`. Both ignore `weighting`, and need
+            aggregated memory where there is a tree.
+        alpha: Exponent of the discount; None: 1.5 with dcfr+, 2.3 with pdcfr+.
+        gamma: Exponent of the average's weights; None: 4 with dcfr+, 5 with pdcfr+.
         fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
             ``"uniform"``, as in tabular CFR.
         scale_targets: Whether the unit of advantages is half the player's payoff range, so that training does not
@@ -130,9 +136,13 @@ class AdvantageConfig(TrainingConfig):
     memory: str = AGGREGATED
     memory_capacity: int = 1_000_000
     weighting: str = LINEAR
+    minimizer: str = CFR
+    alpha: float | None = None
+    gamma: float | None = None
     fallback: str = ARGMAX
     scale_targets: bool = True
     threads: int = 1
+    keeps_sums: ClassVar[bool] = True  # whether discounted regrets are sums per information set
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,11 +151,33 @@ class AdvantageConfig(TrainingConfig):
         self._check_choice("memory", AGGREGATED, RESERVOIR)
         self._check_choice("weighting", LINEAR, UNIFORM)
         self._check_choice("fallback", ARGMAX, UNIFORM)
+        self._check_choice("minimizer", CFR, DCFR_PLUS, PDCFR_PLUS)
+        self._check(check_positive, "alpha", "gamma")
+        if self.minimizer == CFR:
+            for name in ("alpha", "gamma"):
+                if getattr(self, name) is not None:
+                    raise ConfigError(f"{name}={getattr(self, name)!r} is of dcfr+ and pdcfr+: give one as minimizer.")
+        elif self.keeps_sums and self.memory != AGGREGATED:
+            raise ConfigError(
+                f"minimizer={self.minimizer!r} keeps sums of regrets, not samples: it needs memory='aggregated', not "
+                f"{self.memory!r}."
+            )
         if self.memory == RESERVOIR and self.memory_capacity < self.batch_size:
             raise ConfigError(
                 f"memory_capacity={self.memory_capacity} is smaller than batch_size={self.batch_size}: a batch could "
                 "never be filled. Give a larger memory or a smaller batch."
             )
+
+    @property
+    def exponents(self) -> tuple[float, float]:
+        """Alpha and gamma."""
+        alpha, gamma = EXPONENTS.get(self.minimizer, (1.0, 1.0 if self.weighting == LINEAR else 0.0))
+        return (alpha if self.alpha is None else self.alpha, gamma if self.gamma is None else self.gamma)
+
+    def discount(self, iteration: int) -> float:
+        """Returns the factor of the regrets of the first `iteration` iterations in the next one."""
+        power = float(iteration) ** self.exponents[0]
+        return power / (power + 1.0) if iteration > 0 else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,11 +186,6 @@ class DeepCFRConfig(AdvantageConfig):
 
     Args:
         traversals: Traversals per player and iteration. Each gives one sample per own information set that it visits.
-        minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
-            learn discounted regrets that are cut off at 0, the latter with prediction, and the average policy weighs
-            iteration t by t^gamma; see `Discounted`. Both need aggregated memory, and ignore `weighting`.
-        alpha: Exponent of the discount; None: 1.5 with dcfr+, 2.3 with pdcfr+.
-        gamma: Exponent of the average's weights; None: 4 with dcfr+, 5 with pdcfr+.
 
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
 
@@ -173,30 +200,6 @@ class DeepCFRConfig(AdvantageConfig):
         >>> DeepCFRConfig(traversals=375, memory="reservoir").hidden_layers
         (128, 128)
     """
-
-    minimizer: str = CFR
-    alpha: float | None = None
-    gamma: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_choice("minimizer", CFR, DCFR_PLUS, PDCFR_PLUS)
-        self._check(check_positive, "alpha", "gamma")
-        if self.minimizer == CFR:
-            for name in ("alpha", "gamma"):
-                if getattr(self, name) is not None:
-                    raise ConfigError(f"{name}={getattr(self, name)!r} is of dcfr+ and pdcfr+: give one as minimizer.")
-        elif self.memory != AGGREGATED:
-            raise ConfigError(
-                f"minimizer={self.minimizer!r} keeps sums of regrets, not samples: it needs memory='aggregated', not "
-                f"{self.memory!r}."
-            )
-
-    @property
-    def exponents(self) -> tuple[float, float]:
-        """Alpha and gamma."""
-        alpha, gamma = EXPONENTS.get(self.minimizer, (1.0, 1.0 if self.weighting == LINEAR else 0.0))
-        return (alpha if self.alpha is None else self.alpha, gamma if self.gamma is None else self.gamma)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +251,8 @@ class ESCHERConfig(AdvantageConfig):
         traversals: Trajectories per player and iteration, for regrets.
         values: ``"network"``: a network learns values of histories; ``"exact"``: a pass over the tree computes them.
         value_traversals: Trajectories per player and update, for the network of values.
+        value_exploration: Probability with which one player in turn draws an own action of these trajectories from
+            `sampling`'s strategy instead of the current one.
         value_training: Shape and training of that network.
         sampling: The strategy that draws own actions in all iterations: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020.
@@ -268,6 +273,7 @@ class ESCHERConfig(AdvantageConfig):
 
     values: str = NETWORK
     value_traversals: int = 1000
+    value_exploration: float = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)
     sampling: str = UNIFORM
 
@@ -275,6 +281,7 @@ class ESCHERConfig(AdvantageConfig):
         super().__post_init__()
         self._check_choice("values", NETWORK, EXACT)
         self._check(check_whole, "value_traversals")
+        self._check(check_probability, "value_exploration")
         self._check(check_training, "value_training")
         self._check_choice("sampling", UNIFORM, BALANCED)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+
 import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
@@ -9,8 +11,9 @@ from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.buffer import draw_positions
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import histories_of
+from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Batch
-from mccfr_plus.neural.training import Learner
+from mccfr_plus.neural.network import Modules
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -38,7 +41,7 @@ class ExactValues:
         refresh_values(self._tree.arrays, strategy, self.table[player], player)
 
 
-class LearnedValues:
+class LearnedValues(abc.ABC):
     """A network that learns values from sampled histories. See `StateValues` and `ActionValues`.
 
     Args:
@@ -46,6 +49,7 @@ class LearnedValues:
         config: Shape of the network and how it is trained.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
         solver_name: For error messages.
+        modules: Factories of the network and of its optimizer, and the device.
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
@@ -54,7 +58,13 @@ class LearnedValues:
     uses_model = True  # whether chance probabilities and the payoffs of unvisited leaves come from the game
 
     def __init__(
-        self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str, outputs_per_head: int = 1
+        self,
+        tree: GameTree,
+        config: TrainingConfig,
+        rngs: np.ndarray,
+        solver_name: str,
+        modules: Modules,
+        outputs_per_head: int = 1,
     ):
         self._tree = tree
         self._histories = histories_of(tree, solver_name)
@@ -68,7 +78,7 @@ class LearnedValues:
         ranges = np.asarray(tree.payoff_range, np.float64)
         self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
         num_outputs, name = self._num_heads * outputs_per_head, f"loss of the values of {solver_name}"
-        self.learner = Learner(self._histories.tensors, num_outputs, config, rngs, name)
+        self.learner = Learner(self._histories.tensors, num_outputs, config, rngs, name, modules)
         if self.uses_model:
             leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
             self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
@@ -111,11 +121,13 @@ class LearnedValues:
         if self._is_shared:
             self.table[1, nodes] = self._sum - self.table[0, nodes]
 
+    @abc.abstractmethod
     def _memory(self, visited: np.ndarray) -> Batch:
-        raise NotImplementedError
+        """Returns the targets of the sampled histories."""
 
+    @abc.abstractmethod
     def _fill(self, predictions: np.ndarray) -> None:
-        raise NotImplementedError
+        """Fills the table with the network's outputs for all histories."""
 
 
 class StateValues(LearnedValues):
@@ -144,9 +156,9 @@ class ActionValues(LearnedValues):
 
     uses_model = False
 
-    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str):
+    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
         self._num_actions = tree.game.num_distinct_actions()
-        super().__init__(tree, config, rngs, solver_name, self._num_actions)
+        super().__init__(tree, config, rngs, solver_name, modules, self._num_actions)
         nodes = tree.arrays.nodes
         after = np.flatnonzero(self._parents >= 0)
         after = after[nodes["kind"][self._parents[after]] != CHANCE]

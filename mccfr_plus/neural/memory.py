@@ -13,7 +13,7 @@ mean. Samples are rows of `Features`, not tensors: a sample takes 12 bytes and 4
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -151,7 +151,7 @@ class Discounted(Aggregated):
     Args:
         features: See `Memory`.
         num_actions: See `Memory`.
-        alpha: Exponent of the discount; larger values discount less.
+        discount: Returns the factor of the regrets of the first t iterations in the next one.
         predictive: Whether the targets include the prediction.
         unit: See `Memory`.
 
@@ -161,10 +161,16 @@ class Discounted(Aggregated):
     """
 
     def __init__(
-        self, features: Features, num_actions: int, *, alpha: float, predictive: bool = False, unit: float = 1.0
+        self,
+        features: Features,
+        num_actions: int,
+        discount: Callable[[int], float],
+        *,
+        predictive: bool = False,
+        unit: float = 1.0,
     ):
         super().__init__(features, num_actions, power=0.0, unit=unit)
-        self._alpha, self._predictive = alpha, predictive
+        self._discount, self._predictive = discount, predictive
         # Of one iteration, and its number.
         self._latest, self._counts = np.zeros_like(self.sums), np.zeros_like(self.weights)
         self._iteration = np.zeros(1, np.int64)
@@ -177,9 +183,6 @@ class Discounted(Aggregated):
             self._iteration[0] = iteration
         counts = self._features.counts
         add_sums(samples.rows, samples.regrets, weights_of(samples), counts, self._latest, self._counts)
-
-    def _discount(self, iteration: int) -> float:
-        return float(iteration) ** self._alpha / (float(iteration) ** self._alpha + 1.0) if iteration > 0 else 0.0
 
     def _total_sums(self) -> np.ndarray:
         """Returns R^t, with the latest iteration t included."""
@@ -246,8 +249,7 @@ class TensorReservoir(RowBuffer):
 
     A row has a tensor, legal actions and a number per action.
 
-    Tensors are stored in half precision, which is exact for zeros and ones. A row takes 2 bytes per entry of the
-    tensor, 5 per action and 8 more.
+    A row takes 4 bytes per entry of the tensor, 5 per action and 8 more.
 
     Args:
         size: Size of a tensor.
@@ -262,7 +264,7 @@ class TensorReservoir(RowBuffer):
         self, size: int, num_actions: int, capacity: int, rng: np.ndarray, *, power: float = 1.0, unit: float = 1.0
     ):
         columns = {
-            "tensors": np.zeros((capacity, size), np.float16),
+            "tensors": np.zeros((capacity, size), np.float32),
             "masks": np.zeros((capacity, num_actions), bool),
             "values": np.zeros((capacity, num_actions), np.float32),
             "weights": np.zeros(capacity, np.float32),
@@ -273,7 +275,7 @@ class TensorReservoir(RowBuffer):
 
     @property
     def tensors(self) -> np.ndarray:
-        """The tensors that rows of batches refer to, ``[capacity, size]`` float16."""
+        """The tensors that rows of batches refer to, ``[capacity, size]`` float32."""
         return self._columns["tensors"]
 
     def add(

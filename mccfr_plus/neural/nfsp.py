@@ -26,34 +26,17 @@ from mccfr_plus.neural.buffer import Buffer, RowBuffer
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.episodes import DECISION, TRANSITION, Episodes, Tables
 from mccfr_plus.neural.features import Features, features_of
-from mccfr_plus.neural.network import Loss
+from mccfr_plus.neural.learner import Learner
+from mccfr_plus.neural.network import Modules
 from mccfr_plus.neural.nfsp_config import NFSPConfig
-from mccfr_plus.neural.solver import GameOrTree, NeuralSolver, Seed, mean_losses
+from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
 from mccfr_plus.neural.strategy_tables import fill_softmax, find_best
-from mccfr_plus.neural.training import Learner
 from mccfr_plus.policies.tree_policy import TreePolicy
 
 _RNGS_PER_PLAYER = 5  # for the reservoir; for initial parameters and batches of each network
 
 
-class _NFSPLearner(Learner):
-    """A network that is trained step by step. See `Learner`."""
-
-    def _step(self, rows: np.ndarray, loss: Loss, iteration: int) -> None:
-        """Makes a step of Adam on a loss at rows of information sets."""
-        inputs = self._inputs.index_select(0, self._tensor(rows))
-        with self._on_device() as (network, optimizer):
-            value = network.differentiate(inputs, loss)
-            self._check(value, f"is {value} at its training step {len(self.losses) + 1} there", iteration)
-            self.losses.append(value)
-            optimizer.step()
-
-    def draw_from(self, memory: RowBuffer, size: int) -> np.ndarray:
-        """Returns a batch of records; see `RowBuffer.draw`."""
-        return memory.draw(size, self._rngs[1:])["records"]
-
-
-class ValueLearner(_NFSPLearner):
+class ValueLearner(Learner):
     """Action values, by Q-learning with a target network (Mnih et al. 2015, algorithm 1).
 
     Only the largest output of the target network at each information set is used, so it is stored as a table of these.
@@ -61,9 +44,16 @@ class ValueLearner(_NFSPLearner):
     """
 
     def __init__(
-        self, features: Features, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str, unit: float
+        self,
+        features: Features,
+        num_actions: int,
+        config: TrainingConfig,
+        rngs: np.ndarray,
+        name: str,
+        modules: Modules,
+        unit: float,
     ):
-        super().__init__(features.tensors, num_actions, config, rngs, name)
+        super().__init__(features.tensors, num_actions, config, rngs, name, modules)
         self._unit = unit
         # [num_rows + 1] float32; the last entry, with index `TERMINAL_ROW`, is the end of the game.
         self.target_values = np.zeros(len(features.counts) + 1, np.float32)
@@ -83,22 +73,25 @@ class ValueLearner(_NFSPLearner):
         Raises:
             TrainingError: If the loss is not finite.
         """
-        actions = self._tensor(transitions["action"].astype(np.int64))[:, None]
-        targets = self._tensor(self.targets(transitions))[:, None]
-
-        def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
-            error = outputs.gather(1, actions) - targets
-            slope = torch.zeros_like(outputs).scatter_(1, actions, error * (2.0 / len(error)))
-            return float(error.square().mean()), slope
-
-        self._step(transitions["row"].astype(np.int64), loss, iteration)
+        actions = self.tensor(transitions["action"].astype(np.int64))[:, None]
+        targets = self.tensor(self.targets(transitions))[:, None]
+        inputs = self.inputs.index_select(0, self.tensor(transitions["row"].astype(np.int64)))
+        self.step(inputs, lambda outputs: (outputs.gather(1, actions) - targets).square().mean(), iteration)
 
 
-class PolicyLearner(_NFSPLearner):
+class PolicyLearner(Learner):
     """An average policy, trained by cross-entropy on the actions in a memory. See `Learner`."""
 
-    def __init__(self, features: Features, num_actions: int, config: TrainingConfig, rngs: np.ndarray, name: str):
-        super().__init__(features.tensors, num_actions, config, rngs, name)
+    def __init__(
+        self,
+        features: Features,
+        num_actions: int,
+        config: TrainingConfig,
+        rngs: np.ndarray,
+        name: str,
+        modules: Modules,
+    ):
+        super().__init__(features.tensors, num_actions, config, rngs, name, modules)
         self._is_illegal = ~features.mask(num_actions)
 
     def learn(self, decisions: np.ndarray, iteration: int) -> None:
@@ -110,16 +103,13 @@ class PolicyLearner(_NFSPLearner):
             TrainingError: If the loss is not finite.
         """
         rows = decisions["row"].astype(np.int64)
-        actions = self._tensor(decisions["action"].astype(np.int64))[:, None]
-        is_illegal = self._tensor(self._is_illegal[rows])
+        actions = self.tensor(decisions["action"].astype(np.int64))
+        is_illegal = self.tensor(self._is_illegal[rows])
 
-        def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
-            log = outputs.masked_fill(is_illegal, -torch.inf).log_softmax(1)
-            slope = log.exp()
-            slope.scatter_add_(1, actions, torch.full_like(actions, -1.0, dtype=slope.dtype))
-            return float(-log.gather(1, actions).mean()), slope.div_(len(rows))
+        def loss(outputs: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.cross_entropy(outputs.masked_fill(is_illegal, -torch.inf), actions)
 
-        self._step(rows, loss, iteration)
+        self.step(self.inputs.index_select(0, self.tensor(rows)), loss, iteration)
 
 
 class _Player(NamedTuple):
@@ -141,7 +131,8 @@ class NFSP(NeuralSolver):
         game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
             information-state tensors, and of a size that can be compiled.
         config: An `NFSPConfig`; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
+            `DeepCFR` for ``network``, ``optimizer`` and ``device``.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
@@ -162,8 +153,7 @@ class NFSP(NeuralSolver):
     config_class: ClassVar[type[NFSPConfig]] = NFSPConfig
     config: NFSPConfig
 
-    def __init__(self, game: GameOrTree, config: NFSPConfig | None = None, seed: Seed = None):
-        super().__init__(game, config, seed)
+    def _build(self, seed: Seed) -> None:
         tree = self.tree
         rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players)
         self._episodes = Episodes(tree, self.config.anticipatory, rngs[:1].copy())
@@ -184,8 +174,8 @@ class NFSP(NeuralSolver):
         unit = self._unit_of(player)
         return _Player(
             features=features,
-            values=ValueLearner(features, num_actions, value_training, rngs[1:3], value_name, unit),
-            policy=PolicyLearner(features, num_actions, policy_training, rngs[3:5], policy_name),
+            values=ValueLearner(features, num_actions, value_training, rngs[1:3], value_name, self._modules, unit),
+            policy=PolicyLearner(features, num_actions, policy_training, rngs[3:5], policy_name, self._modules),
             transitions=RowBuffer({"records": np.zeros(config.transition_capacity, TRANSITION)}),
             decisions=RowBuffer({"records": np.zeros(config.decision_capacity, DECISION)}, rngs[:1]),
             reservoir_rng=rngs[:1],
@@ -229,9 +219,9 @@ class NFSP(NeuralSolver):
         config, own = self.config, self._players[player]
         for _ in range(count):
             if len(own.transitions) >= config.min_samples:
-                own.values.learn(own.values.draw_from(own.transitions, config.batch_size), iteration)
+                own.values.learn(own.values.draw_from(own.transitions, config.batch_size)["records"], iteration)
             if len(own.decisions) >= config.min_samples:
-                own.policy.learn(own.policy.draw_from(own.decisions, config.batch_size), iteration)
+                own.policy.learn(own.policy.draw_from(own.decisions, config.batch_size)["records"], iteration)
             self._updates[player] += 1
             if self._updates[player] % config.target_every == 0:
                 self._renew_target(player)

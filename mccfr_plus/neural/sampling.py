@@ -106,12 +106,11 @@ class PathSampler(Sampler):
         tree: The game. Of perfect recall.
         rng: ``[1]`` uint64, the state of the random generator. Modified in place.
         exploration: ``[num_slots]`` float64, the exploration strategy; empty: uniform.
-        epsilon: Probability of drawing an own action from it.
     """
 
-    def __init__(self, tree: GameTree, rng: np.ndarray, exploration: np.ndarray, epsilon: float):
+    def __init__(self, tree: GameTree, rng: np.ndarray, exploration: np.ndarray):
         super().__init__(tree, rng)
-        self.exploration, self._epsilon = exploration, epsilon
+        self.exploration = exploration
         depth = tree.shape.max_depth
         size = max(_MIN_CAPACITY, depth)
         max_actions = self._buffer.regrets.shape[1]
@@ -127,15 +126,16 @@ class PathSampler(Sampler):
         super().prepare()
         strategy = self._tree.uniform_strategy()
         with announce_compilation(record_paths):
-            self.sample_paths(strategy, np.zeros((self._tree.num_players, self._tree.num_nodes)), 0, 0, False)
+            self.sample_paths(strategy, np.zeros((self._tree.num_players, self._tree.num_nodes)), 0, 0, 1.0, False)
 
     def sample_paths(
-        self, strategy: np.ndarray, values: np.ndarray, player: int, traversals: int, corrected: bool
+        self, strategy: np.ndarray, values: np.ndarray, player: int, traversals: int, epsilon: float, corrected: bool
     ) -> tuple[int, Samples]:
         """Samples trajectories for a player until the buffer is full; see `record_paths`.
 
         Args:
             values: ``[num_players, num_nodes]`` float64.
+            epsilon: Probability of drawing an own action from `exploration`.
             corrected: Whether the values are baselines of sampled values, or replace them.
             strategy, player, traversals: See `sample`.
 
@@ -143,7 +143,7 @@ class PathSampler(Sampler):
             See `sample`.
         """
         rows, regrets, weights = self._samples
-        infosets, options = self._tree.infoset_of_slot, (self._epsilon, corrected)
+        infosets, options = self._tree.infoset_of_slot, (float(epsilon), corrected)
         done, count = record_paths(
             self._tree.arrays, strategy, self.exploration, values, self._scratch, player, traversals, options, infosets,
             self._trajectory, self.visited, self._samples,

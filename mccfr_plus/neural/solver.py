@@ -19,9 +19,10 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
-from mccfr_plus.neural.backend import torch_threads
+from mccfr_plus.neural.backend import device_of, torch_threads
 from mccfr_plus.neural.buffer import Buffer
 from mccfr_plus.neural.features import compile_with_tensors
+from mccfr_plus.neural.network import Modules, NetworkFactory, OptimizerFactory
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
 from mccfr_plus.tree.game_tree import GameTree
@@ -55,34 +56,50 @@ class NeuralProgress:
 class NeuralSolver(abc.ABC):
     """A solver on a compiled tree whose strategy table is filled by networks.
 
-    A subclass defines `_advance`, `_arrays`, `_memories`, `_prepare`, `_step_losses` and `nodes_touched`, and fills
-    ``_strategy`` and ``_average``.
+    A subclass defines `_build`, `_advance`, `_arrays`, `_memories`, `_prepare`, `_step_losses` and `nodes_touched`, and
+    fills ``_strategy`` and ``_average``.
 
     See `DeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type]
     num_batches: int | None = None  # into how many batches sampling is divided; None: it is not
-    device: str = "cpu"  # where networks are trained, as torch calls it
 
-    def __init__(self, game: GameOrTree, config: Any = None, seed: Seed = None):
+    def __init__(
+        self,
+        game: GameOrTree,
+        config: Any = None,
+        seed: Seed = None,
+        *,
+        network: NetworkFactory | None = None,
+        optimizer: OptimizerFactory | None = None,
+        device: str | None = "cpu",
+    ):
         self.config = config_or_default(config, self.config_class)
-        self.tree = compile_with_tensors(game, type(self).__name__)
-        self.game = self.tree.game
-        self._strategy = self.tree.uniform_strategy()  # [num_slots], of the next iteration
-        self._average = np.zeros(self.tree.num_slots + self.tree.num_players)
-        self._start(seed)
-
-    def _start(self, seed: Seed) -> None:
-        """Sets the attributes of all solvers, with or without a tree."""
+        self._modules = Modules(network, optimizer, device_of(device))
+        self.device = str(self._modules.device)  # where networks are trained, as torch calls it
         self.seed = int(seed) if isinstance(seed, int | np.integer) else None
         self.history: list[HistoryEntry] = []
         self._iterations = np.zeros(1, np.int64)
         self._seconds = 0.0
         self._before: dict[str, np.ndarray] | None = None  # arrays at the start of the current iteration
         self._phase_callback: Callable[[str], None] | None = None
+        self._load_game(game)
+        with torch_threads(self.config.threads):
+            self._build(seed)
+
+    def _load_game(self, game: GameOrTree) -> None:
+        """Sets ``game`` and ``tree``."""
+        self.tree = compile_with_tensors(game, type(self).__name__)
+        self.game = self.tree.game
+        self._strategy = self.tree.uniform_strategy()  # [num_slots], of the next iteration
+        self._average = np.zeros(self.tree.num_slots + self.tree.num_players)
 
     # --- defined by subclasses ---
+
+    @abc.abstractmethod
+    def _build(self, seed: Seed) -> None:
+        """Makes samplers, memories and networks."""
 
     @abc.abstractmethod
     def _advance(self, iteration: int) -> None:
@@ -319,12 +336,13 @@ class NeuralSolver(abc.ABC):
         return self
 
     @classmethod
-    def load(cls, path: str | os.PathLike, game: GameOrTree | None = None) -> Self:
+    def load(cls, path: str | os.PathLike, game: GameOrTree | None = None, **options: Any) -> Self:
         """Returns the solver of a checkpoint.
 
         Args:
             path: The checkpoint.
             game: Its game or compiled tree; None: the game that the file names.
+            **options: ``network`` and ``optimizer`` as they were, ``device``, and others of the class.
 
         Raises:
             CheckpointError: If the file is no checkpoint or damaged, or of another algorithm or game.
@@ -332,7 +350,9 @@ class NeuralSolver(abc.ABC):
         """
         header = checkpoints.read_header(path, cls.__name__)
         config = checkpoints.config_of(path, header, cls.config_class)
-        solver = cls(header["game"] if game is None else game, config, seed=header["seed"])
+        if header.get("num_batches") is not None:
+            options["num_batches"] = header["num_batches"]
+        solver = cls(header["game"] if game is None else game, config, seed=header["seed"], **options)
         return solver.restore(path)
 
     def _own_arrays(self) -> dict[str, np.ndarray]:

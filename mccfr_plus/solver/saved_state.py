@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.header import FLAG, SECONDS, SEED, TEXT, check_entries, object_of, or_none, whole
+from mccfr_plus.checkpoints.header import FLAG, NUMBER, SEED, TEXT, check_entries, object_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.solver.registry import spec_of
 from mccfr_plus.tree.expanding_tree import Sizes
@@ -61,7 +61,7 @@ _ENTRIES = {
     "sampling": or_none(TEXT),
     "iterations": whole(),
     "nodes_touched": whole(),
-    "seconds": SECONDS,
+    "seconds": NUMBER,
     "seed": SEED,
     "sizes": or_none(object_of({name: whole() for name in Sizes._fields})),
 }

@@ -26,7 +26,7 @@ from mccfr_plus.cli.neural import (  # noqa: E402
     flatten,
 )
 from mccfr_plus.neural import DREAMConfig, NeuralProgress  # noqa: E402
-from mccfr_plus.neural.training import Learner  # noqa: E402
+from mccfr_plus.neural.learner import Learner  # noqa: E402
 
 FAST = ("--set", "hidden_layers=(8,)", "--quiet", "--json")
 _STEPS = ("--set", "train_steps=2", "--set", "traversals=20")
@@ -412,6 +412,6 @@ def test_without_torch_or_with_an_old_one():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     missing, old = result.stderr.splitlines()
     assert missing == "mccfr-plus: error: neural solvers need torch: pip install 'mccfr_plus[neural]'."
-    assert old.startswith("mccfr-plus: error: neural solvers need torch 2.0 or newer, and this is 1.12.1: pip install")
+    assert old.startswith("mccfr-plus: error: neural solvers need torch 2.4 or newer, and this is 1.12.1: pip install")
     assert "--help_neural --algorithm=NAME lists the settings" in result.stdout
     assert result.stdout.splitlines()[-1] == "[2, 0, 0, 2]"

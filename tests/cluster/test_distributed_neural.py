@@ -150,7 +150,7 @@ def test_what_a_worker_did_before_does_not_matter():
     for make, shared, tasks in (
         (ExternalBatches, strategy, [TraversalTask((p,), 30, stream_of(1, p)) for p in (0, 1)]),
         (
-            lambda tree: PathBatches(tree, np.zeros(0), 0.5, True),
+            lambda tree: PathBatches(tree, np.zeros(0), True),
             (strategy, values),
             [TraversalTask((p,), 300, stream_of(1, p), wants_visits=True) for p in (0, 1)],
         ),
@@ -220,8 +220,11 @@ def all_episodes(solver, episodes):
 def test_seed_and_batches_decide(kind, config):
     first = copy_of(local(kind, config).run(2))
     assert_same(local(kind, config).run(2), first)
+    networks = [name for name in first if name.endswith("parameters")]
+    assert len(networks) >= 2
     for other in (local(kind, config, seed=2), local(kind, config, num_batches=4)):
-        assert not np.array_equal(other.run(2).state()["strategy"], first["strategy"])
+        found = other.run(2).state()
+        assert all(not np.array_equal(found[name], first[name]) for name in networks)
 
 
 def test_streams():

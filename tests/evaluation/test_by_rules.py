@@ -132,9 +132,9 @@ def test_a_network():
     from mccfr_plus.neural import NetworkPolicy
     from mccfr_plus.neural.network import MLP
 
-    game, rng = pyspiel.load_game(LEDUC), np.random.default_rng(1)
-    sizes = (game.information_state_tensor_shape()[0], 8, game.num_distinct_actions())
-    policy = NetworkPolicy(game, [MLP(sizes, layer_norm=False, skip=False, rng=rng) for _ in range(2)], "softmax")
+    game = pyspiel.load_game(LEDUC)
+    sizes = game.information_state_tensor_shape()[0], game.num_distinct_actions()
+    policy = NetworkPolicy(game, [MLP(*sizes, (8,)) for _ in range(2)], "softmax")
     state = game.new_initial_state().child(0).child(3).child(1)
     assert policy.action_probabilities_of([state, state]) == [pytest.approx(policy.action_probabilities(state))] * 2
     found = evaluate_by_rules(LEDUC, policy, progress=False)

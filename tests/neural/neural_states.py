@@ -22,7 +22,7 @@ def differing(one: Any, other: Any) -> list[str]:
 
 
 def failing_at_the_third_call(function: Callable, error: str) -> tuple[Callable, list]:
-    """Returns a function that then returns NaN or interrupts, and the list to which each call is added."""
+    """Returns a module's `forward` that then returns NaN or interrupts, and the list to which each call is added."""
     calls: list = []
 
     def call(*arguments: Any) -> Any:
@@ -30,7 +30,7 @@ def failing_at_the_third_call(function: Callable, error: str) -> tuple[Callable,
         if len(calls) < 3:
             return calls[-1]
         if error == "nan":
-            return math.nan
+            return calls[-1] * math.nan
         raise KeyboardInterrupt
 
     return call, calls

@@ -6,10 +6,12 @@ import math
 import numpy as np
 import pyspiel
 import pytest
+from checkpoint_contents import contents_of
 from neural_states import copy_of, differing
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
+from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
 from mccfr_plus.errors import CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     BatchedDeepCFR,
@@ -21,7 +23,7 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.batched.network_policy import cross_entropy, masked_softmax, matched  # noqa: E402
+from mccfr_plus.neural.batched.network_policy import masked_softmax, matched  # noqa: E402
 from mccfr_plus.neural.memory import TensorReservoir  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
 
@@ -35,6 +37,8 @@ SOLVERS = [
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY)),
     (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline=False, memory_capacity=60, policy_capacity=60)),
     (BatchedESCHER, BatchedESCHERConfig(**COMMON, value_training=POLICY, value_traversals=15)),
+    (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY, minimizer="pdcfr+")),
+    (BatchedDREAM, BatchedDREAMConfig(**COMMON, baseline_training=POLICY, minimizer="dcfr+")),
 ]
 
 
@@ -89,27 +93,6 @@ def test_batches_of_tensors():
 # --- policies ---
 
 
-def test_cross_entropy_gradient_equals_autograd():
-    network = MLP((4, 8, 5), rng=np.random.default_rng(1), dtype=torch.float64)
-    draws = np.random.default_rng(2)
-    inputs = torch.from_numpy(draws.normal(size=(6, 4)))
-    masks = draws.random((6, 5)) < 0.7
-    masks[:, 0] = True
-    targets = np.where(masks, draws.exponential(size=(6, 5)), 0)
-    targets = torch.from_numpy(targets / targets.sum(1, keepdims=True))
-    row_weights = torch.from_numpy(draws.exponential(size=(6, 1)))
-    legal = torch.from_numpy(masks)
-    loss = network.differentiate(inputs, cross_entropy(targets, row_weights * legal))
-    parameters = network.parameters.clone().requires_grad_()
-    first, second = parameters[:32].view(8, 4), parameters[40:80].view(5, 8)
-    hidden = torch.relu(inputs @ first.t() + parameters[32:40])
-    logits = (hidden @ second.t() + parameters[80:]).masked_fill(~legal, -1e30)
-    expected = -(row_weights * targets * torch.log_softmax(logits, 1)).sum() / 6
-    expected.backward()
-    assert loss == pytest.approx(expected.item(), rel=1e-10)
-    np.testing.assert_allclose(network.gradient, parameters.grad, atol=1e-12)
-
-
 def test_outputs_to_distributions():
     outputs = np.array([[1.0, 3.0, 50.0], [-1.0, -2.0, -0.5], [0.0, 0.0, 1.0], [1e30, 1e30, 0.0]])
     masks = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 1]], bool)
@@ -141,6 +124,31 @@ def test_policies_are_openspiel_policies(kind, config, tmp_path):
     solver.save(tmp_path / "solver")
     with pytest.raises(CheckpointError, match="holds no network policy"):
         NetworkPolicy.load(tmp_path / "solver")
+
+
+FORGED = {
+    "game": [None, 7, {}],
+    "kind": [None, "strongest", []],
+    "discount": ["much", -1.0, [1.0]],
+    "networks": [
+        None,
+        [],
+        [None, None],
+        [[1, 2, [3], False, False]] * 2,
+        [[11, 2, [10**9], False, False]] * 2,
+        ["MLP"],
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in FORGED.items() for value in values])
+def test_forged_headers_of_policies_are_found(name, value, tmp_path):
+    game = mccfr_plus.load_game("kuhn_poker")
+    NetworkPolicy(game, [MLP(11, 2, (4,)) for _ in range(2)], "softmax").save(tmp_path / "good")
+    header, arrays = contents_of(tmp_path / "good")
+    checkpoint_file.write(tmp_path / "forged", {**header, name: value}, arrays)
+    with pytest.raises(CheckpointError):
+        NetworkPolicy.load(tmp_path / "forged")
 
 
 def test_average_policy_is_the_mean_of_the_strategies():
@@ -206,7 +214,9 @@ def test_failed_iteration_is_rolled_back(kind, config, monkeypatch):
     solver, reference = (kind(GAME[kind], config, seed=1).run(2) for _ in range(2))
     before = copy_of(solver)
     with monkeypatch.context() as patch:
-        patch.setattr(solver._learners[1].network, "loss_gradient", lambda *_: math.nan)
+        module = solver._learners[1].module
+        forward = module.forward
+        patch.setattr(module, "forward", lambda inputs: forward(inputs) * (math.nan if module.training else 1.0))
         with pytest.raises(TrainingError, match="iteration 3: the advantage loss of player 1 is nan"):
             solver.run(3)
     assert solver.iterations == 2
@@ -214,10 +224,52 @@ def test_failed_iteration_is_rolled_back(kind, config, monkeypatch):
     assert differing(solver.run(2), reference.run(2)) == []
 
 
+@pytest.mark.parametrize(("minimizer", "alpha"), [("dcfr+", 1.5), ("pdcfr+", 2.3)])
+def test_bootstrapped_targets(minimizer, alpha, monkeypatch):
+    """max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r, and r where the next regrets are predicted."""
+    config = BatchedDREAMConfig(**COMMON, baseline=False, minimizer=minimizer)
+    solver = BatchedDREAM("kuhn_poker", config, seed=1).run(2)
+    learner, sampled, seen = solver._learners[0], [], []
+    store, fit = solver._store, learner.fit
+
+    def stored(player, paths, regrets, weights, iteration):
+        if player == 0:
+            own = paths.players == 0
+            strategies = solver._strategy_of(0, paths.tensors[own], paths.masks[own])
+            np.testing.assert_allclose(strategies, paths.strategies[own], atol=1e-5)  # in other batches
+            sampled.append((paths.tensors[own], regrets[own] / 2.0, weights[own]))  # half of the payoffs' range is 2
+        store(player, paths, regrets, weights, iteration)
+
+    def fitted(batch, iteration, tensors):
+        seen.append((batch, tensors, learner.outputs(tensors)))
+        fit(batch, iteration, tensors)
+
+    monkeypatch.setattr(solver, "_store", stored)
+    monkeypatch.setattr(learner, "fit", fitted)
+    solver.run(1)
+    tensors, regrets, weights = (np.concatenate(arrays) for arrays in zip(*sampled, strict=True))
+    ((batch, inputs, before),) = seen
+    np.testing.assert_array_equal(inputs, tensors)
+    expected = np.maximum(before[:, :2], 0.0) * 2**alpha / (2**alpha + 1) + regrets
+    assert np.abs(expected - regrets).max() > 0.01
+    expected = expected if minimizer == "dcfr+" else np.concatenate([expected, regrets], axis=1)
+    np.testing.assert_allclose(batch.targets, expected, atol=1e-6)
+    np.testing.assert_allclose(batch.weights, np.tile(weights[:, None] / weights.mean(), expected.shape[1]), rtol=1e-6)
+    # The next strategy matches what is predicted: cumulative regrets, discounted for the next iteration, plus r.
+    outputs, masks = learner.outputs(tensors), np.ones((len(tensors), 2), bool)
+    if minimizer == "pdcfr+":
+        outputs = np.maximum(outputs[:, :2], 0.0) * 3**alpha / (3**alpha + 1) + outputs[:, 2:]
+    for found in (solver._strategy_of(0, tensors, masks), solver.current_policy().probabilities(0, tensors, masks)):
+        np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
+    assert len(solver._regrets[0]) == 0  # nothing is kept
+
+
 def test_divergence_of_the_average_policy_is_an_error():
     config = dataclasses.replace(SOLVERS[1][1], policy_training=TrainingConfig(learning_rate=1e30, train_steps=30))
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(1)
-    with pytest.raises(TrainingError, match=r"loss of the average policy of player 0.*policy_training's learning_rate"):
+    with pytest.raises(
+        TrainingError, match=r"policy_training's loss of the average policy of player 0.*Lower learning_rate"
+    ):
         solver.average_policy()
 
 
@@ -227,7 +279,10 @@ def test_other_games(kind, config, game):
     """More players, general-sum payoffs, simultaneous moves."""
     solver = kind(game, config, seed=1).run(2)
     heads = 1 if game.startswith("goofspiel") else solver.game.num_players()
-    assert solver._values is None or solver._values.network.sizes[-1] == heads * solver.game.num_distinct_actions()
+    assert (
+        solver._values is None
+        or solver._values.outputs(solver._values.inputs.numpy()).shape[1] == heads * solver.game.num_distinct_actions()
+    )
     assert solver.nodes_touched > 50
 
 
@@ -251,8 +306,8 @@ def test_bad_input():
 def test_weights_of_dream_are_relative_to_uniform_play():
     """Own draws are uniform with probability 1/2: each makes a history at most twice as rare as under uniform play."""
     solver = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1).run(2)
-    paths = next(solver._paths(0, solver.config.epsilon, 10))
-    weights = solver._weights_of(paths, 0)
+    paths = next(solver._paths((0,), solver.config.epsilon, 10))
+    weights = solver.weights(paths, 0)
     for decision in range(len(weights)):
         before = [
             p for p in range(decision) if paths.traversals[p] == paths.traversals[decision] and paths.players[p] == 0
@@ -262,5 +317,5 @@ def test_weights_of_dream_are_relative_to_uniform_play():
         assert weights[decision] <= 2.0 ** len(before)
     assert weights.max() > 1.5
     clipped = BatchedDREAM("phantom_ttt", dataclasses.replace(SOLVERS[1][1], weight_clip=0.7), seed=1).run(2)
-    less = clipped._weights_of(paths, 0)
+    less = clipped.weights(paths, 0)
     np.testing.assert_array_equal(less, np.minimum(weights, 0.7))

@@ -25,7 +25,7 @@ class Table:
             if state.current_player() == pure_player:
                 weights = (weights == weights.max()).astype(float)
             self.strategy[slots] = weights / weights.sum()
-            key = state.current_player(), np.float16(state.information_state_tensor(state.current_player())).tobytes()
+            key = state.current_player(), np.float32(state.information_state_tensor(state.current_player())).tobytes()
             self.rows[key] = infoset
 
     def infosets(self, players, tensors):

@@ -32,7 +32,7 @@ def uniform(player, tensors, masks):
 
 def test_transitions_lead_to_the_next_own_decision():
     solver = BatchedNFSP("kuhn_poker", SMALL, seed=1)
-    paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 50, np.random.default_rng(1))
+    paths = sample_paths(solver.game, solver._observer, uniform, (), 0.0, 50, np.random.default_rng(1))
     ends = 0
     for player, agent in enumerate(solver._agents):
         agent.store(paths, player, False, 1)
@@ -76,7 +76,7 @@ def test_frequency_of_best_responses(eta):
 
 def test_best_responses_are_epsilon_greedy():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, epsilon_start=0.2, epsilon_end=0.2), seed=1)
-    paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 20, np.random.default_rng(1))
+    paths = sample_paths(solver.game, solver._observer, uniform, (), 0.0, 20, np.random.default_rng(1))
     own = np.flatnonzero(paths.players == 1)
     tensors, masks = paths.tensors[own], paths.masks[own]
     best = solver._agents[1].strategies(tensors, masks, True)
@@ -99,8 +99,7 @@ def test_action_values_converge():
     agent = solver._agents[0]
     tensors = agent.transitions.state()["tensors"][:1]
     masks = np.ones((1, 3), bool)
-    values = torch.from_numpy(tensors.astype(np.float32))
-    found = agent.values.predict(values).numpy()[0] * solver._unit
+    found = agent.values.outputs(tensors)[0] * solver._unit
     other = solver.average_policy().probabilities(1, solver._agents[1].transitions.state()["tensors"][:1], masks)[0]
     matrix = np.array([[0, -25, 50], [25, 0, -5], [-50, 5, 0]])
     deviation = 50 / math.sqrt(len(agent.transitions) / 3)  # of a mean payoff, at most
@@ -136,7 +135,9 @@ def test_failed_iteration_is_rolled_back(network, what, monkeypatch):
     before = copy_of(solver)
     with monkeypatch.context() as patch:
         broken = getattr(solver._agents[1], network)
-        patch.setattr(broken, "loss_gradient" if network == "values" else "differentiate", lambda *_: math.nan)
+        patch.setattr(
+            broken.module, "forward", lambda inputs: broken.vector[:2] * math.nan * inputs.new_ones(len(inputs), 2)
+        )
         with pytest.raises(TrainingError, match=f"iteration 4: the {what} of player 1 is nan"):
             solver.run(2)
     assert differing(solver, before) == []
@@ -153,7 +154,7 @@ def test_bad_configs():
 def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
     solver = BatchedNFSP("phantom_ttt", SMALL, seed=1)
     agent, draws = solver._agents[0], np.random.default_rng(1)
-    agent._target.parameters += torch.from_numpy(draws.normal(size=len(agent._target.parameters)).astype(np.float32))
+    agent._target.vector.data += torch.from_numpy(draws.normal(size=len(agent._target.vector)).astype(np.float32))
     size, count = solver._observer.size, 30
     next_masks = draws.random((count, 9)) < 0.3
     next_masks[:5] = False  # the game was over
@@ -164,28 +165,31 @@ def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
         tensors=tensors, actions=actions, rewards=rewards, next_tensors=next_tensors, next_masks=next_masks
     )
     seen = []
-    monkeypatch.setattr(agent.values, "loss_gradient", lambda *batch: seen.append([b.numpy() for b in batch]) or 0.5)
-    assert agent._learn_values(1) == 0.5
-    inputs, targets, weights = seen[0]
+    monkeypatch.setattr(agent.values, "step", lambda *arguments: seen.append(arguments))
+    agent._learn_values(1)
+    inputs, loss, _ = seen[0]
     np.testing.assert_array_equal(inputs, tensors)
-    outputs = agent._target.predict(torch.from_numpy(next_tensors.astype(np.float32))).numpy()
+    guesses = torch.zeros((count, 9), requires_grad=True)
+    loss(guesses).backward()
+    slopes = guesses.grad.numpy()  # 2 / count x (0 - target) at the action, 0 elsewhere
+    outputs = agent._target.outputs(next_tensors.astype(np.float32))
     for row in range(count):
         best = outputs[row, next_masks[row]].max() if next_masks[row].any() else 0.0
-        assert targets[row, actions[row]] == pytest.approx(rewards[row] + best, abs=1e-5)
-        assert weights[row].sum() == weights[row, actions[row]] == 1
+        assert slopes[row, actions[row]] * count / -2 == pytest.approx(rewards[row] + best, abs=1e-5)
+        assert slopes[row].sum() == slopes[row, actions[row]]
     assert (outputs.argmax(1)[5:] != np.where(next_masks, outputs, -np.inf).argmax(1)[5:]).any()
 
 
 def test_target_network_is_renewed_every_target_every_updates():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, target_every=3), seed=1)
     agent = solver._agents[0]
-    paths = sample_paths(solver.game, solver._observer, uniform, None, 0.0, 100, np.random.default_rng(1))
+    paths = sample_paths(solver.game, solver._observer, uniform, (), 0.0, 100, np.random.default_rng(1))
     agent.store(paths, 0, True, 1)
     for update in range(1, 10):
-        before = agent._target.parameters.clone()
+        before = agent._target.vector.detach().clone()
         agent._counts[0] = 16 * update  # one more is due
         agent.learn(1)
         assert agent._counts[1] == update
-        is_new = torch.equal(agent._target.parameters, agent.values.parameters)
+        is_new = torch.equal(agent._target.vector, agent.values.vector)
         assert is_new == (update % 3 == 0)
-        assert torch.equal(before, agent._target.parameters) != is_new
+        assert torch.equal(before, agent._target.vector) != is_new

@@ -1,5 +1,7 @@
 """Parallel trajectories: agreement with pyspiel, frequencies, mean regrets that agree with exact ones."""
 
+from pathlib import Path
+
 import numpy as np
 import pyspiel
 import pytest
@@ -41,7 +43,7 @@ class Table:
             slots = tree.slots(infoset)
             self.strategy[slots] /= self.strategy[slots].sum()
             player = state.current_player()
-            self.rows[player, np.float16(state.information_state_tensor(player)).tobytes()] = infoset
+            self.rows[player, np.float32(state.information_state_tensor(player)).tobytes()] = infoset
 
     def infosets(self, players, tensors):
         return np.array([self.rows[p, row.tobytes()] for p, row in zip(players, tensors, strict=True)])
@@ -57,7 +59,7 @@ class Table:
 def test_decisions_agree_with_pyspiel(game):
     game = load_game(game)
     observer = Observer(game, "X")
-    paths = sample_paths(game, observer, uniform, 0, 0.5, 7, np.random.default_rng(1))
+    paths = sample_paths(game, observer, uniform, (0,), 0.5, 7, np.random.default_rng(1))
     assert len(paths.levels()) == paths.starts.size - 1
     by_traversal = {traversal: np.flatnonzero(paths.traversals == traversal) for traversal in range(7)}
     visited = 0
@@ -102,7 +104,9 @@ def agrees(game, observer, state, past, paths, decision):
 def test_draws_have_the_recorded_probabilities():
     tree = mccfr_plus.compile_game("kuhn_poker")
     table, traversals, epsilon = Table(tree, 1), 20_000, 0.4
-    paths = sample_paths(tree.game, Observer(tree.game, "X"), table, 1, epsilon, traversals, np.random.default_rng(1))
+    paths = sample_paths(
+        tree.game, Observer(tree.game, "X"), table, (1,), epsilon, traversals, np.random.default_rng(1)
+    )
     infosets = table.infosets(paths.players, paths.tensors)
     for infoset in range(tree.num_infosets):
         decisions = np.flatnonzero(infosets == infoset)
@@ -119,7 +123,7 @@ def test_draws_have_the_recorded_probabilities():
             before = np.flatnonzero((paths.traversals == paths.traversals[decision]) & (paths.players == player))
             assert reach[decision] == pytest.approx(np.prod(paths.probabilities[before[before < decision]]))
     # Without exploration the mean returns are the policy's values.
-    paths = sample_paths(tree.game, Observer(tree.game, "X"), table, None, 0.0, traversals, np.random.default_rng(2))
+    paths = sample_paths(tree.game, Observer(tree.game, "X"), table, (), 0.0, traversals, np.random.default_rng(2))
     exact = mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, table.strategy))
     deviation = paths.returns.std(0) / np.sqrt(traversals)
     assert (np.abs(paths.returns.mean(0) - exact) < 6 * deviation).all()
@@ -144,7 +148,7 @@ def test_mean_regrets_equal_those_of_the_kernels(kind):
     expected = exact.regrets * np.repeat(others_reach(tree, table.strategy), counts)
     epsilon = 0.5 if kind == "corrected" else 1.0
     for player in range(2):
-        paths = sample_paths(tree.game, observer, table, player, epsilon, traversals, np.random.default_rng(player))
+        paths = sample_paths(tree.game, observer, table, (player,), epsilon, traversals, np.random.default_rng(player))
         infosets = table.infosets(paths.players, paths.tensors)
         if kind == "corrected":
             values = np.random.default_rng(5).normal(size=paths.masks.shape)
@@ -176,7 +180,7 @@ def true_values(tree, table, paths, player):
         if state.is_terminal():
             continue
         if not state.is_chance_node():
-            key = tuple(np.float16(state.information_state_tensor(p)).tobytes() for p in range(2))
+            key = tuple(np.float32(state.information_state_tensor(p)).tobytes() for p in range(2))
             states[key] = record["first_child"]
         for index, action in enumerate(
             [a for a, _ in state.chance_outcomes()] if state.is_chance_node() else state.legal_actions()
@@ -196,8 +200,8 @@ def by_hand():
         starts=np.array([0, 2, 3]),
         traversals=np.array([0, 1, 0]),
         players=np.array([0, 0, 1]),
-        tensors=np.zeros((3, 1), np.float16),
-        histories=np.zeros((3, 1), np.float16),
+        tensors=np.zeros((3, 1), np.float32),
+        histories=np.zeros((3, 1), np.float32),
         masks=np.ones((3, 2), bool),
         strategies=np.array([[0.25, 0.75], [0.5, 0.5], [0.2, 0.8]]),
         actions=np.array([1, 0, 0]),
@@ -221,10 +225,10 @@ def test_by_hand():
     np.testing.assert_allclose(plain_regrets(paths, table)[0], [1 - 1.75, 2 - 1.75])
     np.testing.assert_allclose(paths.reach(0), [1.0, 1.0, 0.5])
     np.testing.assert_allclose(paths.reach(1), [1.0, 1.0, 1.0])
+    np.testing.assert_allclose(paths.importance((0,)), [1.0, 1.0, 1.0])  # 1/2 under uniform play too
+    np.testing.assert_allclose(paths.importance((1,)), [1.0, 1.0, 1.0])
     paths.masks[0] = [True, False]
-    np.testing.assert_allclose(paths.uniform_reach(0), [1.0, 1.0, 1.0])
-    paths.masks[0] = True
-    np.testing.assert_allclose(paths.uniform_reach(0), [1.0, 1.0, 0.5])
+    np.testing.assert_allclose(paths.importance((0, 1)), [1.0, 1.0, 2.0])
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "python_kuhn_poker", "phantom_ttt"])
@@ -245,3 +249,21 @@ def test_observers_write_the_tensors(name, monkeypatch):
         for player in range(2):
             observer.write(state, player, row)
             np.testing.assert_allclose(row, state.information_state_tensor(player))
+
+
+def test_the_algorithm_of_the_docs():
+    """The how-to's outcome-sampled Deep CFR, in under 60 lines, is DREAM with baselines 0."""
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "neural.md").read_text(encoding="utf-8")
+    (block,) = [block for block in text.split("```python\n")[1:] if "class OutcomeDeepCFR" in block]
+    block, names = block.split("```")[0], {}
+    assert len(block.splitlines()) < 60
+    exec(block, names)
+    solver = names["solver"]
+    assert solver.iterations == 5
+    for player in range(2):
+        (paths,) = solver._paths((player,), solver.exploration, 50)
+        own = paths.players == player
+        expected = corrected_regrets(paths, np.zeros(paths.masks.shape), player)
+        np.testing.assert_allclose(solver.regrets(paths, player)[own], expected[own], atol=1e-12)
+        np.testing.assert_allclose(solver.weights(paths, player), paths.importance((player,)))
+        assert np.abs(expected[own]).max() > 0.5

@@ -218,13 +218,13 @@ def test_failed_iteration_is_rolled_back(config, error, monkeypatch):
     solver, reference = (DeepCFR("kuhn_poker", config, seed=1).run(3) for _ in range(2))
     before = copy_of(solver)
     seconds = solver.seconds
-    network = solver._players[1].learner.network
-    fail, calls = failing_at_the_third_call(network.loss_gradient, error)
+    module = solver._players[1].learner.module
+    fail, calls = failing_at_the_third_call(module.forward, error)
     with monkeypatch.context() as patch:
-        patch.setattr(network, "loss_gradient", fail)
+        patch.setattr(module, "forward", fail)
         if error == "nan":
             with pytest.raises(
-                TrainingError, match=r"iteration 4: the advantage loss of player 1 is nan at.*step 3 of 5"
+                TrainingError, match=r"iteration 4: the advantage loss of player 1 is nan at training step 3"
             ):
                 solver.run(5)
         else:

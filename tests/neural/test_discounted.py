@@ -22,7 +22,7 @@ def discount(iteration, alpha):
 
 @pytest.mark.parametrize("predictive", [False, True])
 def test_sums_equal_the_definition(three_rows, predictive):
-    memory = Discounted(three_rows, 4, alpha=1.5, predictive=predictive)
+    memory = Discounted(three_rows, 4, DeepCFRConfig(minimizer="dcfr+").discount, predictive=predictive)
     rng = np.random.default_rng(1)
     regrets, counts = np.zeros((3, 3)), np.zeros(3)
     for iteration in range(1, 8):

@@ -145,7 +145,9 @@ def test_iteration_with_diverging_values_is_rolled_back(kind, config, monkeypatc
     solver, reference = (kind("kuhn_poker", config, seed=1).run(3) for _ in range(2))
     before = copy_of(solver)
     with monkeypatch.context() as patch:
-        patch.setattr(solver.values.learner.network, "loss_gradient", lambda *_: math.nan)
+        patch.setattr(
+            solver.values.learner.module, "forward", lambda inputs: solver.values.learner.vector[:1] * math.nan
+        )
         with pytest.raises(TrainingError, match=f"iteration 4: the loss of the values of {kind.__name__} is nan"):
             solver.run(5)
     assert differing(solver, before) == []
@@ -162,7 +164,7 @@ def test_other_games(kind, config, game):
     assert solver.nodes_touched > 0
     if game == "matrix_pd" and kind is DREAM:
         # Payoffs do not sum to a constant: one output per player.
-        assert solver.values.learner.network.sizes[-1] == 2 * solver.tree.game.num_distinct_actions()
+        assert solver.values.learner.predict().shape[1] == 2 * solver.tree.game.num_distinct_actions()
 
 
 def test_clipped_weights():

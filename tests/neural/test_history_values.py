@@ -11,6 +11,7 @@ from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.features import histories_of  # noqa: E402
 from mccfr_plus.neural.history_values import ActionValues, StateValues, back_up, parents_of  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
+from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -122,7 +123,7 @@ def test_targets_by_hand():
 def test_networks_learn_values(game, kind):
     tree = mccfr_plus.compile_game(game)
     strategy, config = strategy_of(tree), TrainingConfig(train_steps=600, learning_rate=3e-3, hidden_layers=(64, 64))
-    learned = kind(tree, config, rngs(), "X")
+    learned = kind(tree, config, rngs(), "X", DEFAULTS)
     # As often as chance would have it, so that frequencies are probabilities.
     visited = np.round(720 * reach_of_chance(tree)).astype(np.int64)
     for iteration in range(1, 4):
@@ -155,7 +156,7 @@ def test_only_sampled_histories_are_learned():
     visited = np.zeros(tree.num_nodes, np.int64)
     visited[[0, 1]] = 3
     for kind, rows in ((StateValues, [0, 1]), (ActionValues, [])):
-        learned = kind(tree, TrainingConfig(), rngs(), "X")
+        learned = kind(tree, TrainingConfig(), rngs(), "X", DEFAULTS)
         memory = learned._memory(visited)
         assert memory.rows.tolist() == rows
     after = int(tree.arrays.nodes[int(tree.arrays.nodes[1]["first_child"])]["first_child"])
@@ -186,6 +187,6 @@ def test_batches_of_a_batch():
 
 def test_divergence_names_the_network():
     tree = mccfr_plus.compile_game("kuhn_poker")
-    learned = StateValues(tree, TrainingConfig(learning_rate=1e30), rngs(), "ESCHER")
+    learned = StateValues(tree, TrainingConfig(learning_rate=1e30), rngs(), "ESCHER", DEFAULTS)
     with pytest.raises(TrainingError, match="iteration 7: the loss of the values of ESCHER"):
         learned.learn(strategy_of(tree), np.ones(tree.num_nodes, np.int64), 7)

@@ -1,105 +1,157 @@
-"""The network: outputs and gradients agree with torch's own layers and autograd."""
+"""Networks: the default one against torch's functions, factories of others, one vector of parameters."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from mccfr_plus.neural.network import MLP  # noqa: E402 - torch may be missing
+from mccfr_plus.errors import CheckpointError, ConfigError  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    DREAM,
+    NFSP,
+    BatchedDREAM,
+    BatchedDREAMConfig,
+    BatchedNFSP,
+    BatchedNFSPConfig,
+    DeepCFR,
+    DeepCFRConfig,
+    DREAMConfig,
+    NetworkPolicy,
+    NFSPConfig,
+    TrainingConfig,
+)
+from mccfr_plus.neural.network import DEFAULTS, MLP, Network, forward  # noqa: E402
 
 SHAPES = [
-    ((5, 3), {}),
-    ((5, 8, 3), {}),
-    ((5, 8, 8, 6, 6, 3), {}),
-    ((5, 8, 3), {"layer_norm": True}),
-    ((5, 8, 8, 6, 6, 3), {"skip": True}),
-    ((8, 8, 8, 8, 3), {"skip": True, "layer_norm": True}),
+    (5, 3, ()),
+    (5, 3, (8,)),
+    (5, 3, (8, 8, 6, 6)),
+    (5, 3, (8,), True),
+    (5, 3, (8, 8, 6, 6), False, True),
+    (8, 3, (8, 8, 8), True, True),
+]
+SMALL = TrainingConfig(hidden_layers=(8,), train_steps=3, batch_size=16)
+KWARGS = {"hidden_layers": (8,), "train_steps": 3, "batch_size": 16, "traversals": 20}
+BATCHED = {**KWARGS, "policy_training": SMALL}
+PLAY = {"episodes": 60, "min_samples": 20, "batch_size": 16, "learn_every": 16}
+SOLVERS = [
+    (DeepCFR, DeepCFRConfig(**KWARGS)),
+    (DREAM, DREAMConfig(**KWARGS, baseline_training=SMALL)),
+    (NFSP, NFSPConfig(**PLAY)),
+    (BatchedDREAM, BatchedDREAMConfig(**BATCHED, baseline_training=SMALL)),
+    (BatchedNFSP, BatchedNFSPConfig(**PLAY)),
 ]
 
 
-def network_of(sizes, options, dtype=torch.float64, seed=1):
-    network = MLP(sizes, rng=np.random.default_rng(seed), dtype=dtype, **options)
-    # Gains and offsets other than 1 and 0 show mistakes that those hide.
-    network.parameters += 0.1 * torch.from_numpy(np.random.default_rng(2).normal(size=len(network.parameters))).to(
-        dtype
-    )
-    return network
+class Gated(torch.nn.Module):
+    """Not a perceptron, with a buffer that training changes."""
+
+    def __init__(self, num_inputs, num_outputs):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(num_inputs)
+        self.first, self.gate = torch.nn.Linear(num_inputs, 8), torch.nn.Linear(num_inputs, 8)
+        self.last = torch.nn.Linear(8, num_outputs)
+
+    def forward(self, inputs):
+        inputs = self.norm(inputs)
+        return self.last(self.first(inputs) * self.gate(inputs).sigmoid())
 
 
-def reference_of(network, sizes, layer_norm=False, skip=False):
-    """Returns the network's function of inputs and of a parameter vector, in torch's own functions."""
-
-    def function(inputs, vector):
-        tensors, begin = [], 0
-        for number, width in enumerate(sizes[1:]):
-            for shape in ((width, sizes[number]), (width,)):
-                tensors.append(vector[begin : begin + int(np.prod(shape))].view(shape))
-                begin += int(np.prod(shape))
-        value = inputs
-        for number in range(len(sizes) - 2):
-            outputs = torch.nn.functional.linear(value, tensors[2 * number], tensors[2 * number + 1]).relu()
-            joined = skip and number > 0 and sizes[number] == sizes[number + 1]
-            value = outputs + value if joined else outputs
-        if layer_norm:
-            gain, offset = vector[begin:].view(2, sizes[-2])
-            value = torch.nn.functional.layer_norm(value, (sizes[-2],), gain, offset)
-        else:
-            assert begin == len(vector)
-        return torch.nn.functional.linear(value, tensors[-2], tensors[-1])
-
-    return function
+def momentum(parameters):
+    return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
 
 
-@pytest.mark.parametrize(("sizes", "options"), SHAPES)
-def test_outputs_and_gradient_equal_torch(sizes, options):
-    network = network_of(sizes, options)
-    rng = np.random.default_rng(3)
-    inputs, targets = (torch.from_numpy(rng.normal(size=(11, width))) for width in (sizes[0], sizes[-1]))
-    weights = torch.from_numpy(rng.exponential(size=(11, sizes[-1])))
-    vector = network.parameters.clone().requires_grad_()
-    outputs = reference_of(network, sizes, **options)(inputs, vector)
-    loss = (weights * (outputs - targets).square()).sum() / 11
-    loss.backward()
-    np.testing.assert_allclose(network.predict(inputs), outputs.detach(), rtol=1e-12, atol=1e-12)
-    for _ in range(2):  # the second time over what the first one left
-        assert network.loss_gradient(inputs, targets, weights) == pytest.approx(loss.item(), rel=1e-12)
-        np.testing.assert_allclose(network.gradient, vector.grad, rtol=1e-10, atol=1e-12)
-    assert (vector.grad != 0).double().mean() > 0.5
+def reference(network, inputs):
+    """Returns the outputs of an `MLP` by torch's functions."""
+    num_inputs, _, hidden_layers, layer_norm, skip = network.shape
+    parameters, value, width = dict(network.named_parameters()), inputs, num_inputs
+    for number, following in enumerate(hidden_layers):
+        names = f"layers.{number}.weight", f"layers.{number}.bias"
+        outputs = torch.nn.functional.linear(value, *(parameters[name] for name in names)).relu()
+        value = outputs + value if skip and number > 0 and width == following else outputs
+        width = following
+    if layer_norm:
+        value = torch.nn.functional.layer_norm(value, (width,), parameters["norm.weight"], parameters["norm.bias"])
+    last = len(hidden_layers)
+    return torch.nn.functional.linear(value, parameters[f"layers.{last}.weight"], parameters[f"layers.{last}.bias"])
 
 
-def test_weight_0_has_no_influence():
-    network = network_of((5, 8, 3), {})
-    inputs, targets, weights = torch.ones(2, 5, dtype=torch.float64), torch.zeros(2, 3), torch.ones(2, 3)
-    targets, weights = targets.double(), weights.double()
-    weights[1, 2] = 0.0
-    network.loss_gradient(inputs, targets, weights)
-    before = network.gradient.clone()
-    targets[1, 2] = 1e6
-    network.loss_gradient(inputs, targets, weights)
-    assert torch.equal(before, network.gradient)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_outputs_equal_torch(shape):
+    torch_state = torch.get_rng_state()
+    network = MLP(*shape)
+    torch.set_rng_state(torch_state)
+    draws = np.random.default_rng(2)
+    with torch.no_grad():
+        for parameter in network.parameters():  # gains and offsets other than 1 and 0
+            parameter += 0.1 * torch.from_numpy(draws.normal(size=parameter.shape)).float()
+    inputs = torch.from_numpy(draws.normal(size=(11, shape[0]))).float()
+    np.testing.assert_allclose(forward(network, inputs), reference(network, inputs).detach(), rtol=1e-5, atol=1e-6)
 
 
-def test_initial_parameters_have_the_distribution_of_torch():
-    network = MLP((100, 50, 40), rng=np.random.default_rng(1))
-    for layer, width in zip(network._layers, (100, 50), strict=True):
-        bound = width**-0.5
-        for part in layer:
-            assert part.abs().max() <= bound
-        # The variance of a uniform number is bound^2 / 3, and that of its square 4 bound^4 / 45.
-        spread = 5 * (4 / 45 / layer.weights.numel()) ** 0.5 * bound**2
-        assert float(layer.weights.square().mean()) == pytest.approx(bound**2 / 3, abs=spread)
-
-
-def test_networks_have_different_initial_parameters():
-    rng = np.random.default_rng(1)
-    first, second = MLP((5, 4), rng=rng), MLP((5, 4), rng=rng)
-    assert not torch.equal(first.parameters, second.parameters)
-    assert torch.equal(first.parameters, MLP((5, 4), rng=np.random.default_rng(1)).parameters)
+def test_parameters_are_one_vector():
+    networks = [Network(5, 3, SMALL, seed, DEFAULTS) for seed in (1, 1, 2)]
+    assert torch.equal(networks[0].vector, networks[1].vector)
+    assert not torch.equal(networks[0].vector, networks[2].vector)
+    pieces = torch.cat([each.detach().reshape(-1) for each in networks[0].module.parameters()])
+    assert torch.equal(pieces, networks[0].vector.detach())
+    inputs = np.ones((4, 5), np.float32)
+    before = networks[2].outputs(inputs)
+    networks[2].state()["parameters"][:] = networks[0].state()["parameters"]
+    np.testing.assert_array_equal(networks[2].outputs(inputs), networks[0].outputs(inputs))
+    assert (networks[2].outputs(inputs) != before).all()
+    copy = networks[0].copy()
+    networks[0].vector.data.zero_()
+    assert (forward(copy, torch.ones(4, 5)).numpy() == networks[1].outputs(inputs)).all()
+    networks[0].module(torch.ones(4, 5)).sum().backward()
+    gradients = torch.cat([each.grad.reshape(-1) for each in networks[0].module.parameters()])
+    assert torch.equal(gradients, networks[0].gradient)
+    assert gradients.abs().max() > 0
 
 
 def test_many_rows_are_predicted_in_chunks(monkeypatch):
-    network = network_of((5, 8, 3), {})
-    inputs = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 5)))
-    whole = network.predict(inputs)
+    network = MLP(5, 3, (8,))
+    inputs = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 5))).float()
+    whole = forward(network, inputs)
     monkeypatch.setattr("mccfr_plus.neural.network._MAX_ROWS", 7)
-    np.testing.assert_allclose(network.predict(inputs), whole, rtol=1e-14)
-    assert network.predict(inputs[:0]).shape == (0, 3)
+    np.testing.assert_allclose(forward(network, inputs), whole, rtol=1e-5)
+    assert forward(network, inputs[:0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize(("kind", "config"), SOLVERS)
+def test_any_network_and_optimizer(kind, config, tmp_path):
+    """A run, and one that is resumed: bitwise the same, running means and momentum included."""
+    modules = {"network": Gated, "optimizer": momentum}
+    solver = kind("kuhn_poker", config, seed=1, **modules).run(2)
+    names = {name.split("/")[-1] for name in solver.state()}
+    assert {"norm.running_mean", "momentum_buffer"} <= names
+    solver.save(tmp_path / "file")
+    copy = kind.load(tmp_path / "file", **modules).run(1)
+    solver.run(1)
+    for name, array in solver.state().items():
+        np.testing.assert_array_equal(array, copy.state()[name], err_msg=name)
+    with pytest.raises(CheckpointError):
+        kind.load(tmp_path / "file")
+    policy = solver.average_policy()
+    if isinstance(policy, NetworkPolicy):
+        policy.save(tmp_path / "policy")
+        state = solver.game.new_initial_state().child(0).child(1)
+        found = NetworkPolicy.load(tmp_path / "policy", network=Gated).action_probabilities(state)
+        assert found == policy.action_probabilities(state)
+        with pytest.raises(CheckpointError, match="give network="):
+            NetworkPolicy.load(tmp_path / "policy")
+
+
+def test_bad_factories():
+    wrong = {  # patterns
+        r"network=<lambda> has outputs of shape \(2, 7\).*\(2, 2\) are needed": lambda n, m: torch.nn.Linear(n, 7),
+        r"network=<lambda> fails for inputs of shape \(2, 11\)": lambda n, m: torch.nn.Linear(3, m),
+        r"returned int: it must return a torch\.nn\.Module": lambda n, m: 3,
+        "parameters that are not float32": lambda n, m: torch.nn.Linear(n, m).double(),
+    }
+    for message, factory in wrong.items():
+        with pytest.raises(ConfigError, match=message):
+            DeepCFR("kuhn_poker", network=factory)
+    with pytest.raises(ConfigError, match=r"must return a torch\.optim\.Optimizer"):
+        DeepCFR("kuhn_poker", optimizer=lambda parameters: None)
+    with pytest.raises(ConfigError, match="device='nowhere'"):
+        DeepCFR("kuhn_poker", device="nowhere")

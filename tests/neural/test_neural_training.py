@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural.backend import check_version, torch_threads  # noqa: E402
 from mccfr_plus.neural.config import DeepCFRConfig  # noqa: E402
+from mccfr_plus.neural.learner import Learner, cross_entropy, squared_error  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir  # noqa: E402
 from mccfr_plus.neural.sampling import Samples  # noqa: E402
-from mccfr_plus.neural.training import Learner  # noqa: E402
 
 CONFIG = DeepCFRConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
 
@@ -30,25 +30,23 @@ def memory(three_rows):
 
 def test_steps_equal_adam(three_rows, memory):
     """Kingma, Ba 2015, algorithm 1, line by line in double precision."""
-    learner = learner_of(three_rows)
-    batch = next(memory.batches(10, 1, np.zeros(1, np.uint64)))
-    reference = learner.network.parameters.numpy().astype(np.float64)
+    learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=1))
+    reference = learner.vector.detach().numpy().astype(np.float64)
     first, second = np.zeros_like(reference), np.zeros_like(reference)
     for step in range(1, 131):
-        learner.network.loss_gradient(learner._inputs[batch.rows], *map(torch.from_numpy, batch[1:]))
-        gradient = learner.network.gradient.numpy().astype(np.float64)
+        learner.fit(memory, 1)
+        gradient = learner.gradient.numpy().astype(np.float64)
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         reference -= 1e-3 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        learner.optimizer.step()
-        np.testing.assert_allclose(learner.network.parameters, reference, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(learner.vector.detach(), reference, rtol=1e-4, atol=1e-5)
 
 
 def test_the_network_is_trained(three_rows, memory):
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, train_steps=2000, learning_rate=1e-2))
-    before = learner.network.parameters.clone()
+    before = learner.vector.detach().clone()
     learner.fit(memory, 1)
-    assert (learner.network.parameters != before).float().mean() > 0.5  # units that have died do not move
+    assert (learner.vector != before).float().mean() > 0.5  # units that have died do not move
     assert learner.losses[-1] < 1e-4 * learner.losses[0]
     mask = three_rows.mask(4)
     batch = next(memory.batches(10, 1, np.zeros(1, np.uint64)))
@@ -63,62 +61,66 @@ def test_inputs_match_their_targets(three_rows, batch_size, monkeypatch):
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, batch_size=batch_size))
     seen = []
 
-    def look(inputs, targets, weights):
-        np.testing.assert_array_equal(targets.numpy().max(1), 10 * inputs.numpy()[:, 0] + 1)
-        seen.append(len(inputs))
-        return 0.0
+    def look(outputs, targets, weights):
+        np.testing.assert_array_equal(targets.numpy().max(1), 10 * outputs.detach().numpy()[:, 0] + 1)
+        seen.append(len(outputs))
+        return outputs.sum()
 
-    monkeypatch.setattr(learner.network, "loss_gradient", look)
-    learner.fit(memory, 1)
+    monkeypatch.setattr(learner.module, "forward", lambda inputs: inputs + 0.0 * learner.vector[0])
+    learner.fit(memory, 1, loss=look)
     assert seen == [min(batch_size, 32)] * 30
 
 
 def test_warm_and_fresh_starts(three_rows, memory):
     warm = learner_of(three_rows)
     warm.fit(memory, 1)
-    moved = warm.network.parameters.clone()
+    moved = warm.vector.detach().clone()
     warm.fit(memory, 2)
-    assert warm.losses[0] < 1.01 * learner_of(three_rows).network.loss_gradient(
-        warm._inputs, *map(torch.from_numpy, next(memory.batches(9, 1, np.zeros(1, np.uint64)))[1:])
-    )
-    assert int(warm.state()["steps"][0]) == 60
+    other = learner_of(three_rows)
+    other.fit(memory, 1)
+    assert warm.losses[0] < 1.01 * other.losses[-1]
+    assert int(warm.state()["optimizer/step"][0]) == 60
     fresh = learner_of(three_rows, dataclasses.replace(CONFIG, warm_start=False))
     fresh.fit(memory, 1)
     first = fresh.losses[0]
     fresh.fit(memory, 2)
-    assert int(fresh.state()["steps"][0]) == 30
+    assert int(fresh.state()["optimizer/step"][0]) == 30
     assert fresh.losses[0] != first  # other initial parameters
     assert fresh.losses[0] > warm.losses[-1]
-    assert not torch.equal(moved, warm.network.parameters)
+    assert not torch.equal(moved, warm.vector)
 
 
 def test_gradients_are_clipped(three_rows, memory):
+    free = learner_of(three_rows)
+    free.fit(memory, 1)
+    norm = float(free.gradient.norm())
+    assert norm > 1e-3
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, gradient_clip=1e-3))
-    learner.network.gradient[:] = 1.0
-    learner.optimizer.step()
-    assert float(learner.network.gradient.norm()) == pytest.approx(1e-3, rel=1e-5)
-    learner.network.gradient[:] = 0.0
-    learner.network.gradient[0] = 1e-4
-    learner.optimizer.step()
-    assert float(learner.network.gradient.norm()) == pytest.approx(1e-4, rel=1e-5)
+    learner.fit(memory, 1)
+    assert float(learner.gradient.norm()) == pytest.approx(1e-3, rel=1e-3)
+    same = learner_of(three_rows, dataclasses.replace(CONFIG, gradient_clip=1e3))
+    same.fit(memory, 1)
+    np.testing.assert_array_equal(same.vector.detach(), free.vector.detach())
 
 
 def test_moments_do_not_become_denormal_numbers(three_rows):
     learner = learner_of(three_rows)
-    learner.network.gradient[:] = 1e-3
-    learner.optimizer.step()
-    learner.network.gradient[:] = 0.0
-    for _ in range(2000):  # 0.9^2000 is 1e-92
-        learner.optimizer.step()
-        assert not ((learner.optimizer._mean != 0) & (learner.optimizer._mean.abs() < 1.2e-38)).any()
+    inputs, target = learner.inputs[:1], torch.ones(4)
+    learner.step(inputs, lambda outputs: (outputs - target).square().sum(), 1)
+    before = torch.tensor(1e-310, dtype=torch.float64) * 0.5
+    for _ in range(1500):  # 0.9^1500 is 1e-69
+        learner.step(inputs, lambda outputs: 0.0 * outputs.sum(), 1)
+    moments = torch.from_numpy(learner.state()["optimizer/mean"])
+    assert not ((moments != 0) & (moments.abs() < 1.2e-38)).any()
+    assert torch.tensor(1e-310, dtype=torch.float64) * 0.5 == before  # what the process does is as before
 
 
 def test_empty_memory_trains_nothing(three_rows):
     learner = learner_of(three_rows)
-    before = learner.network.parameters.clone()
+    before = learner.vector.detach().clone()
     learner.fit(Aggregated(three_rows, 4), 1)
     assert learner.losses == []
-    assert torch.equal(before, learner.network.parameters)
+    assert torch.equal(before, learner.vector)
 
 
 def test_divergence_names_the_loss(three_rows, memory):
@@ -136,12 +138,38 @@ def test_divergence_names_the_loss(three_rows, memory):
 def test_predictions_must_be_finite(three_rows, monkeypatch):
     learner = learner_of(three_rows)
     outputs = torch.full((3, 4), 3e38)  # their sum is more than a float32 holds
-    monkeypatch.setattr(learner.network, "predict", lambda inputs: outputs)
+    monkeypatch.setattr(learner.module, "forward", lambda inputs: outputs)
     learner.predict(1)
     outputs[1, 2] = math.inf
     learner.predict()
     with pytest.raises(TrainingError, match=r"iteration 1: the .* was finite, but its predictions are not"):
         learner.predict(1)
+
+
+def test_cross_entropy_equals_torch():
+    draws = np.random.default_rng(2)
+    masks = draws.random((6, 5)) < 0.7
+    masks[:, 0] = True
+    targets = np.where(masks, draws.exponential(size=(6, 5)), 0)
+    targets = torch.from_numpy(targets / targets.sum(1, keepdims=True))
+    weights, legal = torch.from_numpy(draws.exponential(size=(6, 1))), torch.from_numpy(masks)
+    outputs = [torch.from_numpy(draws.normal(size=(6, 5))).requires_grad_()]
+    outputs.append(outputs[0].detach().clone().requires_grad_())
+    loss = cross_entropy(outputs[0], targets, weights * legal)
+    each = torch.nn.functional.cross_entropy(outputs[1].masked_fill(~legal, -1e30), targets, reduction="none")
+    expected = (weights[:, 0] * each).mean()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-10)
+    loss.backward()
+    expected.backward()
+    np.testing.assert_allclose(outputs[0].grad, outputs[1].grad, atol=1e-12)
+    assert (outputs[0].grad[~legal] == 0).all()
+
+
+def test_weight_0_has_no_influence():
+    outputs, targets, weights = torch.ones(2, 3, requires_grad=True), torch.zeros(2, 3), torch.ones(2, 3)
+    weights[1, 2] = 0.0
+    losses = [squared_error(outputs, targets + torch.eye(3)[2] * torch.eye(2)[1][:, None] * x, weights) for x in (0, 9)]
+    assert losses[0].item() == losses[1].item() == 2.5
 
 
 def test_global_state_of_torch_and_numpy_is_unchanged(three_rows, memory):
@@ -156,7 +184,7 @@ def test_global_state_of_torch_and_numpy_is_unchanged(three_rows, memory):
 
 
 def test_old_torch_is_an_error():
-    for version in ("2.0.0", "2.13.0+cpu", "2.14.0a0+git1", "3.0"):
+    for version in ("2.4.0", "2.13.0+cpu", "2.14.0a0+git1", "3.0"):
         check_version(version)
-    with pytest.raises(ConfigError, match=r"torch 2.0 or newer, and this is 1.13.1\+cpu: pip install --upgrade 'mccfr"):
+    with pytest.raises(ConfigError, match=r"torch 2.4 or newer, and this is 1.13.1\+cpu: pip install --upgrade 'mccfr"):
         check_version("1.13.1+cpu")

@@ -295,14 +295,14 @@ def test_bad_games_and_configs():
 def test_failed_iteration_is_rolled_back(config, kind, error, monkeypatch):
     solver, reference = (NFSP("kuhn_poker", config, seed=1).run(3) for _ in range(2))
     before, seconds = copy_of(solver), solver.seconds
-    network = getattr(solver._players[1], kind).network
-    fail, calls = failing_at_the_third_call(network.differentiate, error)
+    module = getattr(solver._players[1], kind).module
+    fail, calls = failing_at_the_third_call(module.forward, error)
     with monkeypatch.context() as patch:
-        patch.setattr(network, "differentiate", fail)
+        patch.setattr(module, "forward", fail)
         if error == "nan":
             name = {"values": "value", "policy": "policy"}[kind]
             with pytest.raises(
-                TrainingError, match=rf"iteration 4: the {name} loss of player 1 is nan at its training step 3"
+                TrainingError, match=rf"iteration 4: the {name} loss of player 1 is nan at training step"
             ):
                 solver.run(5)
         else:
@@ -317,7 +317,7 @@ def test_failed_iteration_is_rolled_back(config, kind, error, monkeypatch):
 @pytest.mark.parametrize("kind", ["values", "policy"])
 def test_predictions_that_are_not_finite(kind):
     solver = NFSP("kuhn_poker", dataclasses.replace(SMALL, min_samples=60, episodes=20), seed=1)
-    getattr(solver._players[0], kind).network.parameters[-1] = math.inf
+    getattr(solver._players[0], kind).vector.data[-1] = math.inf
     with pytest.raises(TrainingError, match="was finite, but its predictions are not"):
         solver.iteration()
 

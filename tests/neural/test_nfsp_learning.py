@@ -12,6 +12,7 @@ from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.episodes import DECISION, TERMINAL_ROW, TRANSITION  # noqa: E402
 from mccfr_plus.neural.features import features_of  # noqa: E402
+from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 from mccfr_plus.neural.nfsp import PolicyLearner, ValueLearner  # noqa: E402
 from mccfr_plus.neural.strategy_tables import fill_softmax, find_best  # noqa: E402
 
@@ -27,25 +28,20 @@ def rngs():
 
 
 def values_of(features, config=CONFIG, unit=4.0):
-    return ValueLearner(features, 4, config, rngs(), "value loss of player 7", unit)
+    return ValueLearner(features, 4, config, rngs(), "value loss of player 7", DEFAULTS, unit)
 
 
 def policy_of(features, config=CONFIG):
-    return PolicyLearner(features, 4, config, rngs(), "policy loss of player 7")
+    return PolicyLearner(features, 4, config, rngs(), "policy loss of player 7", DEFAULTS)
 
 
 def autograd(learner, rows, loss_of):
     """Returns a loss and its gradient by torch, for a network with one hidden layer."""
-    vector = learner.network.parameters.clone().requires_grad_()
-    size, (inputs, hidden, outputs) = 0, learner.network.sizes
-    tensors = []
-    for shape in ((hidden, inputs), (hidden,), (outputs, hidden), (outputs,)):
-        tensors.append(vector[size : size + math.prod(shape)].view(shape))
-        size += math.prod(shape)
-    x = torch.nn.functional.linear(learner._inputs[torch.tensor(rows.tolist())], *tensors[:2]).relu()
-    loss = loss_of(torch.nn.functional.linear(x, *tensors[2:]))
+    parameters = [each.detach().clone().requires_grad_() for each in learner.module.parameters()]
+    x = torch.nn.functional.linear(learner.inputs[torch.tensor(rows.tolist())], *parameters[:2]).relu()
+    loss = loss_of(torch.nn.functional.linear(x, *parameters[2:]))
     loss.backward()
-    return float(loss.detach()), vector.grad
+    return float(loss.detach()), torch.cat([each.grad.reshape(-1) for each in parameters])
 
 
 def test_targets_by_hand(three_rows):
@@ -67,7 +63,7 @@ def test_value_loss_equals_torch(three_rows):
     loss, gradient = autograd(learner, TRANSITIONS["row"], loss_of)
     learner.learn(TRANSITIONS, 1)
     assert learner.losses == [pytest.approx(loss, rel=1e-5)]
-    np.testing.assert_allclose(learner.network.gradient, gradient, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(learner.gradient, gradient, rtol=1e-4, atol=1e-6)
 
 
 def test_policy_loss_equals_torch(three_rows):
@@ -81,7 +77,7 @@ def test_policy_loss_equals_torch(three_rows):
     loss, gradient = autograd(learner, DECISIONS["row"], loss_of)
     learner.learn(DECISIONS, 1)
     assert learner.losses == [pytest.approx(loss, rel=1e-5)]
-    np.testing.assert_allclose(learner.network.gradient, gradient, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(learner.gradient, gradient, rtol=1e-4, atol=1e-6)
     assert gradient.abs().max() > 0.01
 
 
@@ -98,9 +94,9 @@ def test_policy_learns_frequencies(three_rows):
 @pytest.mark.parametrize("kind", [values_of, policy_of])
 def test_divergence_is_an_error(kind, three_rows):
     learner = kind(three_rows)
-    learner.network.parameters[-1] = math.nan
+    learner.vector.data[-1] = math.nan
     with pytest.raises(
-        TrainingError, match=r"iteration 5: the (value|policy) loss of player 7 is nan at its training step 1"
+        TrainingError, match=r"iteration 5: the (value|policy) loss of player 7 is nan at training step 1"
     ):
         learner.learn(TRANSITIONS if kind is values_of else DECISIONS, 5)
 
@@ -137,7 +133,7 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
     features = features._replace(tensors=np.eye(len(features.counts), dtype=np.float32))
     transitions = exact_transitions(tree, player)
     learner = ValueLearner(
-        features, 2, TrainingConfig(hidden_layers=(), learning_rate=0.05), rngs(), "value loss", unit=2.0
+        features, 2, TrainingConfig(hidden_layers=(), learning_rate=0.05), rngs(), "value loss", DEFAULTS, unit=2.0
     )
     for _ in range(4):  # a player decides at most twice
         for _ in range(400):

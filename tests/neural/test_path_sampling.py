@@ -42,7 +42,7 @@ def means(tree, strategy, exploration, epsilon, values, player, corrected):
     """Returns the means of weight x regret and of the weight by infoset, and the mean square of the former's sum."""
     script = Script()
     run = plain(record_paths, scripted_draws(script))
-    sampler = PathSampler(tree, new_state(1), exploration, epsilon)
+    sampler = PathSampler(tree, new_state(1), exploration)
     depth, width = tree.shape.max_depth, sampler._samples[1].shape[1]
     buffers = np.zeros(depth + 1, np.int32), np.zeros((depth + 1, width)), np.ones(depth + 1)
 
@@ -131,12 +131,12 @@ def test_compiled_trajectories_agree_with_enumeration():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy, traversals = strategy_of(tree, 4), 40_000
     values = np.random.default_rng(1).normal(size=(2, tree.num_nodes))
-    sampler = PathSampler(tree, new_state(7), np.zeros(0), 0.5)
+    sampler = PathSampler(tree, new_state(7), np.zeros(0))
     for player in range(2):
         samples, left = [], traversals
         sampler.evict()
         while left:
-            done, found = sampler.sample_paths(strategy, values, player, left, corrected=True)
+            done, found = sampler.sample_paths(strategy, values, player, left, 0.5, corrected=True)
             samples += zip(found.rows.tolist(), found.regrets.copy(), found.weights.tolist(), strict=True)
             left -= done
         assert sampler.visited[0] == traversals
@@ -152,14 +152,14 @@ def test_compiled_trajectories_agree_with_enumeration():
 def test_full_buffer_splits_calls_only():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy, values = tree.uniform_strategy(), np.zeros((2, tree.num_nodes))
-    whole, split = (PathSampler(tree, new_state(5), np.zeros(0), 1.0) for _ in range(2))
+    whole, split = (PathSampler(tree, new_state(5), np.zeros(0)) for _ in range(2))
     rows, regrets, weights = split._samples
     split._samples = rows[:9], regrets[:9], weights[:9]
-    done, wanted = whole.sample_paths(strategy, values, 1, 50, corrected=True)
+    done, wanted = whole.sample_paths(strategy, values, 1, 50, 1.0, corrected=True)
     assert done == 50
     got, left = [], 50
     while left:
-        done, samples = split.sample_paths(strategy, values, 1, left, corrected=True)
+        done, samples = split.sample_paths(strategy, values, 1, left, 1.0, corrected=True)
         assert done >= 1
         got += [(*row, *regrets) for *row, regrets in zip(samples.rows, samples.weights, samples.regrets, strict=True)]
         left -= done

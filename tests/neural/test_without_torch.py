@@ -17,7 +17,7 @@ def run(code):
     [
         "from mccfr_plus.neural import DeepCFR",
         "import mccfr_plus.neural; mccfr_plus.neural.DeepCFR",
-        "import mccfr_plus.neural.training",
+        "import mccfr_plus.neural.learner",
     ],
 )
 def test_says_what_to_install(code):
@@ -43,4 +43,4 @@ def test_too_old():
         "import types; sys.modules['torch'] = types.SimpleNamespace(__version__='1.12.1')\n"
         "from mccfr_plus.neural import DeepCFR"
     )
-    assert "need torch 2.0 or newer, and this is 1.12.1: pip install --upgrade" in run(code).stderr
+    assert "need torch 2.4 or newer, and this is 1.12.1: pip install --upgrade" in run(code).stderr

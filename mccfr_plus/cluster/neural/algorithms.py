@@ -23,10 +23,8 @@ from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantage_solver import AdvantageSolver
 from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
 from mccfr_plus.neural.config import AdvantageConfig, ESCHERConfig
-from mccfr_plus.neural.history_values import ExactValues
 from mccfr_plus.neural.nfsp import NFSP
 from mccfr_plus.neural.sampling import Samples
-from mccfr_plus.neural.training import Learner
 
 _VALUES = 1  # suffix of the key of a stream: traversals whose histories the value network learns from
 _ALL_PLAYERS = 0  # in place of a player in the key of a stream
@@ -39,12 +37,10 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
     """
 
     wants_visits = False  # whether workers count the visits of histories
+    epsilon = 1.0  # of trajectories: probability of exploration
 
     def _counts(self, config: AdvantageConfig) -> dict[str, int]:
         return {"traversals": config.traversals}
-
-    def _learners(self) -> list[Learner]:
-        return [player.learner for player in self._players]
 
     @abc.abstractmethod
     def _shared(self, player: int) -> Any:
@@ -57,7 +53,7 @@ class DistributedAdvantages(Distributed, AdvantageSolver):
     def _sample(self, player: int, iteration: int) -> None:
         self._begin_phase(f"traversals {player}")
         tasks = [
-            TraversalTask((player,), traversals, stream, wants_visits=self.wants_visits)
+            TraversalTask((player,), traversals, stream, self.epsilon, wants_visits=self.wants_visits)
             for traversals, stream in self._streams(self.config.traversals, iteration, player)
         ]
         for result in self._work(self._shared(player), tasks):
@@ -140,10 +136,12 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
     worker = PathBatches
 
     def _worker_arguments(self) -> tuple[Any, ...]:
-        return np.zeros(0), self.config.epsilon, True
+        return np.zeros(0), True
 
-    def _learners(self) -> list[Learner]:
-        return [*super()._learners(), self.values.learner]
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """Probability of exploration."""
+        return self.config.epsilon
 
     @property
     def wants_visits(self) -> bool:  # type: ignore[override]
@@ -193,11 +191,7 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
         return super()._counts(config) | learned
 
     def _worker_arguments(self) -> tuple[Any, ...]:
-        return self._sampler.exploration, 1.0, False
-
-    def _learners(self) -> list[Learner]:
-        learned = [] if isinstance(self.values, ExactValues) else [self.values.learner]
-        return super()._learners() + learned
+        return self._sampler.exploration, False
 
     def _shared(self, player: int) -> tuple[np.ndarray, np.ndarray]:
         return self._strategy, self.values.table[player]
@@ -205,7 +199,7 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
     def _visit(self, player: int, iteration: int) -> None:
         players = tuple(range(self.tree.num_players))
         tasks = [
-            TraversalTask(players, traversals, stream, wants_samples=False, wants_visits=True)
+            TraversalTask(players, traversals, stream, self.config.value_exploration, False, wants_visits=True)
             for traversals, stream in self._streams(self.config.value_traversals, iteration, player, suffix=(_VALUES,))
         ]
         for result in self._work((self._strategy, None), tasks):
@@ -249,9 +243,6 @@ class DistributedNFSP(Distributed, NFSP):
 
     def _worker_arguments(self) -> tuple[Any, ...]:
         return (self.config.anticipatory,)
-
-    def _learners(self) -> list[Learner]:
-        return [learner for player in self._players for learner in (player.values, player.policy)]
 
     def _play_and_learn(self, iteration: int) -> None:
         self._begin_phase("episodes")

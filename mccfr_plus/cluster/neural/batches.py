@@ -26,6 +26,7 @@ class TraversalTask(NamedTuple):
     players: tuple[int, ...]  # of the traversals, one after the other
     traversals: int  # for each of them
     stream: np.ndarray  # [1] uint64, the state of the random generator at its beginning
+    epsilon: float = 1.0  # of trajectories: probability of exploration
     wants_samples: bool = True
     wants_visits: bool = False
 
@@ -113,18 +114,19 @@ class PathBatches:
     Args:
         tree: The game, or its arrays alone. Of perfect recall.
         exploration: See `PathSampler`.
-        epsilon: See `PathSampler`.
         corrected: See `PathSampler.sample_paths`.
     """
 
-    def __init__(self, tree: GameTree, exploration: np.ndarray, epsilon: float, corrected: bool):
+    def __init__(self, tree: GameTree, exploration: np.ndarray, corrected: bool):
         self._rng = np.zeros(1, np.uint64)
         self._tree = tree
-        self._sampler = PathSampler(tree, self._rng, exploration.copy(), epsilon)
+        self._sampler = PathSampler(tree, self._rng, exploration.copy())
         self._strategy = tree.uniform_strategy()
         self._values = np.zeros((tree.num_players, tree.num_nodes))
         self._corrected = corrected
-        self._sampler.sample_paths(self._strategy, self._values, 0, 0, corrected)  # compiles the kernel, or loads it
+        self._sampler.sample_paths(
+            self._strategy, self._values, 0, 0, 1.0, corrected
+        )  # compiles the kernel, or loads it
 
     def work(self, shared: tuple[np.ndarray, np.ndarray | None], task: TraversalTask) -> TraversalResult:
         """Returns the results of a batch.
@@ -143,16 +145,18 @@ class PathBatches:
         before = self._sampler.nodes_touched
         found: list[Samples] = []
         for player in task.players:
-            found += _all_samples(self._tree, task, player, functools.partial(self._sample, player, task.wants_samples))
+            found += _all_samples(self._tree, task, player, functools.partial(self._sample, player, task))
         return TraversalResult(
             _joined(found) if task.wants_samples else None,
             self._visits() if task.wants_visits else None,
             self._sampler.nodes_touched - before,
         )
 
-    def _sample(self, player: int, wants_samples: bool, traversals: int) -> tuple[int, Samples]:
-        done, samples = self._sampler.sample_paths(self._strategy, self._values, player, traversals, self._corrected)
-        return done, samples if wants_samples else Samples(samples.rows[:0], samples.regrets[:0])
+    def _sample(self, player: int, task: TraversalTask, traversals: int) -> tuple[int, Samples]:
+        done, samples = self._sampler.sample_paths(
+            self._strategy, self._values, player, traversals, task.epsilon, self._corrected
+        )
+        return done, samples if task.wants_samples else Samples(samples.rows[:0], samples.regrets[:0])
 
     def _visits(self) -> Visits:
         nodes = np.flatnonzero(self._sampler.visited)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import abc
-import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import pyspiel
@@ -15,17 +14,14 @@ from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
 from mccfr_plus.cluster.neural.batches import num_bytes_of, without_game
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import ConfigError, check_whole
-from mccfr_plus.neural import checkpoint as checkpoints
-from mccfr_plus.neural.backend import CPU, device_of
 from mccfr_plus.neural.solver import NeuralSolver, config_or_default
-from mccfr_plus.neural.training import Learner
 from mccfr_plus.tree.game_tree import GameTree
 
 
 class Distributed(Closing, NeuralSolver):
     """A neural solver whose samples come from workers.
 
-    A subclass defines `_counts`, `_worker_arguments`, `_learners` and ``worker``. The workers end at the end of a
+    A subclass defines `_counts`, `_worker_arguments` and ``worker``. The workers end at the end of a
     ``with`` block, or by `close`.
 
     Args:
@@ -39,6 +35,7 @@ class Distributed(Closing, NeuralSolver):
             Ray.
         device: Where this process trains networks, as torch calls it; None: on a GPU if there is one. Results differ
             between devices.
+        **modules: ``network`` and ``optimizer``; see `DeepCFR`.
 
     Raises:
         ConfigError: If an argument is out of range, batches would be empty, or Ray is needed and not installed.
@@ -60,6 +57,7 @@ class Distributed(Closing, NeuralSolver):
         num_batches: int = 8,
         cluster: str | Cluster = RAY,
         device: str | None = None,
+        **modules: Any,
     ):
         config = config_or_default(config, self.config_class)
         check_whole("num_batches", num_batches)
@@ -71,16 +69,11 @@ class Distributed(Closing, NeuralSolver):
                 )
         self.num_batches = int(num_batches)
         self._worker_pool = WorkerPool(workers, cluster)
-        where = device_of(device)
         if isinstance(seed, np.random.Generator):
             seed = int(seed.integers(0, 2**63))
         elif seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        super().__init__(game, config, seed)  # type: ignore[arg-type]
-        self.device = str(where)
-        if where != CPU:
-            for learner in self._learners():
-                learner.use(where)
+        super().__init__(game, config, seed, device=device, **modules)  # type: ignore[arg-type]
 
     # --- what a subclass defines ---
 
@@ -91,10 +84,6 @@ class Distributed(Closing, NeuralSolver):
     @abc.abstractmethod
     def _worker_arguments(self) -> tuple[Any, ...]:
         """Returns the arguments of `worker` after the tree."""
-
-    @abc.abstractmethod
-    def _learners(self) -> list[Learner]:
-        """Returns all networks."""
 
     # --- sampling ---
 
@@ -123,41 +112,3 @@ class Distributed(Closing, NeuralSolver):
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. `run` would start them again."""
         self._worker_pool.close()
-
-    # --- checkpoints ---
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike,
-        game: pyspiel.Game | str | GameTree | None = None,
-        *,
-        workers: int | None = None,
-        cluster: str | Cluster = RAY,
-        device: str | None = None,
-    ) -> Self:
-        """Returns a solver as it was when a checkpoint was written, with its number of batches.
-
-        Args:
-            path: The checkpoint.
-            game: Its game, or the tree if it is compiled already; None: the game that the file names.
-            workers: See the class; it need not be what it was.
-            cluster: See the class.
-            device: See the class.
-
-        Raises:
-            CheckpointError: If the file is no checkpoint or damaged, or of another algorithm or game.
-            ConfigError: If workers, cluster or device are wrong, or Ray is needed and not installed.
-            GameError: If the game cannot be loaded or compiled.
-        """
-        header = checkpoints.read_header(path, cls.__name__)
-        solver = cls(
-            header["game"] if game is None else game,
-            checkpoints.config_of(path, header, cls.config_class),
-            seed=header["seed"],
-            workers=workers,
-            num_batches=header["num_batches"],
-            cluster=cluster,
-            device=device,
-        )
-        return solver.restore(path)

@@ -22,7 +22,8 @@ class BatchedDeepCFR(BatchedSolver):
     Args:
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
         config: A `BatchedDeepCFRConfig`; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
+            `DeepCFR` for ``network``, ``optimizer`` and ``device``.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.
@@ -46,6 +47,10 @@ class BatchedDeepCFR(BatchedSolver):
             found = sample_branches(self.game, self._observer, self._strategy_of, player, count, self._new_rng(), limit)
             self._nodes[0] += found.nodes
             self._store(player, found.decisions, found.regrets, None, iteration)
+
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        """Not defined: all own actions are followed."""
+        raise TypeError("external sampling follows all own actions: there are no paths.")
 
 
 class BatchedDREAM(BatchedSolver):
@@ -80,31 +85,32 @@ class BatchedDREAM(BatchedSolver):
     def _value_training(self) -> TrainingConfig:
         return self.config.baseline_training
 
+    @property
+    def exploration(self) -> float:
+        return self.config.epsilon
+
     def _advance(self, iteration: int) -> None:
         self._samples: list[tuple[np.ndarray, ...]] = []
         super()._advance(iteration)
         if self.config.baseline:
             self._learn_values(self._samples, iteration)
 
-    def _sample_regrets(self, player: int, iteration: int) -> None:
-        for paths in self._paths(player, self.config.epsilon, self.config.traversals):
-            values = self._values_at(paths)
-            regrets = corrected_regrets(paths, values[:, player], player)
-            self._store(player, paths, regrets, self._weights_of(paths, player), iteration)
-            if self.config.baseline:
-                self._samples.append(value_samples(paths, values))
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        values = self._values_at(paths)
+        if self.config.baseline:
+            self._samples.append(value_samples(paths, values))
+        return corrected_regrets(paths, values[:, player], player)
 
-    def _weights_of(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns the weights of a player's samples, ``[num_decisions]``."""
-        weights = paths.uniform_reach(player) / paths.reach(player)
+    def weights(self, paths: Paths, player: int) -> np.ndarray:
+        weights = paths.importance((player,))
         return weights if self.config.weight_clip is None else np.minimum(weights, self.config.weight_clip)
 
 
 class BatchedESCHER(BatchedSolver):
     """`ESCHER` for games that cannot be enumerated; its average policy is a network.
 
-    The network of values has an output per action, so that one forward pass at a history replaces one at each history
-    after it.
+    Before a player's traversals the network of values is trained on new ones, in which players explore in turn. It has
+    an output per action, so that one forward pass at a history replaces one at each history after it.
 
     Args:
         game: See `BatchedDeepCFR`.
@@ -131,17 +137,16 @@ class BatchedESCHER(BatchedSolver):
     def _value_training(self) -> TrainingConfig:
         return self.config.value_training
 
-    def _advance(self, iteration: int) -> None:
+    def _sample_regrets(self, player: int, iteration: int) -> None:
         samples = [
             value_samples(paths, self._values_at(paths))
-            for player in range(self.game.num_players())
-            for paths in self._paths(player, 1.0, self.config.value_traversals)
+            for explorer in range(self.game.num_players())
+            for paths in self._paths((explorer,), self.config.value_exploration, self.config.value_traversals)
         ]
         self._learn_values(samples, iteration)
-        super()._advance(iteration)
+        self._begin_phase(f"traversals {player}")
+        super()._sample_regrets(player, iteration)
 
-    def _sample_regrets(self, player: int, iteration: int) -> None:
-        for paths in self._paths(player, 1.0, self.config.traversals):
-            values = self._values_at(paths)
-            regrets = plain_regrets(paths, values[np.arange(len(values)), paths.players])
-            self._store(player, paths, regrets, None, iteration)
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        values = self._values_at(paths)
+        return plain_regrets(paths, values[np.arange(len(values)), paths.players])

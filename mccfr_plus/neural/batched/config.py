@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.config import (
     NETWORK,
     RESERVOIR,
     UNIFORM,
+    AdvantageConfig,
     DeepCFRConfig,
     DREAMConfig,
     ESCHERConfig,
@@ -20,8 +22,8 @@ from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedConfig(TrainingConfig):
-    """Common settings of `BatchedDeepCFR`, `BatchedDREAM` and `BatchedESCHER`.
+class BatchedConfig(AdvantageConfig):
+    """Common settings of `BatchedDeepCFR`, `BatchedDREAM`, `BatchedESCHER` and other `BatchedSolver`s.
 
     Args:
         parallel_traversals: How many traversals are run in parallel.
@@ -29,6 +31,10 @@ class BatchedConfig(TrainingConfig):
             parameters when that policy is requested.
         policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
         memory: ``"reservoir"``.
+        minimizer: With ``"dcfr+"`` and ``"pdcfr+"`` a network learns, from an iteration's samples alone, its own
+            discounted outputs before, cut off at 0, plus the sampled regrets; see `BatchedSolver`.
+
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
     """
 
     train_steps: int = 200
@@ -37,6 +43,7 @@ class BatchedConfig(TrainingConfig):
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
+    keeps_sums: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,24 +12,29 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.header import FLAG, TEXT, check_entries, list_of, object_of, whole
+from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.neural.adam import Adam
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.batched.observer import Observer
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.memory import Batch, TensorReservoir
-from mccfr_plus.neural.network import MLP, Loss
-from mccfr_plus.neural.training import check_finite
+from mccfr_plus.neural.learner import Learner, cross_entropy
+from mccfr_plus.neural.memory import TensorReservoir
+from mccfr_plus.neural.network import MLP, Modules, NetworkFactory, array_of, forward
 from mccfr_plus.tree.game import load_game
 
 SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
 
-_ENTRIES = {
-    "game": TEXT,
-    "kind": TEXT,
-    "networks": list_of(object_of({"sizes": list_of(whole(1)), "layer_norm": FLAG, "skip": FLAG})),
-}
+_WIDTH, _WIDTHS = whole(1), list_of(whole(1))
+_SHAPE = Entry(
+    "arguments of MLP",
+    lambda value: (
+        isinstance(value, list)
+        and len(value) == 5
+        and all(entry.fits(given) for entry, given in zip((_WIDTH, _WIDTH, _WIDTHS, FLAG, FLAG), value, strict=True))
+    ),
+)
+_ENTRIES = {"game": TEXT, "kind": TEXT, "discount": or_none(NUMBER), "networks": list_of(or_none(_SHAPE))}
 
 
 class NetworkPolicy(openspiel_policy.Policy):
@@ -37,14 +42,15 @@ class NetworkPolicy(openspiel_policy.Policy):
 
     Args:
         game: The game, players in turn.
-        networks: One per player.
+        networks: One module per player.
         kind: ``"softmax"`` of the outputs; regret ``"matching"`` on them, with the action of the largest one if none is
             positive; or the ``"greedy"`` action of the largest one. Illegal actions are excluded.
+        discount: See `predicted_regrets`, which then take the place of the outputs; None: they do not.
     """
 
-    def __init__(self, game: pyspiel.Game, networks: list[MLP], kind: str):
+    def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
         super().__init__(game, list(range(game.num_players())))
-        self._networks, self.kind = networks, kind
+        self._networks, self.kind, self._discount = networks, kind, discount
         self._observer = Observer(game, "a NetworkPolicy")
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
@@ -69,7 +75,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         return result
 
     def _of_player(self, states: Sequence[pyspiel.State], player: int) -> list[dict[int, float]]:
-        tensors = np.zeros((len(states), self._observer.size), np.float16)
+        tensors = np.zeros((len(states), self._observer.size), np.float32)
         masks = np.zeros((len(states), self._observer.num_actions), bool)
         legal = [state.legal_actions(player) for state in states]
         for state, actions, tensor, mask in zip(states, legal, tensors, masks, strict=True):
@@ -84,10 +90,12 @@ class NetworkPolicy(openspiel_policy.Policy):
         """Returns a player's strategies at information sets, ``[n, num_actions]`` float64.
 
         Args:
-            tensors: ``[n, size]`` float16.
+            tensors: ``[n, size]`` float32.
             masks: ``[n, num_actions]`` bool, legal actions, at least one in each row.
         """
-        outputs = outputs_of(self._networks[player], tensors)
+        outputs = forward(self._networks[player], torch.from_numpy(tensors)).numpy().astype(np.float64)
+        if self._discount is not None:
+            outputs = predicted_regrets(outputs, self._discount)
         if self.kind == GREEDY:
             return greedy(outputs, masks)
         return masked_softmax(outputs, masks) if self.kind == SOFTMAX else matched(outputs, masks, is_argmax=True)
@@ -102,47 +110,74 @@ class NetworkPolicy(openspiel_policy.Policy):
             "network_policy": 1,
             "game": str(self.game),
             "kind": self.kind,
-            "networks": [network.shape() for network in self._networks],
+            "discount": self._discount,
+            "networks": [network.shape if isinstance(network, MLP) else None for network in self._networks],
         }
-        arrays = {f"player{i}": network.parameters.numpy() for i, network in enumerate(self._networks)}
-        checkpoint_file.write(path, header, arrays)
+        checkpoint_file.write(path, header, _arrays_of(self._networks))
 
     @classmethod
-    def load(cls, path: str | os.PathLike, game: pyspiel.Game | str | None = None) -> Self:
+    def load(
+        cls, path: str | os.PathLike, game: pyspiel.Game | str | None = None, network: NetworkFactory | None = None
+    ) -> Self:
         """Returns the policy of a file.
 
         Args:
             game: Its game; None: the game that the file names.
+            network: What made its networks, as a solver takes it; None: the default.
 
         Raises:
-            CheckpointError: If the file is no policy or damaged.
+            CheckpointError: If the file is no policy or damaged, or of other networks.
             GameError: If the game cannot be loaded.
         """
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
             raise CheckpointError(f"{path} holds no network policy: give a file that NetworkPolicy.save wrote.")
         cls._check_header(path, header)
-        networks = [MLP.of_shape(shape) for shape in header["networks"]]
-        arrays: dict[str, Any] = {f"player{i}": network.parameters.numpy() for i, network in enumerate(networks)}
+        loaded = load_game(header["game"] if game is None else game)
+        if network is None and None in header["networks"]:
+            raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
+        if len(header["networks"]) != loaded.num_players():
+            raise CheckpointError(f"{path} is damaged: it has {len(header['networks'])} networks for {loaded}.")
+        size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
+        actions *= 1 if header["discount"] is None else 2
+        if any(shape is not None and shape[:2] != [size, actions] for shape in header["networks"]):
+            raise CheckpointError(f"{path} has networks of other sizes than {loaded} needs: {size} and {actions}.")
+        networks = [MLP(*shape) if network is None else network(size, actions) for shape in header["networks"]]
+        arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
-        return cls(load_game(header["game"] if game is None else game), networks, header["kind"])
+        return cls(loaded, networks, header["kind"], header["discount"])
 
     @staticmethod
     def _check_header(path: str | os.PathLike, header: dict[str, Any]) -> None:
         """Raises CheckpointError if a header is damaged, or its networks have more parameters than the file."""
         check_entries(path, header, _ENTRIES)
-        shapes = [shape["sizes"] for shape in header["networks"]]
-        if header["kind"] not in (SOFTMAX, MATCHING, GREEDY) or any(len(sizes) < 2 for sizes in shapes):
-            raise CheckpointError(f"{path} is damaged: its header has networks of {header['kind']} of sizes {shapes}.")
-        needed = sum(4 * a * b for sizes in shapes for a, b in itertools.pairwise(sizes))
+        if header["kind"] not in (SOFTMAX, MATCHING, GREEDY):
+            raise CheckpointError(f"{path} is damaged: its header has networks of kind {header['kind']}.")
+        sizes = [(first, *hidden, last) for first, last, hidden, *_ in filter(None, header["networks"])]
+        needed = sum(4 * a * b for widths in sizes for a, b in itertools.pairwise(widths))
         if needed > os.path.getsize(path):
             raise CheckpointError(f"{path} is damaged: its networks need {needed:,} bytes, and it is shorter.")
 
 
-def outputs_of(network: MLP, tensors: np.ndarray) -> np.ndarray:
-    """Returns a network's outputs for tensors in half precision, ``[n, num_outputs]`` float64."""
-    return network.predict(torch.from_numpy(tensors.astype(np.float32))).numpy().astype(np.float64)
+def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
+    """Returns all tensors of modules: views, by name."""
+    return {
+        f"player{player}/{name}": array_of(tensor)
+        for player, network in enumerate(networks)
+        for name, tensor in network.state_dict().items()
+    }
+
+
+def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
+    """Returns discounted cumulative regrets plus those predicted for the next iteration, ``[n, num_actions]``.
+
+    Args:
+        outputs: ``[n, 2 num_actions]``, cumulative and latest regrets.
+        discount: Factor of what is positive of the former.
+    """
+    cumulative, latest = np.split(outputs, 2, axis=1)
+    return discount * np.maximum(cumulative, 0.0) + latest
 
 
 def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -174,8 +209,8 @@ def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarr
 
 
 def trained_policy_network(
-    memory: TensorReservoir, config: TrainingConfig, seed: int, iteration: int, player: int
-) -> MLP:
+    memory: TensorReservoir, config: TrainingConfig, seed: int, iteration: int, player: int, modules: Modules
+) -> torch.nn.Module:
     """Returns a network whose masked softmax approximates the weighted mean of a player's strategies in a memory.
 
     If the memory is empty, the network has its initial parameters.
@@ -183,40 +218,8 @@ def trained_policy_network(
     Raises:
         TrainingError: If the loss is not finite.
     """
-    sizes = (memory.tensors.shape[1], *config.hidden_layers, memory.num_actions)
-    rng = np.random.default_rng(seed)
-    network = MLP(sizes, layer_norm=config.layer_norm, skip=config.skip, rng=rng)
-    optimizer = Adam(network, config.learning_rate, config.gradient_clip)
-    batches = memory.batches(config.batch_size, iteration, rng.integers(1, 2**63, 1, np.uint64))
-    advice = f"Lower policy_training's learning_rate (it is {config.learning_rate:g})."
-    for step, batch in zip(range(config.train_steps), batches, strict=False):
-        loss = imitation_gradient(network, memory, batch)
-        name = f"loss of the average policy of player {player}"
-        check_finite(loss, f"{name} is {loss} at training step {step + 1} of {config.train_steps}", iteration, advice)
-        optimizer.step()
-    return network
-
-
-def imitation_gradient(network: MLP, memory: TensorReservoir, batch: Batch) -> float:
-    """Returns the `cross_entropy` loss of a batch of a memory, and writes its gradient to the network."""
-    rows, targets, weights = (torch.from_numpy(array) for array in batch)
-    inputs = torch.from_numpy(memory.tensors).index_select(0, rows).float()
-    return network.differentiate(inputs, cross_entropy(targets, weights))
-
-
-def cross_entropy(targets: torch.Tensor, weights: torch.Tensor) -> Loss:
-    """Returns the loss -sum_k w_k sum_a y_ka log softmax_a(f(x_k)) / n and its derivative, for `MLP.differentiate`.
-
-    Args:
-        targets: ``[n, num_actions]``, distributions over legal actions.
-        weights: ``[n, num_actions]``, the row's weight at legal actions and 0 at others.
-    """
-    legal = weights > 0
-    row_weights = weights.max(1, keepdim=True).values / len(targets)
-
-    def loss(outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
-        logs = torch.log_softmax(outputs.masked_fill(~legal, -torch.inf), 1)
-        value = -float((row_weights * targets * logs.masked_fill(~legal, 0.0)).sum())
-        return value, row_weights * (logs.exp() - targets)
-
-    return loss
+    name = f"policy_training's loss of the average policy of player {player}"
+    no_inputs = np.zeros((0, memory.tensors.shape[1]), np.float32)
+    learner = Learner(no_inputs, memory.num_actions, config, new_states(seed, 2), name, modules)
+    learner.fit(memory, iteration, memory.tensors, cross_entropy)
+    return learner.copy()

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from typing import ClassVar
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.neural.adam import Adam
-from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.batched.config import BatchedNFSPConfig
 from mccfr_plus.neural.batched.network_policy import (
     GREEDY,
     SOFTMAX,
     NetworkPolicy,
     greedy,
-    imitation_gradient,
     masked_softmax,
-    outputs_of,
 )
 from mccfr_plus.neural.batched.paths import Paths, sample_paths
 from mccfr_plus.neural.batched.solver import TreelessSolver
 from mccfr_plus.neural.buffer import Buffer, RowBuffer
+from mccfr_plus.neural.config import TrainingConfig
+from mccfr_plus.neural.learner import Learner, cross_entropy
 from mccfr_plus.neural.memory import TensorReservoir
-from mccfr_plus.neural.network import MLP
+from mccfr_plus.neural.network import Network
 from mccfr_plus.neural.solver import Seed, mean_losses
-from mccfr_plus.neural.training import check_finite
 
-_PER_PLAYER = 4  # generators: of the reservoir, of initial parameters, of both kinds of batches
+_PER_PLAYER = 5  # generators: of the reservoir; of initial parameters and batches of each network
 
 
 class BatchedNFSP(TreelessSolver):
@@ -61,8 +58,7 @@ class BatchedNFSP(TreelessSolver):
     config_class: ClassVar[type] = BatchedNFSPConfig
     config: BatchedNFSPConfig
 
-    def __init__(self, game: pyspiel.Game | str, config: BatchedNFSPConfig | None = None, seed: Seed = None):
-        super().__init__(game, config, seed)
+    def _build(self, seed: Seed) -> None:
         players = self.game.num_players()
         rngs = new_states(seed, 1 + _PER_PLAYER * players)
         self._rng = rngs[:1].copy()
@@ -73,7 +69,7 @@ class BatchedNFSP(TreelessSolver):
 
     def _advance(self, iteration: int) -> None:
         for agent in self._agents:
-            agent.losses, agent.value_losses = [], []
+            agent.values.losses, agent.policy.losses = [], []
         for is_best, episodes in self._groups():
             self._begin_phase("episodes")
 
@@ -82,7 +78,7 @@ class BatchedNFSP(TreelessSolver):
             ) -> np.ndarray:
                 return self._agents[player].strategies(tensors, masks, is_best[player])
 
-            paths = sample_paths(self.game, self._observer, strategies, None, 0.0, episodes, self._new_rng())
+            paths = sample_paths(self.game, self._observer, strategies, (), 0.0, episodes, self._new_rng())
             self._nodes[0] += paths.nodes
             for player, agent in enumerate(self._agents):
                 agent.store(paths, player, is_best[player], iteration)
@@ -117,14 +113,14 @@ class BatchedNFSP(TreelessSolver):
         return memories
 
     def _step_losses(self) -> list[list[float]]:
-        return [agent.losses for agent in self._agents]
+        return [agent.policy.losses for agent in self._agents]
 
     # --- results ---
 
     @property
     def value_losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss of the action values in the last iteration; None if they were not trained."""
-        return mean_losses(agent.value_losses for agent in self._agents)
+        return mean_losses(agent.values.losses for agent in self._agents)
 
     def average_policy(self) -> NetworkPolicy:  # type: ignore[override]
         """Returns a copy of the average networks' policy, which approximates an equilibrium."""
@@ -143,45 +139,50 @@ class _Agent:
     """A player's two networks, a target network, and memories."""
 
     def __init__(self, solver: BatchedNFSP, player: int, rngs: np.ndarray):
-        self._config, self._player, self._unit = solver.config, player, solver._unit
-        self._rngs = rngs
+        self._config, self._unit, self._reservoir_rng = solver.config, solver._unit, rngs[:1]
         size, actions, config = solver._observer.size, solver.game.num_distinct_actions(), solver.config
-        shape = (size, *config.hidden_layers, actions)
-        initial = np.random.default_rng(int(rngs[1]))
-        self.values, self.policy = MLP(shape, rng=initial), MLP(shape, rng=initial)
-        self._target = self.values.copy()
-        self._value_adam = Adam(self.values, config.value_learning_rate, config.gradient_clip)
-        self._policy_adam = Adam(self.policy, config.policy_learning_rate, config.gradient_clip)
+        training = TrainingConfig(hidden_layers=config.hidden_layers, gradient_clip=config.gradient_clip)
+        no_inputs, modules = np.zeros((0, size), np.float32), solver._modules
+        rates = {"value": config.value_learning_rate, "policy": config.policy_learning_rate}
+        self.values, self.policy = (
+            Learner(
+                no_inputs,
+                actions,
+                dataclasses.replace(training, learning_rate=rate),
+                rngs[begin : begin + 2],
+                f"{name} loss of player {player}",
+                modules,
+            )
+            for (name, rate), begin in zip(rates.items(), (1, 3), strict=True)
+        )
+        self._target = Network(size, actions, training, 0, modules)
+        self._target.assign(self.values)
         capacity = config.transition_capacity
         self.transitions = RowBuffer(
             {
-                "tensors": np.zeros((capacity, size), np.float16),
+                "tensors": np.zeros((capacity, size), np.float32),
                 "actions": np.zeros(capacity, np.int64),
                 "rewards": np.zeros(capacity, np.float32),
-                "next_tensors": np.zeros((capacity, size), np.float16),
+                "next_tensors": np.zeros((capacity, size), np.float32),
                 "next_masks": np.zeros((capacity, actions), bool),  # no legal action: the game was over
             }
         )
         self.decisions = TensorReservoir(size, actions, config.decision_capacity, rngs[:1], power=0.0)
         self._counts = np.zeros(2, np.int64)  # steps, updates
-        self.losses: list[float] = []
-        self.value_losses: list[float] = []
 
     def strategies(self, tensors: np.ndarray, masks: np.ndarray, is_best: bool) -> np.ndarray:
         """Returns the strategies of the best response, with exploration, or of the average policy."""
         if not is_best:
-            return masked_softmax(outputs_of(self.policy, tensors), masks)
+            return masked_softmax(self.policy.outputs(tensors), masks)
         epsilon = self._config.epsilon(int(self._counts[0]))
-        best = greedy(outputs_of(self.values, tensors), masks)
+        best = greedy(self.values.outputs(tensors), masks)
         return epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * best
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between iterations: views, by name."""
         networks = {"values": self.values, "policy": self.policy, "target": self._target}
-        arrays = {f"{name}/parameters": network.parameters.numpy() for name, network in networks.items()}
-        for name, adam in (("values", self._value_adam), ("policy", self._policy_adam)):
-            arrays |= {f"{name}/{key}": array for key, array in adam.state().items()}
-        return arrays | {"rngs": self._rngs, "counts": self._counts}
+        arrays = {f"{name}/{key}": array for name, each in networks.items() for key, array in each.state().items()}
+        return arrays | {"reservoir_rng": self._reservoir_rng, "counts": self._counts}
 
     def store(self, paths: Paths, player: int, is_best_response: bool, iteration: int) -> None:
         """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""
@@ -208,41 +209,28 @@ class _Agent:
     def learn(self, iteration: int) -> None:
         """Makes the updates that are due."""
         config = self._config
-        batches = None
         while (self._counts[1] + 1) * config.learn_every <= self._counts[0]:
             if len(self.transitions) >= config.min_samples:
-                self.value_losses.append(self._learn_values(iteration))
+                self._learn_values(iteration)
             if len(self.decisions) >= config.min_samples:
-                batches = batches or self.decisions.batches(config.batch_size, iteration, self._rngs[2:3])
-                loss = imitation_gradient(self.policy, self.decisions, next(batches))
-                self._check(loss, "policy loss", iteration)
-                self.losses.append(loss)
-                self._policy_adam.step()
+                self._learn_policy(iteration)
             self._counts[1] += 1
             if self._counts[1] % config.target_every == 0:
-                self._target.parameters.copy_(self.values.parameters)
+                self._target.assign(self.values)
 
-    def _learn_values(self, iteration: int) -> float:
-        drawn = self.transitions.draw(self._config.batch_size, self._rngs[3:4])
-        after = outputs_of(self._target, drawn["next_tensors"])
-        best = np.where(drawn["next_masks"], after, -np.inf).max(1)
-        targets = drawn["rewards"] + np.where(drawn["next_masks"].any(1), best, 0.0)
-        shape = after.shape
-        wanted, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        rows = np.arange(len(targets))
-        wanted[rows, drawn["actions"]], weights[rows, drawn["actions"]] = targets, 1.0
-        inputs = torch.from_numpy(drawn["tensors"].astype(np.float32))
-        loss = self.values.loss_gradient(inputs, torch.from_numpy(wanted), torch.from_numpy(weights))
-        self._check(loss, "value loss", iteration)
-        self._value_adam.step()
-        return loss
+    def _learn_values(self, iteration: int) -> None:
+        drawn = self.values.draw_from(self.transitions, self._config.batch_size)
+        after, masks = self._target.outputs(drawn["next_tensors"]), drawn["next_masks"]
+        best = np.where(masks.any(1), np.where(masks, after, -np.inf).max(1), 0.0)
+        targets = self.values.tensor((drawn["rewards"] + best).astype(np.float32))[:, None]
+        actions = self.values.tensor(drawn["actions"])[:, None]
+        inputs = self.values.tensor(drawn["tensors"])
+        self.values.step(inputs, lambda outputs: (outputs.gather(1, actions) - targets).square().mean(), iteration)
 
-    def _check(self, loss: float, name: str, iteration: int) -> None:
-        advice = (
-            f"The solver is as it was after iteration {iteration - 1}. Lower value_learning_rate or "
-            "policy_learning_rate, or set gradient_clip."
-        )
-        check_finite(loss, f"{name} of player {self._player} is {loss}", iteration, advice)
+    def _learn_policy(self, iteration: int) -> None:
+        drawn = self.policy.draw_from(self.decisions, self._config.batch_size)
+        inputs, targets, masks = (self.policy.tensor(drawn[name]) for name in ("tensors", "values", "masks"))
+        self.policy.step(inputs, lambda outputs: cross_entropy(outputs, targets, masks.float()), iteration)
 
 
 def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:

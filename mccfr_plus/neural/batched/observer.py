@@ -19,7 +19,7 @@ class Decisions(NamedTuple):
     """The decisions of many histories at once."""
 
     players: np.ndarray  # [n] int64, the player to move
-    tensors: np.ndarray  # [n, size] float16, of that player's information set
+    tensors: np.ndarray  # [n, size] float32, of that player's information set
     masks: np.ndarray  # [n, num_actions] bool, legal actions
     strategies: np.ndarray  # [n, num_actions] float64, the player's strategy
 
@@ -60,13 +60,13 @@ class Observer:
             out[:] = self._observation.tensor
 
     def histories(self, states: Sequence[pyspiel.State], last_actions: Sequence[list[int]]) -> np.ndarray:
-        """Returns the tensors of histories, ``[n, history_size]`` float16.
+        """Returns the tensors of histories, ``[n, history_size]`` float32.
 
         Args:
             states: States in which a player is to move.
             last_actions: The actions of players before each.
         """
-        result = np.zeros((len(states), self.history_size), np.float16)
+        result = np.zeros((len(states), self.history_size), np.float32)
         for state, actions, out in zip(states, last_actions, result, strict=True):
             for player in range(self._players):
                 self.write(state, player, out[player * self.size : (player + 1) * self.size])
@@ -88,7 +88,7 @@ class Observer:
             histories: The result of `histories`, if available, which contains the tensors.
         """
         players = np.array([state.current_player() for state in states], np.int64)
-        tensors = np.zeros((len(states), self.size), np.float16)
+        tensors = np.zeros((len(states), self.size), np.float32)
         masks = np.zeros((len(states), self.num_actions), bool)
         for row, (state, player) in enumerate(zip(states, players.tolist(), strict=True)):
             if histories is None:

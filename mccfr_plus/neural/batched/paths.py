@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ class Paths(NamedTuple):
     starts: np.ndarray  # [num_levels + 1] int64: level k has decisions starts[k] .. starts[k + 1] - 1
     traversals: np.ndarray  # [num_decisions] int64, number of the trajectory
     players: np.ndarray  # [num_decisions] int64, the player to move
-    tensors: np.ndarray  # [num_decisions, size] float16, of that player's information set
-    histories: np.ndarray  # [num_decisions, history_size] float16
+    tensors: np.ndarray  # [num_decisions, size] float32, of that player's information set
+    histories: np.ndarray  # [num_decisions, history_size] float32
     masks: np.ndarray  # [num_decisions, num_actions] bool, legal actions
     strategies: np.ndarray  # [num_decisions, num_actions] float64, the player's strategy
     actions: np.ndarray  # [num_decisions] int64, the drawn actions
@@ -33,9 +34,16 @@ class Paths(NamedTuple):
         """Returns the probability of a player's draws before each decision, ``[num_decisions]``."""
         return self._products(np.where(self.players == player, self.probabilities, 1.0))
 
-    def uniform_reach(self, player: int) -> np.ndarray:
-        """Returns the probability of a player's draws before each decision under uniform play, ``[num_decisions]``."""
-        return self._products(np.where(self.players == player, 1.0 / self.masks.sum(1), 1.0))
+    def importance(self, players: Sequence[int]) -> np.ndarray:
+        """Returns the probability of some players' draws before each decision under uniform play, divided by their
+        probability, ``[num_decisions]``.
+
+        At an information set of one of them this is the inverse of the latter up to a constant. At one of another
+        player it makes the weight with which a history is sampled the same in all iterations, up to that player's own
+        draws.
+        """
+        ratio = 1.0 / (self.masks.sum(1) * self.probabilities)
+        return self._products(np.where(np.isin(self.players, players), ratio, 1.0))
 
     def _products(self, factors: np.ndarray) -> np.ndarray:
         """Returns the product of the factors at the earlier decisions of each trajectory, ``[num_decisions]``."""
@@ -51,7 +59,7 @@ def sample_paths(
     game: pyspiel.Game,
     observer: Observer,
     strategies: Strategies,
-    explorer: int | None,
+    explorers: Sequence[int],
     epsilon: float,
     traversals: int,
     rng: np.random.Generator,
@@ -61,8 +69,8 @@ def sample_paths(
     Args:
         game, observer: A game with sequential moves, and its observer.
         strategies: The strategies of all players.
-        explorer: The player who draws uniformly with probability epsilon; None: no player.
-        epsilon: See `explorer`.
+        explorers: The players who draw uniformly with probability epsilon.
+        epsilon: See `explorers`.
         traversals: The number of trajectories.
         rng: Draws actions and chance outcomes.
     """
@@ -78,11 +86,8 @@ def sample_paths(
         live_states = [states[traversal] for traversal in live]
         histories = observer.histories(live_states, [past[traversal] for traversal in live])
         players, tensors, masks, table = observer.decisions(live_states, strategies, histories)
-        sampling = table
-        if explorer is not None:
-            uniform = masks / masks.sum(1, keepdims=True)
-            explored = epsilon * uniform + (1.0 - epsilon) * table
-            sampling = np.where((players == explorer)[:, None], explored, table)
+        explored = epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * table
+        sampling = np.where(np.isin(players, explorers)[:, None], explored, table)
         actions = draw(sampling, rng)
         for traversal, action in zip(live.tolist(), actions.tolist(), strict=True):
             states[traversal].apply_action(action)
