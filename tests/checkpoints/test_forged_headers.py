@@ -18,8 +18,8 @@ NEURAL = (
 )  # fmt: skip
 RUNS = {
     "compiled": (*SOLVE, "--tree=compiled"),
-    "lazy": (*SOLVE, "--tree=lazy", "--memory=500MB", "--bound_seconds=0"),
-    "rules": (*SOLVE, "--tree=rules", "--memory=500MB", "--bound_seconds=0"),
+    "lazy": (*SOLVE, "--tree=lazy", "--memory=4GB", "--bound_seconds=0"),
+    "rules": (*SOLVE, "--tree=rules", "--memory=4GB", "--bound_seconds=0"),
     "neural": NEURAL,
 }
 
