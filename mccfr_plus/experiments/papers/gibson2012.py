@@ -42,7 +42,7 @@ MBB = "exploitability ((b1 + b2) / 2, mbb/g)"
 PLAIN = "exploitability ((b1 + b2) / 2, a win is 1)"
 
 NO_VALUES = (
-    "The paper's curves are pictures without values; [claim by claim](claims.md) judges what its text says of them. "
+    "The paper's curves are pictures without values; `--item=claims` judges what its text says of them. "
     "Faster is here: a lower mean after as many histories; ahead, if the intervals are disjoint."
 )
 OTHER_BETA = (

@@ -183,7 +183,7 @@ def figure1(setting: Setting, name: str) -> Result:
         band=mean_band,
     )
     notes = [
-        "The paper's curves are pictures without values; [claim by claim](claims.md) judges what its text says.",
+        "The paper's curves are pictures without values; `--item=claims` judges what its text says.",
         "The paper's outcome sampling updates both players by one history (appendix, algorithm 1), and its external "
         "sampling draws one action per infoset of the opponent (section 3.2). The other two forms are those of "
         "OpenSpiel and this package's defaults.",

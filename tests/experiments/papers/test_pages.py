@@ -56,5 +56,5 @@ def test_the_overview_counts_the_verdicts():
     for paper in CLAIMS:
         rows = table(paper, "claims")
         counts = [sum(row.endswith(f"| {verdict} |") for row in rows) for verdict in VERDICTS]
-        (line,) = re.findall(rf"\| \[.*\]\({paper}/claims.md\) \| (.*) \|", overview)
+        (line,) = re.findall(rf"\| \[.*\]\({paper}/index.md#claim-by-claim\) \| (.*) \|", overview)
         assert line.split(" | ") == [str(count) for count in counts]
