@@ -109,7 +109,7 @@ def target_of(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> Path
     if _leads_through_processes(path):
         raise error_type(f"cannot write {path}: {_PROCESSES} holds no files. Choose another directory or name.")
     place = Path(os.path.realpath(path))
-    if not place.parent.is_dir():
+    if not os.path.isdir(place.parent):
         folder = Path(path).parent if not os.path.islink(path) else place.parent
         raise error_type(f"cannot write {path}: there is no directory {folder}. Create it first.")
     return place

@@ -33,7 +33,7 @@ def test_scripts_are_valid_and_name_everything(command, name, tmp_path):
         (["solve", "--sec"], ["--seconds="]),
         (["solve", "leduc"], ["leduc_poker", "leduc_ranks"]),
         (["solve", "x", "--tree", "=", "co"], ["compiled"]),
-        (["export", "x", "--format", "="], ["csv", "json", "parquet"]),
+        (["export", "x", "--format", "="], ["csv", "json", "parquet", "efg"]),
         (["solve", "x", "--policy_out", "=", "a"], []),
         (["completion", "z"], ["zsh"]),
     ],

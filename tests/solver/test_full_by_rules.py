@@ -136,7 +136,7 @@ def entries_of(solver):
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_orders_of_dice_have_one_entry(threads):
     stored, solver = Solver(DICE, MATRIX, "rm+").run(3), Solver(DICE, MATRIX, "rm+", tree="rules", threads=threads)
     solver.run(3)
@@ -154,7 +154,7 @@ def test_orders_of_dice_have_one_entry(threads):
 
 
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
-@pytest.mark.parametrize("estimator", [TRAVERSAL, MATRIX])
+@pytest.mark.parametrize("estimator", [pytest.param(TRAVERSAL, marks=pytest.mark.slow), MATRIX])
 def test_a_limit_of_time_ends_what_comes_before_the_first_iteration(estimator, monkeypatch, caplog):
     solver, is_ended, visits = Solver(DICE, estimator, "rm+", tree="rules"), threading.Event(), itertools.count()
     end, compiled = solver._engine.end, by_rules.RulesEvaluator._compiled
