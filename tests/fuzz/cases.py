@@ -37,7 +37,7 @@ _PARAMETERS = (
 # What each command is given, so that a case that happens to be right ends soon.
 _LINES: dict[str, tuple[tuple[str, ...], ...]] = {
     "solve": (("kuhn_poker", "--iterations=5", "--seconds=0.1", "--bound_seconds=0", "--memory=300MB"),),
-    "evaluate": (("kuhn_poker", "kuhn.npz"), ("kuhn_poker", "keyed.npz"), ("kuhn_poker", "uniform")),
+    "evaluate": tuple(("kuhn_poker", policy, "--seconds=0.5") for policy in ("kuhn.npz", "keyed.npz", "uniform")),
     "view": (("kuhn_poker", "kuhn.npz", "--out=page.html"), ("kuhn_poker", "keyed.npz", "--out=page.html")),
     "play": (("kuhn_poker", "kuhn.npz", "--games=1"), ("kuhn_poker", "keyed.npz", "--games=1")),
     "export": (("kuhn_poker", "kuhn.npz"), ("kuhn_poker", "keyed.npz", "--out=table.csv")),
@@ -159,7 +159,7 @@ def _file(rng: random.Random) -> Case:
         command, *rest = rng.choice(
             (
                 ("evaluate",), ("export",), ("view", "--out=page.html"), ("play", "--games=1"),
-                ("evaluate", "--against=keyed.npz", "--games=5"), ("evaluate", "--estimate"),
+                ("evaluate", "--against=keyed.npz", "--games=5"), ("evaluate", "--estimate", "--seconds=0.5"),
             )
         )  # fmt: skip
         line = [command, "kuhn_poker", name, *rest]
