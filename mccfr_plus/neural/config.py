@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mccfr_plus.errors import ConfigError, check_whole
+from mccfr_plus.solver.config import check_threads
 
 AGGREGATED, RESERVOIR = "aggregated", "reservoir"
 LINEAR, UNIFORM = "linear", "uniform"
@@ -146,7 +147,8 @@ class AdvantageConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(check_whole, "traversals", "memory_capacity", "threads")
+        self._check(check_whole, "traversals", "memory_capacity")
+        check_threads(self.threads)
         self._check(check_flag, "scale_targets")
         self._check_choice("memory", AGGREGATED, RESERVOIR)
         self._check_choice("weighting", LINEAR, UNIFORM)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.config import Settings, check_flag, check_positive, check_probability, check_whole
+from mccfr_plus.solver.config import check_threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,8 @@ class NFSPConfig(Settings):
     def __post_init__(self) -> None:
         self._check_layers(self.hidden_layers)
         self._check(check_whole, "episodes", "batch_size", "learn_every", "refresh_every", "target_every")
-        self._check(check_whole, "min_samples", "transition_capacity", "decision_capacity", "epsilon_decay", "threads")
+        self._check(check_whole, "min_samples", "transition_capacity", "decision_capacity", "epsilon_decay")
+        check_threads(self.threads)
         self._check(check_positive, "value_learning_rate", "policy_learning_rate", "gradient_clip")
         self._check(check_probability, "anticipatory", "epsilon_start", "epsilon_end")
         self._check(check_flag, "scale_targets")

@@ -164,13 +164,7 @@ class SolverConfig:
         threads, cores = self.threads, os.cpu_count() or 1
         if self.thread_mode not in THREAD_MODES:
             raise ConfigError(f"thread_mode={self.thread_mode!r}: give one of {', '.join(THREAD_MODES)}.")
-        if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-            raise ConfigError(f"threads={threads!r}: must be a whole number, at least 1.")
-        if threads > max(_MOST_THREADS_PER_CORE * cores, _ALWAYS_ALLOWED_THREADS):
-            raise ConfigError(
-                f"threads={threads}: this machine has {cores} cores, and threads that share one are slower than one. "
-                f"Give at most {cores}."
-            )
+        check_threads(threads)
         if threads == 1:
             return
         if threads > cores:
@@ -275,3 +269,15 @@ class SolverConfig:
     def __str__(self) -> str:
         """Returns how messages call the combination, such as ``"external + rm"``."""
         return f"{self.estimator.short_name} + {self.minimizer.short_name}"
+
+
+def check_threads(threads: int) -> None:
+    """Raises ConfigError if a number of threads is none, or more than this machine should be given."""
+    cores = os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise ConfigError(f"threads={threads!r}: must be a whole number, at least 1.")
+    if threads > max(_MOST_THREADS_PER_CORE * cores, _ALWAYS_ALLOWED_THREADS):
+        raise ConfigError(
+            f"threads={threads}: this machine has {cores} cores, and threads that share one are slower than one. "
+            f"Give at most {cores}."
+        )

@@ -63,6 +63,17 @@ TABLE = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def handlers():
+    """Those of a process that a terminal starts; tests in the background, or under nohup, ignore some signals."""
+    usual = {"SIGINT": signal.default_int_handler, "SIGTERM": signal.SIG_DFL, "SIGHUP": signal.SIG_DFL}
+    numbers = {getattr(signal, name): handler for name, handler in usual.items() if hasattr(signal, name)}
+    before = {number: signal.signal(number, handler) for number, handler in numbers.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch, interpreted_loops, serial_runs):
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")

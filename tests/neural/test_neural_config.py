@@ -18,6 +18,7 @@ from mccfr_plus.neural import DeepCFRConfig
         ("batch_size", True, "batch_size=True"),
         ("train_steps", -1, "train_steps=-1"),
         ("threads", 0, "threads=0"),
+        ("threads", 10**30, "this machine has"),
         ("hidden_layers", 64, r"hidden_layers=64: give a tuple of widths, such as \(128, 128\)"),
         ("hidden_layers", (64, 0), "a width in hidden_layers=0"),
         ("learning_rate", 0.0, "learning_rate=0.0: must be a positive number"),

@@ -23,6 +23,7 @@ from mccfr_plus.neural import NFSPConfig
         ("decision_capacity", 0, "decision_capacity=0"),
         ("epsilon_decay", 0, "epsilon_decay=0"),
         ("threads", 0, "threads=0"),
+        ("threads", 10**30, "this machine has"),
         ("hidden_layers", 64, "hidden_layers=64: give a tuple of widths"),
         ("hidden_layers", (64, 0), "a width in hidden_layers=0"),
         ("value_learning_rate", 0.0, "value_learning_rate=0.0: must be a positive number"),
