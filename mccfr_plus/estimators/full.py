@@ -17,7 +17,7 @@ from mccfr_plus.tree.arrays import BLOCK
 from mccfr_plus.tree.expansion import NUM_INFOSETS
 from mccfr_plus.tree.histories import DEPTH_OF_PIECES, traverse_histories
 from mccfr_plus.tree.payoff_matrix import add_products, set_reach
-from mccfr_plus.tree.positions import MATRIX, NUM_HISTORIES, THREADS
+from mccfr_plus.tree.rows import MATRIX, NUM_HISTORIES, THREADS
 
 USE_MATRIX = True  # composed in: whether the payoff matrix is used if there is one
 

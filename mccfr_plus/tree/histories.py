@@ -24,8 +24,10 @@ from mccfr_plus.tree.frames import (
     to_representative,
     turned,
 )
+from mccfr_plus.tree.new_infosets import infoset_at
 from mccfr_plus.tree.payoff_matrix import list_leaf
-from mccfr_plus.tree.positions import (
+from mccfr_plus.tree.positions import first_node, keep
+from mccfr_plus.tree.rows import (
     MAX_ACTIONS,
     MAX_DEPTH,
     NUM_ABOVE,
@@ -39,11 +41,8 @@ from mccfr_plus.tree.positions import (
     PATHS,
     STATE_SIZE,
     find_outcomes,
-    first_node,
     first_waiting,
     high_of,
-    infoset_at,
-    keep,
     low_of,
     outcomes_of,
     own_words,
