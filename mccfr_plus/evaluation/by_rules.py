@@ -161,7 +161,7 @@ class RulesEvaluator:
 
         # One after the other, so that infosets get the same numbers every time.
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
-        missing = bytes_of_matrix(counted, tree.num_slots) - tree.bytes_left
+        missing = bytes_of_matrix(num_entries(counted), tree.num_slots, len(threads)) - tree.bytes_left
         if missing > 0:
             logger.warning(
                 "the payoff matrix of %s leaves does not fit memory=%.0fMB, %s: give memory=%.0fMB.",

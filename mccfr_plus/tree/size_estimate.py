@@ -180,6 +180,7 @@ class _Sample:
             decision_nodes=decision_nodes,
             chance_nodes=kind(CHANCE),
             terminal_nodes=kind(TERMINAL),
+            paying_nodes=interval([run.paying for run in runs]),
             infosets=tuple(
                 InfosetBounds(
                     seen(player),
