@@ -15,7 +15,7 @@ from mccfr_plus.checks.script import plain
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.solver import engine
-from mccfr_plus.tree import rows, successors
+from mccfr_plus.tree.by_rules import rows, successors
 
 _composed = engine.composed
 

@@ -15,13 +15,13 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import estimator_of, minimizer_of
 from mccfr_plus.solver.solver import bytes_on_top
 from mccfr_plus.solver.tree_choice import costs_of
-from mccfr_plus.tree import size
 from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.infoset_counts import InfosetCounts
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.size import as_text, interval_of, student_t
-from mccfr_plus.tree.stratified_beam import StratifiedBeam, draw
+from mccfr_plus.tree.sizes import size
+from mccfr_plus.tree.sizes.infoset_counts import InfosetCounts
+from mccfr_plus.tree.sizes.size import as_text, interval_of, student_t
+from mccfr_plus.tree.sizes.stratified_beam import StratifiedBeam, draw
 
 SMALL = (
     "kuhn_poker",

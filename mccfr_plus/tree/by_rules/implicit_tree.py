@@ -19,18 +19,18 @@ from mccfr_plus.games.rules import MOVER
 from mccfr_plus.kernels.compile import compose, inline_kernel, may_make_arrays
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.tree import expansion as g
-from mccfr_plus.tree import positions
-from mccfr_plus.tree import rows as r
-from mccfr_plus.tree import successors as n
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
+from mccfr_plus.tree.by_rules import positions
+from mccfr_plus.tree.by_rules import rows as r
+from mccfr_plus.tree.by_rules import successors as n
+from mccfr_plus.tree.by_rules.histories import traverse_histories, words_per_depth
+from mccfr_plus.tree.by_rules.new_infosets import num_successor_words, num_uniform
+from mccfr_plus.tree.by_rules.openings import Openings, openings_of
+from mccfr_plus.tree.by_rules.payoff_matrix import PayoffMatrix
+from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, places_of
+from mccfr_plus.tree.by_rules.rules_traversal import rule_outcomes
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
-from mccfr_plus.tree.histories import traverse_histories, words_per_depth
 from mccfr_plus.tree.memory import MemoryPlan
-from mccfr_plus.tree.new_infosets import num_successor_words, num_uniform
-from mccfr_plus.tree.openings import Openings, openings_of
-from mccfr_plus.tree.payoff_matrix import PayoffMatrix
-from mccfr_plus.tree.rules_keys import RulesKeys, places_of
-from mccfr_plus.tree.rules_traversal import rule_outcomes
 
 _KEY_COST = 16
 _ACTION, _WORD = 4, 8  # bytes of a slot's action, and of a word of the table of successors

@@ -19,8 +19,7 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch
 from mccfr_plus.tree.access import ALL_PLAYERS
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
-from mccfr_plus.tree.frames import (
+from mccfr_plus.tree.by_rules.frames import (
     NUM_SYMMETRIES,
     after,
     draw_turn,
@@ -30,8 +29,8 @@ from mccfr_plus.tree.frames import (
     stabilizer_of,
     turned,
 )
-from mccfr_plus.tree.new_infosets import fetch_infoset, infoset_at, known_infoset, uniform_infoset
-from mccfr_plus.tree.rows import (
+from mccfr_plus.tree.by_rules.new_infosets import fetch_infoset, infoset_at, known_infoset, uniform_infoset
+from mccfr_plus.tree.by_rules.rows import (
     FIRST_CHILD,
     FIRST_STATE,
     FIRST_UNIFORM,
@@ -57,8 +56,9 @@ from mccfr_plus.tree.rows import (
     traverser_of,
     words_per_row,
 )
-from mccfr_plus.tree.rules_traversal import rule_apply, rule_returns
-from mccfr_plus.tree.successors import fetch_word
+from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_returns
+from mccfr_plus.tree.by_rules.successors import fetch_word
+from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
 
 
 @inline_kernel

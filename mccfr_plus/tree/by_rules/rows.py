@@ -11,10 +11,10 @@ import numpy as np
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.scratch import THREAD
+from mccfr_plus.tree.by_rules.frames import NUM_SYMMETRIES
+from mccfr_plus.tree.by_rules.rules_traversal import keep_possible, rule_outcomes
+from mccfr_plus.tree.by_rules.successors import NUM_BLOCK_WORDS
 from mccfr_plus.tree.expansion import MAX_SLOTS, SLOT_ACTIONS
-from mccfr_plus.tree.frames import NUM_SYMMETRIES
-from mccfr_plus.tree.rules_traversal import keep_possible, rule_outcomes
-from mccfr_plus.tree.successors import NUM_BLOCK_WORDS
 
 # Further words of `TreeArrays.expansion`.
 (

@@ -12,25 +12,8 @@ import numpy as np
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import pointer, prefetch, publish_word, swap_word, unlikely
 from mccfr_plus.tree.arrays import INFOSET
-from mccfr_plus.tree.expansion import (
-    INFOSET_COST,
-    INFOSETS,
-    INFOSETS_FULL,
-    KEYS,
-    LOCK,
-    MAX_COST,
-    MAX_INFOSETS,
-    MAX_SLOTS,
-    NUM_INFOSETS,
-    NUM_SLOTS,
-    ONES,
-    SELF,
-    SLOT_COST,
-    STATUS,
-    STRATEGY,
-)
-from mccfr_plus.tree.frames import NUM_SYMMETRIES, canonical_actions, orbit_size, stabilizer_of, turn_view
-from mccfr_plus.tree.rows import (
+from mccfr_plus.tree.by_rules.frames import NUM_SYMMETRIES, canonical_actions, orbit_size, stabilizer_of, turn_view
+from mccfr_plus.tree.by_rules.rows import (
     FIRST_UNIFORM,
     NUM_NUMBERS,
     NUM_PLACES,
@@ -56,9 +39,26 @@ from mccfr_plus.tree.rows import (
     table_of,
     view_of,
 )
-from mccfr_plus.tree.rules_keys import key_of_view
-from mccfr_plus.tree.rules_traversal import rule_legal, rule_look
-from mccfr_plus.tree.successors import NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
+from mccfr_plus.tree.by_rules.rules_keys import key_of_view
+from mccfr_plus.tree.by_rules.rules_traversal import rule_legal, rule_look
+from mccfr_plus.tree.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
+from mccfr_plus.tree.expansion import (
+    INFOSET_COST,
+    INFOSETS,
+    INFOSETS_FULL,
+    KEYS,
+    LOCK,
+    MAX_COST,
+    MAX_INFOSETS,
+    MAX_SLOTS,
+    NUM_INFOSETS,
+    NUM_SLOTS,
+    ONES,
+    SELF,
+    SLOT_COST,
+    STATUS,
+    STRATEGY,
+)
 
 
 @inline_kernel

@@ -11,11 +11,11 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.intrinsics import address_of
-from mccfr_plus.tree.frames import packed
-from mccfr_plus.tree.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.frames import packed
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.rows import SYMMETRIES
+from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, SymmetricKeys
 from mccfr_plus.tree.memory import MemoryPlan
-from mccfr_plus.tree.rows import SYMMETRIES
-from mccfr_plus.tree.rules_keys import RulesKeys, SymmetricKeys
 
 
 class SymmetricTree(ImplicitTree):

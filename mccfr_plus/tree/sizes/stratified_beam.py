@@ -32,7 +32,7 @@ import pyspiel
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game import checked_actions, checked_outcomes, checked_returns, game_error, unknown_mover
-from mccfr_plus.tree.infoset_counts import InfosetCounts
+from mccfr_plus.tree.sizes.infoset_counts import InfosetCounts
 
 # Measures; those of external sampling, one per player, come last.
 ALL, CHANCE_SAMPLED, PLAYED, EXTERNAL = 0, 1, 2, 3
