@@ -8,7 +8,6 @@ import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.neural.buffer import draw_positions
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import histories_of
 from mccfr_plus.neural.learner import Learner
@@ -16,8 +15,6 @@ from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import Modules
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
-
-NUM_RNGS = 2  # for initial parameters, for batches
 
 
 class ExactValues:
@@ -91,7 +88,6 @@ class LearnedValues(abc.ABC):
         """Compiles the kernels."""
         with announce_compilation(back_up):
             self._back_up(self._tree.uniform_strategy(), np.zeros(self._tree.num_nodes, np.int64))
-        draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
 
     def learn(self, strategy: np.ndarray, visited: np.ndarray, iteration: int) -> None:
         """Trains on sampled histories and fills the table.

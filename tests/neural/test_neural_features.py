@@ -34,9 +34,8 @@ def test_every_state_has_its_row(game):
         row = infoset - int(tree.arrays.infoset_range[player])
         mine = features[player]
         np.testing.assert_array_equal(mine.tensors[row], np.array(state.information_state_tensor(player), np.float32))
-        assert mine.actions[row, : mine.counts[row]].tolist() == state.legal_actions() == tree.legal_actions(infoset)
-        mask = mine.mask(tree.game.num_distinct_actions())[row]
-        assert mask.astype(int).tolist() == state.legal_actions_mask(player)
+        assert tree.legal_actions(infoset) == state.legal_actions()
+        assert mine.masks[row].astype(int).tolist() == state.legal_actions_mask(player)
 
 
 def test_game_without_tensors():
