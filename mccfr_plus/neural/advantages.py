@@ -20,13 +20,23 @@ from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Samples
 from mccfr_plus.neural.solver import NeuralSolver, Seed
-from mccfr_plus.neural.store import draw_positions, reservoir_places
 
 
 class _Player(NamedTuple):
     learner: Learner
     memory: Any
     memory_rngs: np.ndarray
+
+    @property
+    def losses(self) -> list[float]:
+        return self.learner.losses
+
+    def state(self) -> dict[str, np.ndarray]:
+        network = {f"network/{name}": array for name, array in self.learner.state().items()}
+        return {"memory_rngs": self.memory_rngs} | network
+
+    def memories(self) -> dict[str, Any]:
+        return {"memory": self.memory}
 
 
 class AdvantageSolver(NeuralSolver):
@@ -63,6 +73,8 @@ class AdvantageSolver(NeuralSolver):
         value_rngs, player_rngs = self._env.start(self, seed)
         self._players = [self._new_player(player, rngs.copy()) for player, rngs in enumerate(player_rngs)]
         self.values = self._new_values(value_rngs.copy())
+        values = {} if self.values is None else self.values.state()
+        self._kept = {f"values/{name}": array for name, array in values.items()}
 
     def _new_player(self, player: int, rngs: np.ndarray) -> _Player:
         learner, memory = self._env.new_player(player, rngs, f"advantage loss of player {player}", self._modules)
@@ -88,23 +100,6 @@ class AdvantageSolver(NeuralSolver):
         self._env.use(player, learner, iteration)
 
     def _prepare(self) -> None:
-        self._env.prepare()
+        super()._prepare()
         if self.values is not None:
             self.values.prepare()
-        reservoir_places(0, 1, np.zeros(1, np.uint64), np.zeros(0, np.int64))
-        draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = self._env.state()
-        for player, own in enumerate(self._players):
-            arrays[f"player{player}/memory_rngs"] = own.memory_rngs
-            arrays |= {f"player{player}/network/{name}": array for name, array in own.learner.state().items()}
-        values = {} if self.values is None else self.values.state()
-        return arrays | {f"values/{name}": array for name, array in values.items()}
-
-    def _memories(self) -> dict[str, Any]:
-        memories = {f"player{player}/memory": own.memory for player, own in enumerate(self._players)}
-        return memories | self._env.memories()
-
-    def _step_losses(self) -> list[list[float]]:
-        return [own.learner.losses for own in self._players]

@@ -105,6 +105,15 @@ class Agent(abc.ABC):
 
         self.policy.step(inputs, loss, iteration)
 
+    @property
+    def losses(self) -> list[float]:
+        """Those of the average policy in the last iteration."""
+        return self.policy.losses
+
+    def memories(self) -> dict[str, Store]:
+        """Returns the memories by name."""
+        return {"transitions": self.transitions, "decisions": self.decisions}
+
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between iterations, without memories: views, by name."""
         networks = {"values": self.values.state(), "policy": self.policy.state()}

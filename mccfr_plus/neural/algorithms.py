@@ -97,7 +97,7 @@ class DREAM(AdvantageSolver):
         return self._env.new_values(ActionValues, self.config.baseline_training, rngs, name, self._modules)
 
     def _advance(self, iteration: int) -> None:
-        self._env.forget_visits(self.values)
+        self._env.evict_visits(self.values)
         super()._advance(iteration)
         if self.config.baseline:
             self._begin_phase("values")
@@ -163,7 +163,7 @@ class ESCHER(AdvantageSolver):
         if isinstance(self.values, ExactValues):
             self.values.refresh(self._env.strategy, player)
             return
-        self._env.forget_visits(self.values)
+        self._env.evict_visits(self.values)
         self._env.visit(self, player, iteration)
         self._env.learn_values(self.values, iteration)
 

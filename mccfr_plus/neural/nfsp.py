@@ -31,7 +31,6 @@ from mccfr_plus.neural.episodes import Episodes, Tables
 from mccfr_plus.neural.matching import greedy, masked_softmax
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
-from mccfr_plus.neural.store import draw_positions, reservoir_places
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.policies.tree_policy import TreePolicy
 
@@ -90,7 +89,7 @@ class NFSP(NeuralSolver):
         env = self._env
         env.sampler = self._episodes = Episodes(env.tree, self.config.anticipatory, rng)
         self._tables = Tables(env.strategy, np.zeros(env.tree.num_infosets, np.int32))
-        self._refresh_every = self.config.refresh_every
+        self._kept, self._refresh_every = {"best": self._tables.best}, self.config.refresh_every
 
     def _play(self, iteration: int) -> Iterator[None]:
         """Plays the iteration's episodes and stores their records; stops wherever a player's updates may be due."""
@@ -139,26 +138,6 @@ class NFSP(NeuralSolver):
             if due >= self._refresh_every:
                 own.learn(due, iteration)
                 self._use(player, iteration)
-
-    def _prepare(self) -> None:
-        self._env.prepare()
-        reservoir_places(0, 1, np.zeros(1, np.uint64), np.zeros(0, np.int64))
-        draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = self._env.state() | {"best": self._tables.best}
-        for player, own in enumerate(self._players):
-            arrays |= {f"player{player}/{name}": array for name, array in own.state().items()}
-        return arrays
-
-    def _memories(self) -> dict[str, Any]:
-        memories: dict[str, Any] = {}
-        for player, own in enumerate(self._players):
-            memories |= {f"player{player}/transitions": own.transitions, f"player{player}/decisions": own.decisions}
-        return memories
-
-    def _step_losses(self) -> list[list[float]]:
-        return [own.policy.losses for own in self._players]
 
     # --- results ---
 
@@ -221,6 +200,7 @@ class BatchedNFSP(NFSP):
     def _begin(self, rng: np.ndarray) -> None:
         self._env.rng = rng
         self._counts = np.zeros(self._env.num_players, np.int64)
+        self._kept = {"steps": self._counts}
         self._refresh_every = 1  # there are no tables
 
     @property
@@ -267,12 +247,6 @@ class BatchedNFSP(NFSP):
 
     def _use(self, player: int, iteration: int) -> None:
         pass  # networks are asked at every state
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = self._env.state() | {"steps": self._counts}
-        for player, own in enumerate(self._players):
-            arrays |= {f"player{player}/{name}": array for name, array in own.state().items()}
-        return arrays
 
     # --- results ---
 

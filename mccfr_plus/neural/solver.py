@@ -6,7 +6,7 @@ import abc
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -21,6 +21,7 @@ from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
 from mccfr_plus.neural.network import Modules, NetworkFactory, OptimizerFactory
+from mccfr_plus.neural.store import prepare_kernels
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
@@ -55,13 +56,15 @@ class NeuralProgress:
 class NeuralSolver(abc.ABC):
     """A solver with networks, in an environment: a compiled tree, or pyspiel's states.
 
-    A subclass defines `_build`, `_advance`, `_arrays`, `_memories`, `_prepare` and `_step_losses`.
+    A subclass defines `_build` and `_advance`.
 
     See `DeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type]
     environment: ClassVar[Any] = TreeEnv
+    _players: Sequence[Any]  # with their `state`, `memories` and `losses`
+    _kept: dict[str, np.ndarray]  # what else changes in an iteration
     num_batches: int | None = None  # into how many batches sampling is divided; None: it is not
 
     def __init__(
@@ -98,23 +101,12 @@ class NeuralSolver(abc.ABC):
     def _advance(self, iteration: int) -> None:
         """Runs an iteration, counted from 1."""
 
-    @abc.abstractmethod
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """Returns the subclass's state between iterations, without memories: views, by name."""
+    # --- running ---
 
-    @abc.abstractmethod
-    def _memories(self) -> Mapping[str, Any]:
-        """Returns the memories by name."""
-
-    @abc.abstractmethod
     def _prepare(self) -> None:
         """Compiles the kernels."""
-
-    @abc.abstractmethod
-    def _step_losses(self) -> list[list[float]]:
-        """Returns for each player the losses of the last training, step by step."""
-
-    # --- running ---
+        prepare_kernels()
+        self._env.prepare()
 
     def run(
         self,
@@ -261,7 +253,7 @@ class NeuralSolver(abc.ABC):
     @property
     def losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
-        return mean_losses(self._step_losses())
+        return mean_losses(own.losses for own in self._players)
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where its reach is still 0."""
@@ -350,7 +342,17 @@ class NeuralSolver(abc.ABC):
 
     def _own_arrays(self) -> dict[str, np.ndarray]:
         """Returns the state between iterations, without memories: views, by name."""
-        return {"iterations": self._iterations} | self._arrays()
+        arrays = {"iterations": self._iterations} | self._env.state() | self._kept
+        for player, own in enumerate(self._players):
+            arrays |= {f"player{player}/{name}": array for name, array in own.state().items()}
+        return arrays
+
+    def _memories(self) -> dict[str, Any]:
+        """Returns the memories by name."""
+        memories = self._env.memories()
+        for player, own in enumerate(self._players):
+            memories |= {f"player{player}/{name}": memory for name, memory in own.memories().items()}
+        return memories
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between iterations: views, by name, that are valid until the next one."""

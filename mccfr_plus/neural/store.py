@@ -133,3 +133,9 @@ def draw_positions(count, rng, positions):
     """Fills `positions` with uniform numbers 0 .. count - 1. `rng` and `positions` are modified in place."""
     for index in range(len(positions)):
         positions[index] = draw_uniform(count, rng)
+
+
+def prepare_kernels() -> None:
+    """Compiles the kernels of stores."""
+    reservoir_places(0, 1, np.zeros(1, np.uint64), np.zeros(0, np.int64))
+    draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))

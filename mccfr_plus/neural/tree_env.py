@@ -116,12 +116,12 @@ class TreeEnv:
             for _ in self.sampler.sample(self.strategy, other, config.value_traversals, *options):
                 pass
 
-    def forget_visits(self, values: Any) -> None:
-        """Forgets which histories were sampled."""
+    def evict_visits(self, values: Any) -> None:
+        """Drops which histories were sampled."""
         self.sampler.visited[:] = 0
 
     def learn_values(self, values: Any, iteration: int) -> None:
-        """Trains values on the histories sampled since `forget_visits`."""
+        """Trains values on the histories sampled since `evict_visits`."""
         values.learn(self.strategy, self.sampler.visited, iteration)
 
     def prepare(self) -> None:

@@ -39,12 +39,12 @@ class PyspielEnv:
 
     Attributes:
         rng: ``[1]`` uint64, of histories; set by the solver.
-        average: The average policy of an `AdvantageSolver`.
+        average: The average policy of an `AdvantageSolver`; set by `start`.
     """
 
     tree = None
     rng: np.ndarray
-    average: NetworkAverage
+    average: Any = None
 
     def __init__(self, game: Any, name: str):
         self.game = load_game(game)
@@ -153,8 +153,8 @@ class PyspielEnv:
             for paths in self._own_paths((explorer,), epsilon, traversals):
                 solver.values.note(paths, solver.values.at(paths))
 
-    def forget_visits(self, values: PathValues) -> None:
-        values.forget()
+    def evict_visits(self, values: PathValues) -> None:
+        values.evict()
 
     def learn_values(self, values: PathValues, iteration: int) -> None:
         values.learn(iteration)
@@ -171,7 +171,8 @@ class PyspielEnv:
         return {"rng": self.rng, "nodes": self._nodes, "trained": self._trained}
 
     def memories(self) -> dict[str, Reservoir]:
-        return {f"player{player}/strategies": memory for player, memory in enumerate(self.average.memories)}
+        memories = [] if self.average is None else self.average.memories
+        return {f"player{player}/strategies": memory for player, memory in enumerate(memories)}
 
 
 def chunks(count: int, size: int) -> Iterator[int]:

@@ -49,7 +49,7 @@ class PathValues:
         outputs = outputs.reshape(len(outputs), -1, self._actions)
         return outputs if self._num_heads == self._players else np.concatenate([outputs, -outputs], axis=1)
 
-    def forget(self) -> None:
+    def evict(self) -> None:
         """Drops the sampled histories."""
         self._samples = []
 
@@ -58,7 +58,7 @@ class PathValues:
         self._samples.append((paths.histories, paths.actions, value_targets(paths, values)))
 
     def learn(self, iteration: int) -> None:
-        """Trains on the histories since `forget`.
+        """Trains on the histories since `evict`.
 
         Raises:
             TrainingError: If the network diverges.
