@@ -97,11 +97,11 @@ class DREAM(AdvantageSolver):
         return self._env.new_values(ActionValues, self.config.baseline_training, rngs, name, self._modules)
 
     def _advance(self, iteration: int) -> None:
-        self._env.evict_visits(self.values)
+        self.values.evict()
         super()._advance(iteration)
         if self.config.baseline:
             self._begin_phase("values")
-            self._env.learn_values(self.values, iteration)
+            self.values.learn(iteration)
 
     def _clipped(self, samples: Samples) -> Samples:
         if self.config.weight_clip is None or samples.weights is None:
@@ -161,11 +161,11 @@ class ESCHER(AdvantageSolver):
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
         if isinstance(self.values, ExactValues):
-            self.values.refresh(self._env.strategy, player)
+            self.values.refresh(player)
             return
-        self._env.evict_visits(self.values)
+        self.values.evict()
         self._env.visit(self, player, iteration)
-        self._env.learn_values(self.values, iteration)
+        self.values.learn(iteration)
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
         """Returns regrets of `Paths`; those on a tree come from its kernel."""

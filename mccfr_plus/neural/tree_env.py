@@ -105,8 +105,8 @@ class TreeEnv:
         self.strategy[self.slots_of(player)] = matched(outputs.astype(np.float64), masks, is_argmax)[masks]
 
     def new_values(self, kind: Any, *arguments: Any) -> Any:
-        """Returns values of histories of a class of `history_values`; see it for the arguments after the tree."""
-        return kind(self.tree, *arguments)
+        """Returns values of histories of a class of `history_values`; see it for the arguments after the first."""
+        return kind(self, *arguments)
 
     def visit(self, solver: Any, player: int, iteration: int) -> None:
         """Samples the histories that values are learned from, in which players explore in turn."""
@@ -115,14 +115,6 @@ class TreeEnv:
             options = None, config.value_exploration, False
             for _ in self.sampler.sample(self.strategy, other, config.value_traversals, *options):
                 pass
-
-    def evict_visits(self, values: Any) -> None:
-        """Drops which histories were sampled."""
-        self.sampler.visited[:] = 0
-
-    def learn_values(self, values: Any, iteration: int) -> None:
-        """Trains values on the histories sampled since `evict_visits`."""
-        values.learn(self.strategy, self.sampler.visited, iteration)
 
     def prepare(self) -> None:
         """Compiles the kernels."""

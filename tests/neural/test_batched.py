@@ -24,6 +24,7 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
+from mccfr_plus.neural.learner import squared_error  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax, matched  # noqa: E402
 from mccfr_plus.neural.memory import Reservoir, Samples  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
@@ -225,10 +226,12 @@ def test_failed_iteration_is_rolled_back(kind, config, monkeypatch):
     assert differing(solver.run(2), reference.run(2)) == []
 
 
+@pytest.mark.parametrize("warm_start", [True, False])
 @pytest.mark.parametrize(("minimizer", "alpha"), [("dcfr+", 1.5), ("pdcfr+", 2.3)])
-def test_bootstrapped_targets(minimizer, alpha, monkeypatch):
+def test_bootstrapped_targets(minimizer, alpha, warm_start, monkeypatch):
     """max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r, and r where the next regrets are predicted."""
-    config = BatchedDREAMConfig(**COMMON, baseline=False, minimizer=minimizer)
+    own = COMMON | {"batch_size": 1000, "warm_start": warm_start}
+    config = BatchedDREAMConfig(**own, baseline=False, minimizer=minimizer)
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(2)
     learner, memory, _ = solver._players[0]
     sampled, seen = [], []
@@ -241,7 +244,12 @@ def test_bootstrapped_targets(minimizer, alpha, monkeypatch):
     def fitted(batches, iteration, tensors):
         (batch,) = itertools.islice(batches.batches(1000, iteration, rng()), 1)
         seen.append((batch, tensors, learner.outputs(tensors)))
-        fit(batches, iteration, tensors)
+
+        def loss(outputs, targets, weights):
+            np.testing.assert_array_equal(targets, batch.targets)  # by the network before, also with a fresh one
+            return squared_error(outputs, targets, weights)
+
+        fit(batches, iteration, tensors, loss)
 
     monkeypatch.setattr(memory, "add", added)
     monkeypatch.setattr(learner, "fit", fitted)

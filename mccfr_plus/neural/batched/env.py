@@ -1,12 +1,4 @@
-"""pyspiel's states as the environment of neural solvers: many histories at once, in games of any size.
-
-    states --all at once, by level--> decisions --reservoirs of tensors--> batches --training--> networks
-          ^                                                                                        |
-          '--------------------------- one forward pass per level and player ----------------------'
-
-Level k holds the k-th decisions of all histories. `paths` samples trajectories and estimates regrets and values from
-them; `branches` runs external sampling.
-"""
+"""pyspiel's states as the environment of neural solvers."""
 
 from __future__ import annotations
 
@@ -152,12 +144,6 @@ class PyspielEnv:
         for explorer in range(self.num_players):
             for paths in self._own_paths((explorer,), epsilon, traversals):
                 solver.values.note(paths, solver.values.at(paths))
-
-    def evict_visits(self, values: PathValues) -> None:
-        values.evict()
-
-    def learn_values(self, values: PathValues, iteration: int) -> None:
-        values.learn(iteration)
 
     def current_policy(self, iterations: int) -> NetworkPolicy:
         """Returns a copy of the policy of the next iteration."""
