@@ -13,6 +13,7 @@ from mccfr_plus.neural.batched.paths import Paths
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.episodes import DECISION, TRANSITION
 from mccfr_plus.neural.learner import Learner
+from mccfr_plus.neural.memory import tensor_columns
 from mccfr_plus.neural.network import Modules, Network
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.store import Store
@@ -163,16 +164,18 @@ class TensorAgent(Agent):
         self.target = Network(size, num_actions, self._training, 0, modules)
         self.target.assign(self.values)
 
-        def columns(capacity: int) -> dict[str, np.ndarray]:
-            tensors, masks = np.zeros((capacity, size), np.float32), np.zeros((capacity, num_actions), bool)
-            return {"tensors": tensors, "masks": masks, "actions": np.zeros(capacity, np.int64)}
-
-        capacity = config.transition_capacity
-        after = {f"next_{name}": array for name, array in columns(capacity).items() if name != "actions"}
-        own = {name: array for name, array in columns(capacity).items() if name != "masks"}
-        # No legal action afterwards: the game was over.
-        self.transitions = Store(own | after | {"rewards": np.zeros(capacity, np.float32)})
-        self.decisions = Store(columns(config.decision_capacity), rngs[:1])
+        capacity, decisions = config.transition_capacity, config.decision_capacity
+        self.transitions = Store(
+            {
+                "tensors": np.zeros((capacity, size), np.float32),
+                "actions": np.zeros(capacity, np.int64),
+                "rewards": np.zeros(capacity, np.float32),
+                # No legal action: the game was over.
+                **{f"next_{name}": column for name, column in tensor_columns(capacity, size, num_actions).items()},
+            }
+        )
+        columns = tensor_columns(decisions, size, num_actions)
+        self.decisions = Store(columns | {"actions": np.zeros(decisions, np.int64)}, rngs[:1])
 
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
         """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""

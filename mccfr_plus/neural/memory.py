@@ -180,9 +180,8 @@ class Reservoir(Store):
     On a tree a row takes 12 bytes and 4 per action; else 8 bytes, 4 per entry of the tensor and 5 per action.
 
     Args:
-        size: Size of an information-state tensor.
+        infosets: Columns of the information sets, zeros; see `Samples`.
         num_actions: Number of distinct actions of the game.
-        capacity: The largest number of samples.
         rng: See `Store`.
         features: The player's information sets, if there is a tree.
         power: Exponent of the weights: 1 for linear ones, 0 for equal ones.
@@ -191,21 +190,15 @@ class Reservoir(Store):
 
     def __init__(
         self,
-        size: int,
+        infosets: dict[str, np.ndarray],
         num_actions: int,
-        capacity: int,
         rng: np.ndarray,
-        *,
         features: Features | None = None,
+        *,
         power: float = 1.0,
         unit: float = 1.0,
     ):
-        infosets: dict[str, np.ndarray]
-        if features is None:
-            masks = np.zeros((capacity, num_actions), bool)
-            infosets = {"tensors": np.zeros((capacity, size), np.float32), "masks": masks}
-        else:
-            infosets = {"rows": np.zeros((capacity,), np.int32)}
+        capacity = len(next(iter(infosets.values())))
         columns = {
             "values": np.zeros((capacity, num_actions), np.float32),
             "weights": np.zeros(capacity, np.float32),  # without the factor of the iteration
@@ -240,6 +233,11 @@ class Reservoir(Store):
             return batch_at(rows, columns["values"][positions] / np.float32(self._unit), weights[positions], masks)
 
         yield from draw_batches(stored, size, rng, batch_of)
+
+
+def tensor_columns(capacity: int, size: int, num_actions: int) -> dict[str, np.ndarray]:
+    """Returns columns of information sets where there is no tree, for a `Store`."""
+    return {"tensors": np.zeros((capacity, size), np.float32), "masks": np.zeros((capacity, num_actions), bool)}
 
 
 def batch_at(rows: np.ndarray, targets: np.ndarray, weights: np.ndarray, masks: np.ndarray) -> Batch:

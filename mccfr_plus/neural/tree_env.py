@@ -82,8 +82,8 @@ class TreeEnv:
         power = config.exponents[1]
         if config.memory == configs.AGGREGATED:
             return learner, Aggregated(features, power=power, unit=unit)
-        capacity, actions = config.memory_capacity, self.num_actions
-        return learner, Reservoir(0, actions, capacity, rngs[:1], features=features, power=power, unit=unit)
+        rows = {"rows": np.zeros(config.memory_capacity, np.int32)}
+        return learner, Reservoir(rows, self.num_actions, rngs[:1], features, power=power, unit=unit)
 
     def begin_turn(self, player: int, weight: float) -> None:
         """Adds a player's strategy to the average."""

@@ -26,7 +26,7 @@ from mccfr_plus.neural import (  # noqa: E402
 )
 from mccfr_plus.neural.learner import squared_error  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax, matched  # noqa: E402
-from mccfr_plus.neural.memory import Reservoir, Samples  # noqa: E402
+from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
@@ -61,7 +61,7 @@ def rows_of(numbers, width=2):
 
 
 def test_columns_of_a_row_stay_together():
-    memory = Reservoir(3, 2, 20, rng())
+    memory = Reservoir(tensor_columns(20, 3, 2), 2, rng())
     for begin in range(0, 200, 7):
         tensors, masks, values = rows_of(np.arange(begin, min(begin + 7, 200)))
         memory.add(Samples({"tensors": tensors, "masks": masks}, values, tensors[:, 0] + 1), 1 + begin // 7)
@@ -74,7 +74,7 @@ def test_columns_of_a_row_stay_together():
 
 
 def test_batches_of_tensors():
-    memory = Reservoir(3, 2, 50, rng(), power=1.0, unit=2.0)
+    memory = Reservoir(tensor_columns(50, 3, 2), 2, rng(), power=1.0, unit=2.0)
     tensors, masks, values = rows_of(np.arange(30))
     masks[:, 1] = np.arange(30) % 2 == 0
     for half, iteration in ((slice(15), 1), (slice(15, 30), 3)):
@@ -89,7 +89,7 @@ def test_batches_of_tensors():
         assert ((batch.weights > 0) == masks[batch.rows]).all()
         seen |= set(batch.rows.tolist())
     assert seen == set(range(30))
-    assert list(zip(range(3), Reservoir(3, 2, 5, rng()).batches(8, 1, rng()), strict=False)) == []
+    assert list(zip(range(3), Reservoir(tensor_columns(5, 3, 2), 2, rng()).batches(8, 1, rng()), strict=False)) == []
 
 
 # --- policies ---

@@ -17,7 +17,9 @@ KINDS = ["aggregated", "reservoir"]
 def memory_of(kind, features, capacity=64, power=1.0, unit=1.0, seed=1):
     if kind == "aggregated":
         return Aggregated(features, power=power, unit=unit)
-    return Reservoir(1, NUM_ACTIONS, capacity, new_state(seed), features=features, power=power, unit=unit)
+    return Reservoir(
+        {"rows": np.zeros(capacity, np.int32)}, NUM_ACTIONS, new_state(seed), features, power=power, unit=unit
+    )
 
 
 def samples_of(rows, rng, features):

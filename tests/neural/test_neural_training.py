@@ -55,7 +55,7 @@ def test_the_network_is_trained(three_rows, memory):
 
 @pytest.mark.parametrize("batch_size", [4, 64])
 def test_inputs_match_their_targets(three_rows, batch_size, monkeypatch):
-    memory = Reservoir(1, 4, 32, np.ones(1, np.uint64), features=three_rows)
+    memory = Reservoir({"rows": np.zeros(32, np.int32)}, 4, np.ones(1, np.uint64), three_rows)
     rows = np.random.default_rng(1).integers(0, 3, 32).astype(np.int32)
     memory.add(Samples({"rows": rows}, (10.0 * rows[:, None] + 1.0) * three_rows.masks[rows]), 1)
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, batch_size=batch_size))

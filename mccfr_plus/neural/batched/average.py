@@ -14,7 +14,7 @@ from mccfr_plus.neural.batched.network_policy import SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.batched.observer import Decisions
 from mccfr_plus.neural.batched.paths import Paths
 from mccfr_plus.neural.learner import Learner, cross_entropy
-from mccfr_plus.neural.memory import Reservoir, Samples
+from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns
 from mccfr_plus.neural.network import Modules
 
 
@@ -44,9 +44,9 @@ class NetworkAverage:
 
     def add_player(self, rngs: np.ndarray) -> None:
         """Adds the next player; `rngs`, ``[2]`` uint64, are of its memories of regrets and of strategies."""
-        capacity, actions = self._config.policy_capacity, self._game.num_distinct_actions()
-        power = self._config.exponents[1]
-        self.memories.append(Reservoir(self._size, actions, capacity, rngs[1:], power=power))
+        actions = self._game.num_distinct_actions()
+        columns = tensor_columns(self._config.policy_capacity, self._size, actions)
+        self.memories.append(Reservoir(columns, actions, rngs[1:], power=self._config.exponents[1]))
         self._rngs.append(rngs)
 
     def add(self, player: int, decisions: Decisions | Paths, iteration: int) -> None:

@@ -18,7 +18,7 @@ from mccfr_plus.neural.batched.paths import Paths, sample_paths
 from mccfr_plus.neural.batched.values import PathValues
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import matched, predicted_regrets
-from mccfr_plus.neural.memory import Reservoir, Samples
+from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns
 from mccfr_plus.tree.game import load_game
 
 
@@ -89,8 +89,8 @@ class PyspielEnv:
         self.average.add_player(rngs[:2])
         if config.minimizer != configs.CFR:
             return learner, Bootstrapped(learner, config.discount, predictive=self._is_predictive, unit=self._unit)
-        capacity, power = config.memory_capacity, config.exponents[1]
-        return learner, Reservoir(size, actions, capacity, rngs[:1], power=power, unit=self._unit)
+        columns = tensor_columns(config.memory_capacity, size, actions)
+        return learner, Reservoir(columns, actions, rngs[:1], power=config.exponents[1], unit=self._unit)
 
     def begin_turn(self, player: int, weight: float) -> None:
         pass  # strategies enter the average where traversals meet them
