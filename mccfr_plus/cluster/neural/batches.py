@@ -98,12 +98,12 @@ class TraversalBatches:
             for samples in sampler.sample(self._strategy, player, task.size, *options):
                 if shared.wants_samples:
                     found.append(_joined([samples]))  # the next ones overwrite them
-        nodes = np.flatnonzero(sampler.visited)
-        return TraversalResult(
-            _joined(found) if shared.wants_samples else None,
-            (nodes, sampler.visited[nodes]) if shared.wants_visits else None,
-            sampler.nodes_touched - before,
-        )
+        visits = None
+        if shared.wants_visits:
+            nodes = np.flatnonzero(sampler.visited)
+            visits = nodes, sampler.visited[nodes]
+        samples = _joined(found) if shared.wants_samples else None
+        return TraversalResult(samples, visits, sampler.nodes_touched - before)
 
 
 class EpisodeBatches:
