@@ -102,8 +102,8 @@ class TraversalBatches:
         if shared.wants_visits:
             nodes = np.flatnonzero(sampler.visited)
             visits = nodes, sampler.visited[nodes]
-        samples = _joined(found) if shared.wants_samples else None
-        return TraversalResult(samples, visits, sampler.nodes_touched - before)
+        joined = _joined(found) if shared.wants_samples else None
+        return TraversalResult(joined, visits, sampler.nodes_touched - before)
 
 
 class EpisodeBatches:
