@@ -23,7 +23,7 @@ class Features(NamedTuple):
     """One player's information sets; row r is number ``infoset_range[player] + r`` of the tree."""
 
     tensors: np.ndarray  # [num_rows, tensor_size] float32
-    masks: np.ndarray  # [num_rows, num_actions] bool: OpenSpiel's legal actions, which are in the order of slots
+    masks: np.ndarray  # [num_rows, num_actions] bool: OpenSpiel's legal actions
 
 
 class Histories(NamedTuple):

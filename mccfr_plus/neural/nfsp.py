@@ -116,10 +116,11 @@ class NFSP(NeuralSolver):
         """Fills a player's entries of the tables with the outputs of its networks."""
         own, masks = self._players[player], self._env.features[player].masks
         logits, values = own.policy.predict(iteration).astype(np.float64), own.values.predict(iteration)
-        self._tables.average[self._env.slots_of(player)] = masked_softmax(logits, masks)[masks]
-        begin = int(self.tree.arrays.infoset_range[player])
-        best = np.where(masks, values, -np.inf).argmax(axis=1)
-        self._tables.best[begin : begin + len(masks)] = masks.cumsum(axis=1)[np.arange(len(masks)), best] - 1
+        self._env.fill(player, masked_softmax(logits, masks))
+        (begin, end), infosets = self.tree.arrays.infoset_range[player : player + 2], self.tree.arrays.infosets
+        slots, rows, actions = self._env.places_of(player)
+        is_best = greedy(values, masks)[rows, actions] > 0.0
+        self._tables.best[begin:end] = slots[is_best] - infosets["first_slot"][begin:end]
 
     # --- implementation of `NeuralSolver` ---
 

@@ -53,9 +53,16 @@ class TreeEnv:
         """Returns the inputs of a player's networks that are known from the beginning, ``[num_rows, size]``."""
         return self.features[player].tensors
 
-    def slots_of(self, player: int) -> slice:
-        """Returns a player's part of the table."""
-        return slice(*self.tree.arrays.slot_range[player : player + 2].tolist())
+    def places_of(self, player: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns a player's slots, and the row of `Features` and the action of each."""
+        slots = np.arange(*self.tree.arrays.slot_range[player : player + 2])
+        rows = self.tree.infoset_of_slot[slots] - self.tree.arrays.infoset_range[player]
+        return slots, rows, self.tree.slot_action[slots]
+
+    def fill(self, player: int, strategies: np.ndarray) -> None:
+        """Fills a player's part of the table with strategies, ``[num_rows, num_actions]``."""
+        slots, rows, actions = self.places_of(player)
+        self.strategy[slots] = strategies[rows, actions]
 
     # --- what `AdvantageSolver` asks for ---
 
@@ -102,7 +109,7 @@ class TreeEnv:
         """Fills a player's part of the table by regret matching."""
         outputs, masks = learner.predict(iteration), self.features[player].masks
         is_argmax = self._config.fallback == configs.ARGMAX
-        self.strategy[self.slots_of(player)] = matched(outputs.astype(np.float64), masks, is_argmax)[masks]
+        self.fill(player, matched(outputs.astype(np.float64), masks, is_argmax))
 
     def new_values(self, kind: Any, *arguments: Any) -> Any:
         """Returns values of histories of a class of `history_values`; see it for the arguments after the first."""

@@ -1,5 +1,6 @@
 """Features: the tensors and legal actions that OpenSpiel gives, information set by information set."""
 
+import dataclasses
 import logging
 import types
 
@@ -7,9 +8,11 @@ import numpy as np
 import pyspiel
 import pytest
 
+pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.errors import GameError
 from mccfr_plus.neural.features import check_has_tensors, features_of
+from mccfr_plus.neural.tree_env import TreeEnv
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -58,3 +61,13 @@ def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypat
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
         features_of(tree)
     assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text
+
+
+def test_slots_may_have_any_order_of_actions():
+    """A game need not list its legal actions in ascending order."""
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    env = TreeEnv(dataclasses.replace(tree, slot_action=1 - tree.slot_action), "X")
+    for player in range(2):
+        env.fill(player, np.tile([0.25, 0.75], (6, 1)))
+    np.testing.assert_array_equal(env.strategy, np.where(env.tree.slot_action == 0, 0.25, 0.75))
+    assert env.tree.slot_action[:2].tolist() == [1, 0]
