@@ -7,7 +7,7 @@
 
 For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
 update. Traversals read it at the speed of the tabular solvers, and the average strategy is exact. The batched solvers
-(`mccfr_plus.neural.batched`) run on games of any size.
+(`mccfr_plus.neural.batched`) are the same algorithms in another environment, for games of any size.
 
 Configs and samplers work without torch. Names that need it are imported on first use.
 
