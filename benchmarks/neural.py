@@ -246,17 +246,14 @@ def escher():
 
 def variances(solver, table):
     """Returns the variance of sampled regrets, and of weight x regret, with a table of baselines; see `dream`."""
-    plain, weighted, count, arrays = 0.0, 0.0, 0, solver.tree.arrays
+    plain, weighted, count, env = 0.0, 0.0, 0, solver._env
     for player in range(solver.tree.num_players):
-        found, left = [], 200_000
-        while left:
-            done, samples = solver._sampler.sample_paths(solver._strategy, table, player, left, 0.5, corrected=True)
-            found.append([np.array(column) for column in samples])
-            left -= done
+        found = []
+        for samples in env.sampler.sample(env.strategy, player, 200_000, table[player], 0.5, True):
+            found.append([np.array(column) for column in (samples.infosets["rows"], samples.values, samples.weights)])
         rows, regrets, weights = (np.concatenate(column) for column in zip(*found, strict=True))
-        num_actions = arrays.infosets["num_actions"][arrays.infoset_range[player] :]
         for row in np.unique(rows):
-            of_row = regrets[rows == row][:, : num_actions[row]]
+            of_row = regrets[rows == row]  # 0 at illegal actions
             plain += of_row.var(0).sum() * len(of_row)
             weighted += (of_row * weights[rows == row, None]).var(0).sum() * len(of_row)
             count += len(of_row)
@@ -278,7 +275,7 @@ def dream():
         learned = solvers[0].values.table
         true = np.zeros_like(learned)
         for player in range(tree.num_players):
-            refresh_values(tree.arrays, solvers[0]._strategy, true[player], player)
+            refresh_values(tree.arrays, solvers[0]._env.strategy, true[player], player)
         without = variances(solvers[0], np.zeros_like(learned))
         ratios = [without / variances(solvers[0], table) for table in (learned, true)]
         results.append([solver.exploitability() for solver in solvers] + [*ratios[0], *ratios[1]])
@@ -347,18 +344,18 @@ def sampling():
     ours = new("DeepCFR", tree, 1, hidden_layers=layers, layer_norm=True)
 
     def kernels():
-        before, left = ours.nodes_touched, 4000
-        ours._match(0, ours._players[0].learner.predict())  # the forward pass that fills the table
-        while left:
-            left -= ours._sampler.sample(ours._strategy, 0, left)[0]
+        before = ours.nodes_touched
+        ours._env.use(0, ours._players[0].learner, 1)  # the forward pass that fills the table
+        for _ in ours._env.sampler.sample(ours._env.strategy, 0, 4000):
+            pass
         return ours.nodes_touched - before
 
     batch = new("BatchedDREAM", tree.game, 1, hidden_layers=layers, layer_norm=True)
-    batch._trained[:] = 1
-    rng = np.random.default_rng(1)
+    batch._env._trained[:] = 1
 
     def batched_paths():
-        return sample_paths(batch.game, batch._observer, batch._strategy_of, (0,), 0.5, 1000, rng).nodes
+        (paths,) = batch._env.paths(batch._env.strategy_of, (0,), 0.5, 1000, 1000)
+        return paths.nodes
 
     speeds = {"OpenSpiel": theirs, "kernels": kernels, "batched": batched_paths}
     found = {name: [] for name in speeds}
@@ -390,7 +387,7 @@ def against_uniform(solver, policy):
             return (policy.probabilities if player == seat else uniform)(player, tensors, masks)
 
         rng = np.random.default_rng(1000 + seat)
-        paths = sample_paths(solver.game, solver._observer, strategies, (), 0.0, FLAGS.games // 2, rng)
+        paths = sample_paths(solver.game, solver._env.observer, strategies, (), 0.0, FLAGS.games // 2, rng)
         payoffs.append(paths.returns[:, seat])
     return np.concatenate(payoffs)
 
@@ -419,7 +416,7 @@ def batched():
             flush=True,
         )
     policy, begin = solver.current_policy().probabilities, CPU()
-    paths = sample_paths(solver.game, solver._observer, policy, (0,), 0.5, 1000, np.random.default_rng(1))
+    paths = sample_paths(solver.game, solver._env.observer, policy, (0,), 0.5, 1000, np.random.default_rng(1))
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 

@@ -7,7 +7,7 @@
 
 For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
 update. Traversals read it at the speed of the tabular solvers, and the average strategy is exact. The batched solvers
-(`mccfr_plus.neural.batched`) run on games of any size.
+(`mccfr_plus.neural.batched`) are the same algorithms in another environment, for games of any size.
 
 Configs and samplers work without torch. Names that need it are imported on first use.
 
@@ -33,27 +33,25 @@ from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig, T
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
-    from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
-    from mccfr_plus.neural.batched.algorithms import BatchedDeepCFR, BatchedDREAM, BatchedESCHER
+    from mccfr_plus.neural.algorithms import DREAM, ESCHER, BatchedDeepCFR, BatchedDREAM, BatchedESCHER, DeepCFR
     from mccfr_plus.neural.batched.network_policy import NetworkPolicy
-    from mccfr_plus.neural.batched.nfsp import BatchedNFSP
     from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
     from mccfr_plus.neural.batched.solver import BatchedSolver
-    from mccfr_plus.neural.nfsp import NFSP
+    from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
     from mccfr_plus.neural.solver import HistoryEntry, NeuralProgress
 
 _NEEDS_TORCH = {
     "DREAM": "algorithms",
     "DeepCFR": "algorithms",
     "ESCHER": "algorithms",
-    "BatchedDeepCFR": "batched.algorithms",
-    "BatchedNFSP": "batched.nfsp",
+    "BatchedDeepCFR": "algorithms",
+    "BatchedNFSP": "nfsp",
     "BatchedSolver": "batched.solver",
     "Paths": "batched.paths",
     "corrected_regrets": "batched.paths",
     "plain_regrets": "batched.paths",
-    "BatchedDREAM": "batched.algorithms",
-    "BatchedESCHER": "batched.algorithms",
+    "BatchedDREAM": "algorithms",
+    "BatchedESCHER": "algorithms",
     "HistoryEntry": "solver",
     "NFSP": "nfsp",
     "NetworkPolicy": "batched.network_policy",

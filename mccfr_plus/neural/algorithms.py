@@ -1,4 +1,4 @@
-"""Deep CFR, DREAM and ESCHER on compiled trees; see `advantage_solver`."""
+"""Deep CFR, DREAM and ESCHER; see `advantages`. Each runs on compiled trees, and batched on pyspiel's states."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.balanced import balanced_strategy
 from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.advantage_solver import AdvantageSolver
+from mccfr_plus.neural.advantages import AdvantageSolver
+from mccfr_plus.neural.batched.config import BatchedDeepCFRConfig, BatchedDREAMConfig, BatchedESCHERConfig
+from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
+from mccfr_plus.neural.batched.solver import BatchedSolver
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
-from mccfr_plus.neural.history_values import NUM_RNGS, ActionValues, ExactValues, StateValues
-from mccfr_plus.neural.sampling import PathSampler, Samples
-from mccfr_plus.neural.solver import Seed
+from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues
+from mccfr_plus.neural.memory import Samples
 
 
 class DeepCFR(AdvantageSolver):
@@ -51,26 +52,10 @@ class DeepCFR(AdvantageSolver):
     config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
     config: DeepCFRConfig
 
-    def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
-        return self._sampler.sample(self._strategy, player, traversals)
+    is_external = True
 
 
-class _ValueSolver(AdvantageSolver):
-    """A solver with values of histories in ``values``."""
-
-    num_extra_rngs: ClassVar[int] = NUM_RNGS
-    _sampler: PathSampler
-    values: Any
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        self.values.prepare()
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return super()._arrays() | {f"values/{name}": array for name, array in self.values.state().items()}
-
-
-class DREAM(_ValueSolver):
+class DREAM(AdvantageSolver):
     """DREAM: a network of regrets per player and a network of action values, from sampled trajectories alone.
 
     Own actions are drawn uniformly with probability epsilon. The action values are the baselines of the sampled values:
@@ -101,37 +86,41 @@ class DREAM(_ValueSolver):
 
     config_class: ClassVar[type[DREAMConfig]] = DREAMConfig
     config: DREAMConfig
-    values: ActionValues
+    is_corrected = True
 
-    def _build(self, seed: Seed) -> None:
-        super()._build(seed)
-        training, name = self.config.baseline_training, type(self).__name__
-        self.values = ActionValues(self.tree, training, self._extra_rngs, name, self._modules)
+    @property
+    def exploration(self) -> float:
+        return self.config.epsilon
 
-    def _new_sampler(self, rng: np.ndarray) -> PathSampler:
-        return PathSampler(self.tree, rng, np.zeros(0))
+    def _new_values(self, rngs: np.ndarray) -> Any:
+        name = type(self).__name__
+        return self._env.new_values(ActionValues, self.config.baseline_training, rngs, name, self._modules)
 
     def _advance(self, iteration: int) -> None:
-        self._sampler.evict()
+        self.values.evict()
         super()._advance(iteration)
         if self.config.baseline:
             self._begin_phase("values")
-            self.values.learn(self._strategy, self._sampler.visited, iteration)
-
-    def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
-        done, samples = self._sampler.sample_paths(
-            self._strategy, self.values.table, player, traversals, self.config.epsilon, corrected=True
-        )
-        return done, self._clipped(samples)
+            self.values.learn(iteration)
 
     def _clipped(self, samples: Samples) -> Samples:
-        """Returns samples with weights reduced to `weight_clip`. Modified in place."""
-        if self.config.weight_clip is not None and samples.weights is not None:
-            np.minimum(samples.weights, self.config.weight_clip, out=samples.weights)
-        return samples
+        if self.config.weight_clip is None or samples.weights is None:
+            return samples
+        return samples._replace(weights=np.minimum(samples.weights, self.config.weight_clip))
+
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        """Returns regrets of `Paths`; those on a tree come from its kernel."""
+        values = self.values.at(paths)
+        if self.config.baseline:
+            self.values.note(paths, values)
+        return corrected_regrets(paths, values[:, player], player)
+
+    def weights(self, paths: Paths, player: int) -> np.ndarray:
+        """Returns the weights of a player's samples."""
+        return paths.importance((player,))
 
 
-class ESCHER(_ValueSolver):
+class ESCHER(AdvantageSolver):
     """ESCHER: a network of regrets per player, from values of histories, without importance weights.
 
     Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
@@ -162,37 +151,109 @@ class ESCHER(_ValueSolver):
 
     config_class: ClassVar[type[ESCHERConfig]] = ESCHERConfig
     config: ESCHERConfig
-    values: ExactValues | StateValues
 
-    def _build(self, seed: Seed) -> None:
-        super()._build(seed)
-        training, name = self.config.value_training, type(self).__name__
+    def _new_values(self, rngs: np.ndarray) -> Any:
         if self.config.values == configs.EXACT:
-            self.values = ExactValues(self.tree)
-        else:
-            self.values = StateValues(self.tree, training, self._extra_rngs, name, self._modules)
-
-    def _new_sampler(self, rng: np.ndarray) -> PathSampler:
-        is_balanced = self.config.sampling == configs.BALANCED
-        return PathSampler(self.tree, rng, balanced_strategy(self.tree) if is_balanced else np.zeros(0))
+            return self._env.new_values(ExactValues)
+        name = type(self).__name__
+        return self._env.new_values(StateValues, self.config.value_training, rngs, name, self._modules)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
         if isinstance(self.values, ExactValues):
-            self.values.refresh(self._strategy, player)
+            self.values.refresh(player)
             return
-        self._sampler.evict()
-        self._visit(player, iteration)
-        self.values.learn(self._strategy, self._sampler.visited, iteration)
+        self.values.evict()
+        self._env.visit(self, player, iteration)
+        self.values.learn(iteration)
 
-    def _visit(self, player: int, iteration: int) -> None:
-        """Samples the histories that the network of values learns from."""
-        table, epsilon = self.values.table, self.config.value_exploration
-        for other in range(self.tree.num_players):
-            left = self.config.value_traversals
-            while left > 0:
-                done, _ = self._sampler.sample_paths(self._strategy, table, other, left, epsilon, corrected=False)
-                left -= done
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        """Returns regrets of `Paths`; those on a tree come from its kernel."""
+        values = self.values.at(paths)
+        return plain_regrets(paths, values[np.arange(len(values)), paths.players])
 
-    def _traverse(self, player: int, traversals: int) -> tuple[int, Samples]:
-        return self._sampler.sample_paths(self._strategy, self.values.table, player, traversals, 1.0, corrected=False)
+
+class BatchedDeepCFR(DeepCFR, BatchedSolver):
+    """`DeepCFR` for games that are not enumerated; its average policy is a network.
+
+    A traversal visits all own actions, so its size is exponential in the number of own moves: 285,000 histories in
+    phantom tic-tac-toe. Use `BatchedDREAM` or `BatchedESCHER` for such games.
+
+    Args:
+        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
+        config: A `BatchedDeepCFRConfig`; None: its defaults.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
+            `DeepCFR` for ``network``, ``optimizer`` and ``device``.
+
+    Raises:
+        GameError: If the game cannot be loaded or has no information-state tensors.
+        ConfigError: If the config is of another class, or the seed is not allowed.
+
+    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
+
+    Examples:
+        >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
+        >>> solver = BatchedDeepCFR("liars_dice", BatchedDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1)
+        >>> solver.iterations
+        1
+    """
+
+    config_class: ClassVar[type] = BatchedDeepCFRConfig
+    config: BatchedDeepCFRConfig
+
+
+class BatchedDREAM(DREAM, BatchedSolver):
+    """`DREAM` for games that cannot be enumerated; its average policy is a network.
+
+    A sample's weight is the probability of the own draws before it under uniform play, divided by their probability. At
+    each information set this is the inverse of the latter up to a constant factor, which regret matching ignores.
+    Without the factor, a few samples of deep information sets would dominate the loss.
+
+    Args:
+        game: See `BatchedDeepCFR`.
+        config: A `BatchedDREAMConfig`; None: its defaults.
+        seed: See `BatchedDeepCFR`.
+
+    Raises:
+        GameError, ConfigError: See `BatchedDeepCFR`.
+
+    Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
+    learning", section 4.
+
+    Examples:
+        >>> from mccfr_plus.neural import BatchedDREAM, BatchedDREAMConfig
+        >>> solver = BatchedDREAM("phantom_ttt", BatchedDREAMConfig(traversals=20, train_steps=2), seed=1).run(1)
+        >>> solver.iterations
+        1
+    """
+
+    config_class: ClassVar[type] = BatchedDREAMConfig
+    config: BatchedDREAMConfig
+
+
+class BatchedESCHER(ESCHER, BatchedSolver):
+    """`ESCHER` for games that cannot be enumerated; its average policy is a network.
+
+    Before a player's traversals the network of values is trained on new ones, in which players explore in turn. It has
+    an output per action, so that one forward pass at a history replaces one at each history after it.
+
+    Args:
+        game: See `BatchedDeepCFR`.
+        config: A `BatchedESCHERConfig`; None: its defaults.
+        seed: See `BatchedDeepCFR`.
+
+    Raises:
+        GameError, ConfigError: See `BatchedDeepCFR`.
+
+    Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
+    history value function to estimate regret", section 4.
+
+    Examples:
+        >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig
+        >>> solver = BatchedESCHER("phantom_ttt", BatchedESCHERConfig(traversals=20, train_steps=2), seed=1).run(1)
+        >>> solver.iterations
+        1
+    """
+
+    config_class: ClassVar[type] = BatchedESCHERConfig
+    config: BatchedESCHERConfig

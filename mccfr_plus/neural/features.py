@@ -23,19 +23,7 @@ class Features(NamedTuple):
     """One player's information sets; row r is number ``infoset_range[player] + r`` of the tree."""
 
     tensors: np.ndarray  # [num_rows, tensor_size] float32
-    actions: np.ndarray  # [num_rows, max_actions] int32: OpenSpiel's legal actions in the order of slots; 0 beyond
-    counts: np.ndarray  # [num_rows] int32: number of legal actions
-
-    def mask(self, num_actions: int) -> np.ndarray:
-        """Returns which of the game's actions are legal, ``[num_rows, num_actions]`` bool."""
-        mask = np.zeros((len(self.counts), num_actions), bool)
-        rows = np.repeat(np.arange(len(self.counts)), self.counts)
-        mask[rows, self.actions[self.has_action()]] = True
-        return mask
-
-    def has_action(self) -> np.ndarray:
-        """Returns which entries of `actions` are actions, ``[num_rows, max_actions]`` bool."""
-        return np.arange(self.actions.shape[1]) < self.counts[:, None]
+    masks: np.ndarray  # [num_rows, num_actions] bool: OpenSpiel's legal actions
 
 
 class Histories(NamedTuple):
@@ -94,12 +82,11 @@ def features_of(tree: GameTree) -> list[Features]:
         tensors = np.zeros((len(rows), size), np.float32)
         for row, infoset in enumerate(rows):
             tensors[row] = states[infoset].information_state_tensor(player)
-        counts = arrays.infosets["num_actions"][rows.start : rows.stop].astype(np.int32)
-        features = Features(tensors, np.zeros((len(rows), int(counts.max(initial=1))), np.int32), counts)
+        masks = np.zeros((len(rows), tree.game.num_distinct_actions()), bool)
         slots = slice(int(arrays.slot_range[player]), int(arrays.slot_range[player + 1]))
-        features.actions[features.has_action()] = tree.slot_action[slots]
+        masks[tree.infoset_of_slot[slots] - rows.start, tree.slot_action[slots]] = True
         _warn_of_duplicates(tree, tensors, f"information sets of player {player}")
-        result.append(features)
+        result.append(Features(tensors, masks))
     return result
 
 

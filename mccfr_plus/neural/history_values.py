@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import abc
+from typing import Any
 
 import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.neural.buffer import draw_positions
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import histories_of
 from mccfr_plus.neural.learner import Learner
@@ -17,15 +17,13 @@ from mccfr_plus.neural.network import Modules
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
-NUM_RNGS = 2  # for initial parameters, for batches
-
 
 class ExactValues:
     """Values computed by a pass over the tree."""
 
-    def __init__(self, tree: GameTree):
-        self._tree = tree
-        self.table = np.zeros((tree.num_players, tree.num_nodes))
+    def __init__(self, env: Any):
+        self._env = env
+        self.table = np.zeros((env.tree.num_players, env.tree.num_nodes))
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between calls: none, as each turn refreshes the table."""
@@ -34,18 +32,18 @@ class ExactValues:
     def prepare(self) -> None:
         """Compiles the kernels."""
         with announce_compilation(refresh_values):
-            self.refresh(self._tree.uniform_strategy(), 0)
+            self.refresh(0)
 
-    def refresh(self, strategy: np.ndarray, player: int) -> None:
-        """Writes a player's values under a strategy to the table."""
-        refresh_values(self._tree.arrays, strategy, self.table[player], player)
+    def refresh(self, player: int) -> None:
+        """Writes a player's values under the current strategies to the table."""
+        refresh_values(self._env.tree.arrays, self._env.strategy, self.table[player], player)
 
 
 class LearnedValues(abc.ABC):
     """A network that learns values from sampled histories. See `StateValues` and `ActionValues`.
 
     Args:
-        tree: The game.
+        env: A `TreeEnv`, with the strategies and the sampled histories.
         config: Shape of the network and how it is trained.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
         solver_name: For error messages.
@@ -57,16 +55,8 @@ class LearnedValues(abc.ABC):
 
     uses_model = True  # whether chance probabilities and the payoffs of unvisited leaves come from the game
 
-    def __init__(
-        self,
-        tree: GameTree,
-        config: TrainingConfig,
-        rngs: np.ndarray,
-        solver_name: str,
-        modules: Modules,
-        outputs_per_head: int = 1,
-    ):
-        self._tree = tree
+    def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
+        self._env, tree = env, env.tree
         self._histories = histories_of(tree, solver_name)
         self._parents = parents_of(tree.arrays.nodes)
         self.table = np.zeros((tree.num_players, tree.num_nodes))
@@ -77,7 +67,7 @@ class LearnedValues(abc.ABC):
         self._sum = float(tree.arrays.payoffs[0].sum())
         ranges = np.asarray(tree.payoff_range, np.float64)
         self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
-        num_outputs, name = self._num_heads * outputs_per_head, f"loss of the values of {solver_name}"
+        num_outputs, name = self._num_heads * self.outputs_per_head(tree), f"loss of the values of {solver_name}"
         self.learner = Learner(self._histories.tensors, num_outputs, config, rngs, name, modules)
         if self.uses_model:
             leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
@@ -90,26 +80,29 @@ class LearnedValues(abc.ABC):
     def prepare(self) -> None:
         """Compiles the kernels."""
         with announce_compilation(back_up):
-            self._back_up(self._tree.uniform_strategy(), np.zeros(self._tree.num_nodes, np.int64))
-        draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))
+            self._back_up()
 
-    def learn(self, strategy: np.ndarray, visited: np.ndarray, iteration: int) -> None:
-        """Trains on sampled histories and fills the table.
+    def evict(self) -> None:
+        """Drops the sampled histories."""
+        self._env.sampler.visited[:] = 0
 
-        Args:
-            strategy: ``[num_slots]`` float64, the strategies of all players.
-            visited: ``[num_nodes]`` int64, number of samples of each history, its prefixes included.
-            iteration: The current iteration, for error messages.
+    def learn(self, iteration: int) -> None:
+        """Trains on the histories sampled since `evict`, and fills the table.
 
         Raises:
             TrainingError: If the network diverges.
         """
-        self._back_up(strategy, visited)
-        self.learner.fit(self._memory(visited), iteration)
+        self._back_up()
+        self.learner.fit(self._memory(self._env.sampler.visited), iteration)
         self._fill(self.learner.predict(iteration).astype(np.float64))
 
-    def _back_up(self, strategy: np.ndarray, visited: np.ndarray) -> None:
-        back_up(self._tree.arrays, strategy, visited, self.uses_model, self.table, self._targets)
+    def _back_up(self) -> None:
+        env = self._env
+        back_up(env.tree.arrays, env.strategy, env.sampler.visited, self.uses_model, self.table, self._targets)
+
+    def outputs_per_head(self, tree: GameTree) -> int:
+        """Returns how many values of a history there are."""
+        return 1
 
     def _scaled(self, nodes: np.ndarray) -> np.ndarray:
         """Returns the targets of some nodes, ``[num_heads, n]``, in the network's units."""
@@ -156,10 +149,9 @@ class ActionValues(LearnedValues):
 
     uses_model = False
 
-    def __init__(self, tree: GameTree, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
-        self._num_actions = tree.game.num_distinct_actions()
-        super().__init__(tree, config, rngs, solver_name, modules, self._num_actions)
-        nodes = tree.arrays.nodes
+    def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
+        super().__init__(env, config, rngs, solver_name, modules)
+        self._num_actions, tree, nodes = env.num_actions, env.tree, env.tree.arrays.nodes
         after = np.flatnonzero(self._parents >= 0)
         after = after[nodes["kind"][self._parents[after]] != CHANCE]
         parents = self._parents[after]
@@ -167,6 +159,9 @@ class ActionValues(LearnedValues):
         self._after = after  # histories after an action of a player
         self._rows = self._histories.row_of_node[parents]
         self._actions = tree.slot_action[slots].astype(np.int64)
+
+    def outputs_per_head(self, tree: GameTree) -> int:
+        return tree.game.num_distinct_actions()
 
     def _memory(self, visited: np.ndarray) -> Batch:
         seen = visited[self._after] > 0
@@ -200,7 +195,9 @@ def back_up(tree, strategy, visited, uses_model, values, targets):
     """Backs up the values of sampled histories from the leaves.
 
     Args:
-        tree, strategy, visited: See `LearnedValues.learn`.
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]`` float64, the strategies of all players.
+        visited: ``[num_nodes]`` int64, number of samples of each history, its prefixes included.
         uses_model: Whether chance outcomes are weighted by their probabilities, or by their sampled frequencies.
         values: ``[num_players, num_nodes]``, used where nothing was sampled.
         targets: ``[num_players, num_nodes]``. Modified in place.

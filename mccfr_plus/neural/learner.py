@@ -91,12 +91,13 @@ class Learner(Network):
         """
         config, loss = self.config, loss or squared_error
         self.pull()
+        # Before fresh parameters are drawn: targets may come from the present ones.
+        batches = memory.batches(config.batch_size, iteration, self._rngs[_BATCHES : _BATCHES + 1])
         if not config.warm_start:
             self.initialize(self._seed())
             for name, tensor in self._kept.items():
                 tensor.copy_(self._initial[name])
         self.losses = []
-        batches = memory.batches(config.batch_size, iteration, self._rngs[_BATCHES : _BATCHES + 1])
         last: Batch | None = None
         source = self.inputs if inputs is None else torch.from_numpy(inputs)
         if not self.module.training:
@@ -136,7 +137,7 @@ class Learner(Network):
         self.losses.append(number)
 
     def draw_from(self, memory: Any, size: int) -> dict[str, np.ndarray]:
-        """Returns a batch of a store's rows; see `RowBuffer.draw`."""
+        """Returns a batch of a store's rows; see `Store.draw`."""
         return memory.draw(size, self._rngs[_BATCHES : _BATCHES + 1])
 
     def predict(self, iteration: int | None = None) -> np.ndarray:

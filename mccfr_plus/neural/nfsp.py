@@ -15,110 +15,26 @@ Without tables, a forward pass per decision would take nearly all of the time.
 
 from __future__ import annotations
 
-import dataclasses
-from typing import ClassVar, NamedTuple
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.neural.backend import torch
-from mccfr_plus.neural.buffer import Buffer, RowBuffer
-from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.episodes import DECISION, TRANSITION, Episodes, Tables
-from mccfr_plus.neural.features import Features, features_of
-from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.agents import Agent, RowAgent, TensorAgent
+from mccfr_plus.neural.batched.config import BatchedNFSPConfig
+from mccfr_plus.neural.batched.env import PyspielEnv, chunks
+from mccfr_plus.neural.batched.network_policy import GREEDY, SOFTMAX, NetworkPolicy
+from mccfr_plus.neural.episodes import Episodes, Tables
+from mccfr_plus.neural.matching import greedy, masked_softmax
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
-from mccfr_plus.neural.strategy_tables import fill_softmax, find_best
+from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.policies.tree_policy import TreePolicy
 
-_RNGS_PER_PLAYER = 5  # for the reservoir; for initial parameters and batches of each network
-
-
-class ValueLearner(Learner):
-    """Action values, by Q-learning with a target network (Mnih et al. 2015, algorithm 1).
-
-    Only the largest output of the target network at each information set is used, so it is stored as a table of these.
-    `unit` divides the values; see `Learner` for the other arguments.
-    """
-
-    def __init__(
-        self,
-        features: Features,
-        num_actions: int,
-        config: TrainingConfig,
-        rngs: np.ndarray,
-        name: str,
-        modules: Modules,
-        unit: float,
-    ):
-        super().__init__(features.tensors, num_actions, config, rngs, name, modules)
-        self._unit = unit
-        # [num_rows + 1] float32; the last entry, with index `TERMINAL_ROW`, is the end of the game.
-        self.target_values = np.zeros(len(features.counts) + 1, np.float32)
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {**super().state(), "target_values": self.target_values}
-
-    def targets(self, transitions: np.ndarray) -> np.ndarray:
-        """Returns r + max_a' Q'(s', a') with the target network's Q' (r at the end of the game), ``[n]`` float32."""
-        return transitions["reward"] / np.float32(self._unit) + self.target_values[transitions["next_row"]]
-
-    def learn(self, transitions: np.ndarray, iteration: int) -> None:
-        """Makes a step on the mean squared error of the actions taken in transitions, ``[n]`` TRANSITION.
-
-        Reference: Heinrich, Silver 2016, algorithm 1.
-
-        Raises:
-            TrainingError: If the loss is not finite.
-        """
-        actions = self.tensor(transitions["action"].astype(np.int64))[:, None]
-        targets = self.tensor(self.targets(transitions))[:, None]
-        inputs = self.inputs.index_select(0, self.tensor(transitions["row"].astype(np.int64)))
-        self.step(inputs, lambda outputs: (outputs.gather(1, actions) - targets).square().mean(), iteration)
-
-
-class PolicyLearner(Learner):
-    """An average policy, trained by cross-entropy on the actions in a memory. See `Learner`."""
-
-    def __init__(
-        self,
-        features: Features,
-        num_actions: int,
-        config: TrainingConfig,
-        rngs: np.ndarray,
-        name: str,
-        modules: Modules,
-    ):
-        super().__init__(features.tensors, num_actions, config, rngs, name, modules)
-        self._is_illegal = ~features.mask(num_actions)
-
-    def learn(self, decisions: np.ndarray, iteration: int) -> None:
-        """Makes a step on the mean of -log Pi(s, a) over decisions, ``[n]`` DECISION.
-
-        Reference: Heinrich, Silver 2016, algorithm 1.
-
-        Raises:
-            TrainingError: If the loss is not finite.
-        """
-        rows = decisions["row"].astype(np.int64)
-        actions = self.tensor(decisions["action"].astype(np.int64))
-        is_illegal = self.tensor(self._is_illegal[rows])
-
-        def loss(outputs: torch.Tensor) -> torch.Tensor:
-            return torch.nn.functional.cross_entropy(outputs.masked_fill(is_illegal, -torch.inf), actions)
-
-        self.step(self.inputs.index_select(0, self.tensor(rows)), loss, iteration)
-
-
-class _Player(NamedTuple):
-    features: Features
-    values: ValueLearner
-    policy: PolicyLearner
-    transitions: RowBuffer  # the latest
-    decisions: RowBuffer  # a uniform sample of all
-    reservoir_rng: np.ndarray
+_RNGS_PER_PLAYER = 5  # see `Agent`
 
 
 class NFSP(NeuralSolver):
@@ -153,33 +69,58 @@ class NFSP(NeuralSolver):
     config_class: ClassVar[type[NFSPConfig]] = NFSPConfig
     config: NFSPConfig
 
+    agent: ClassVar[type[Agent]] = RowAgent
+    _env: TreeEnv
+    _players: list[Any]
+
     def _build(self, seed: Seed) -> None:
-        tree = self.tree
-        rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * tree.num_players)
-        self._episodes = Episodes(tree, self.config.anticipatory, rngs[:1].copy())
-        self._tables = Tables(self._strategy, np.zeros(tree.num_infosets, np.int32))
-        self._updates = np.zeros(tree.num_players, np.int64)
+        rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * self._env.num_players)
+        self._begin(rngs[:1].copy())
         player_rngs = rngs[1:].reshape(-1, _RNGS_PER_PLAYER)
         self._players = [
-            self._new_player(player, features, player_rngs[player].copy())
-            for player, features in enumerate(features_of(tree))
+            self.agent(self._env, self.config, player, own.copy(), self._modules)
+            for player, own in enumerate(player_rngs)
         ]
 
-    def _new_player(self, player: int, features: Features, rngs: np.ndarray) -> _Player:
-        config, num_actions = self.config, self.tree.game.num_distinct_actions()
-        training = TrainingConfig(hidden_layers=config.hidden_layers, gradient_clip=config.gradient_clip)
-        value_training = dataclasses.replace(training, learning_rate=config.value_learning_rate)
-        policy_training = dataclasses.replace(training, learning_rate=config.policy_learning_rate)
-        value_name, policy_name = f"value loss of player {player}", f"policy loss of player {player}"
-        unit = self._unit_of(player)
-        return _Player(
-            features=features,
-            values=ValueLearner(features, num_actions, value_training, rngs[1:3], value_name, self._modules, unit),
-            policy=PolicyLearner(features, num_actions, policy_training, rngs[3:5], policy_name, self._modules),
-            transitions=RowBuffer({"records": np.zeros(config.transition_capacity, TRANSITION)}),
-            decisions=RowBuffer({"records": np.zeros(config.decision_capacity, DECISION)}, rngs[:1]),
-            reservoir_rng=rngs[:1],
-        )
+    # --- what depends on the environment ---
+
+    def _begin(self, rng: np.ndarray) -> None:
+        """Makes what plays episodes, with the state of its generator."""
+        env = self._env
+        env.sampler = self._episodes = Episodes(env.tree, self.config.anticipatory, rng)
+        self._tables = Tables(env.strategy, np.zeros(env.tree.num_infosets, np.int32))
+        self._kept, self._refresh_every = {"best": self._tables.best}, self.config.refresh_every
+
+    def _play(self, iteration: int) -> Iterator[None]:
+        """Plays the iteration's episodes and stores their records; stops wherever a player's updates may be due."""
+        left = self.config.episodes
+        while left > 0:
+            updates = np.array([own.updates[0] for own in self._players])
+            due = (updates + self._refresh_every) * self.config.learn_every
+            left -= self._episodes.play(self._tables, self._epsilon(), due, left)
+            for player, own in enumerate(self._players):
+                own.transitions.add_rows(records=self._episodes.transitions(player))
+                own.decisions.add_rows(records=self._episodes.decisions(player))
+            yield
+
+    def _epsilon(self) -> np.ndarray:
+        """Returns the players' exploration, ``[num_players]``."""
+        return np.array([self.config.epsilon(count) for count in self._steps.tolist()])
+
+    @property
+    def _steps(self) -> np.ndarray:
+        """Number of decisions and ends of episodes of each player."""
+        return self._episodes.steps
+
+    def _use(self, player: int, iteration: int) -> None:
+        """Fills a player's entries of the tables with the outputs of its networks."""
+        own, masks = self._players[player], self._env.features[player].masks
+        logits, values = own.policy.predict(iteration).astype(np.float64), own.values.predict(iteration)
+        self._env.fill(player, masked_softmax(logits, masks))
+        (begin, end), infosets = self.tree.arrays.infoset_range[player : player + 2], self.tree.arrays.infosets
+        slots, rows, actions = self._env.places_of(player)
+        is_best = greedy(values, masks)[rows, actions] > 0.0
+        self._tables.best[begin:end] = slots[is_best] - infosets["first_slot"][begin:end]
 
     # --- implementation of `NeuralSolver` ---
 
@@ -187,90 +128,23 @@ class NFSP(NeuralSolver):
         for player, own in enumerate(self._players):
             own.values.losses, own.policy.losses = [], []
             if iteration == 1:
-                self._refresh_tables(player, iteration)
-                self._renew_target(player)
-        self._play_and_learn(iteration)
-
-    def _play_and_learn(self, iteration: int) -> None:
-        left = self.config.episodes
-        while left > 0:
-            left -= self._play(left)
+                self._use(player, iteration)
+                own.renew_target()
+        for _ in self._play(iteration):
             self._learn_if_due(iteration)
 
-    def _play(self, episodes: int) -> int:
-        """Plays until a player's updates are due, and stores the records; returns the number of episodes."""
-        config, steps = self.config, self._episodes.steps
-        epsilon = np.array([config.epsilon(count) for count in steps.tolist()])
-        due = (self._updates + config.refresh_every) * config.learn_every
-        done = self._episodes.play(self._tables, epsilon, due, episodes)
-        for player, own in enumerate(self._players):
-            own.transitions.add_rows(records=self._episodes.transitions(player))
-            own.decisions.add_rows(records=self._episodes.decisions(player))
-        return done
-
     def _learn_if_due(self, iteration: int) -> None:
-        for player in range(self.tree.num_players):
-            due = int(self._episodes.steps[player]) // self.config.learn_every - int(self._updates[player])
-            if due >= self.config.refresh_every:
-                self._learn(player, due, iteration)
-
-    def _learn(self, player: int, count: int, iteration: int) -> None:
-        """Makes a number of updates of a player, and refreshes its tables."""
-        config, own = self.config, self._players[player]
-        for _ in range(count):
-            if len(own.transitions) >= config.min_samples:
-                own.values.learn(own.values.draw_from(own.transitions, config.batch_size)["records"], iteration)
-            if len(own.decisions) >= config.min_samples:
-                own.policy.learn(own.policy.draw_from(own.decisions, config.batch_size)["records"], iteration)
-            self._updates[player] += 1
-            if self._updates[player] % config.target_every == 0:
-                self._renew_target(player)
-        self._refresh_tables(player, iteration)
-
-    def _refresh_tables(self, player: int, iteration: int) -> None:
-        """Fills a player's entries of the tables with the outputs of its networks."""
-        features, values, policy = self._players[player][:3]
-        infosets, begin = self.tree.arrays.infosets, int(self.tree.arrays.infoset_range[player])
-        fill_softmax(policy.predict(iteration), features.actions, infosets, begin, self._tables.average)
-        outputs = values.predict(iteration)
-        find_best(outputs, features.actions, features.counts, self._tables.best[begin : begin + len(outputs)])
-
-    def _renew_target(self, player: int) -> None:
-        """Copies the network of values to the target network."""
-        values = self._players[player].values
-        is_legal = self._players[player].features.mask(self.tree.game.num_distinct_actions())
-        values.target_values[:-1] = np.where(is_legal, values.predict(), -np.inf).max(axis=1)
-
-    def _prepare(self) -> None:
-        self._episodes.prepare()
-        no_outputs = np.zeros((0, self.tree.game.num_distinct_actions()), np.float32)
-        features = self._players[0].features
-        fill_softmax(no_outputs, features.actions, self.tree.arrays.infosets, 0, self._tables.average)
-        find_best(no_outputs, features.actions, features.counts, self._tables.best[:0])
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {"strategy": self._strategy, "best": self._tables.best, "updates": self._updates}
-        arrays |= {f"episodes/{name}": array for name, array in self._episodes.state().items()}
         for player, own in enumerate(self._players):
-            arrays[f"player{player}/reservoir_rng"] = own.reservoir_rng
-            arrays |= {f"player{player}/values/{name}": array for name, array in own.values.state().items()}
-            arrays |= {f"player{player}/policy/{name}": array for name, array in own.policy.state().items()}
-        return arrays
-
-    def _memories(self) -> dict[str, Buffer]:
-        memories: dict[str, Buffer] = {}
-        for player, own in enumerate(self._players):
-            memories |= {f"player{player}/transitions": own.transitions, f"player{player}/decisions": own.decisions}
-        return memories
-
-    def _step_losses(self) -> list[list[float]]:
-        return [own.policy.losses for own in self._players]
+            due = int(self._steps[player]) // self.config.learn_every - int(own.updates[0])
+            if due >= self._refresh_every:
+                own.learn(due, iteration)
+                self._use(player, iteration)
 
     # --- results ---
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average networks' strategy, ``[num_slots]`` float64; uniform before the first iteration."""
-        return self._strategy.copy()
+        return self._env.strategy.copy()
 
     def best_response_strategy(self) -> np.ndarray:
         """Returns the greedy strategy of the action values, ``[num_slots]`` float64."""
@@ -278,7 +152,7 @@ class NFSP(NeuralSolver):
         strategy[self.tree.arrays.infosets["first_slot"] + self._tables.best] = 1.0
         return strategy
 
-    def best_response_policy(self) -> TreePolicy:
+    def best_response_policy(self) -> Any:
         """Returns a copy of the greedy policy of the action values."""
         return TreePolicy(self.tree, self.best_response_strategy())
 
@@ -288,11 +162,101 @@ class NFSP(NeuralSolver):
         return self.iterations * self.config.episodes
 
     @property
-    def nodes_touched(self) -> int:
-        """Histories visited so far."""
-        return self._episodes.nodes_touched
-
-    @property
     def value_losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss of the action values in the last iteration; None if they were not trained."""
         return mean_losses(own.values.losses for own in self._players)
+
+
+class BatchedNFSP(NFSP):
+    """`NFSP` for games that are not enumerated. An iteration is `episodes` episodes and the updates that are due then.
+
+    For each player and episode it is drawn whether the player follows its best response. Episodes with the same draws
+    are played in parallel. Updates are made after each such group, as many as the sources make during it.
+
+    Args:
+        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
+        config: A `BatchedNFSPConfig`; None: its defaults.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
+
+    Raises:
+        GameError: If the game cannot be loaded or has no information-state tensors.
+        ConfigError: If the config is of another class, or the seed is not allowed.
+
+    Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
+    algorithm 1.
+
+    Examples:
+        >>> from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig
+        >>> solver = BatchedNFSP("phantom_ttt", BatchedNFSPConfig(episodes=20), seed=1).run(1)
+        >>> solver.iterations
+        1
+    """
+
+    config_class: ClassVar[type] = BatchedNFSPConfig
+    config: BatchedNFSPConfig
+    environment: ClassVar[Any] = PyspielEnv
+    agent: ClassVar[type[Agent]] = TensorAgent
+    _env: PyspielEnv  # type: ignore[assignment]
+
+    def _begin(self, rng: np.ndarray) -> None:
+        self._env.rng = rng
+        self._counts = np.zeros(self._env.num_players, np.int64)
+        self._kept = {"steps": self._counts}
+        self._refresh_every = 1  # there are no tables
+
+    @property
+    def _steps(self) -> np.ndarray:
+        return self._counts
+
+    def _play(self, iteration: int) -> Iterator[None]:
+        for is_best, episodes in self._groups():
+            self._begin_phase("episodes")
+            epsilon = self._epsilon()
+
+            def strategies(
+                player: int, tensors: np.ndarray, masks: np.ndarray, is_best: Any = is_best, epsilon: Any = epsilon
+            ) -> np.ndarray:
+                return self._strategies(player, tensors, masks, epsilon[player] if is_best[player] else None)
+
+            for paths in self._env.paths(strategies, (), 0.0, episodes, episodes):
+                for player, own in enumerate(self._players):
+                    own.store(paths, player, is_best[player])
+                    decided = paths.traversals[paths.players == player]
+                    # The end of an episode is a step too, as OpenSpiel's agents count.
+                    self._counts[player] += len(decided) + len(np.unique(decided))
+            self._begin_phase("training")
+            yield
+
+    def _strategies(self, player: int, tensors: np.ndarray, masks: np.ndarray, epsilon: float | None) -> np.ndarray:
+        """Returns the strategies of the best response with exploration, or of the average policy if that is None."""
+        own = self._players[player]
+        if epsilon is None:
+            return masked_softmax(own.policy.outputs(tensors), masks)
+        best = greedy(own.values.outputs(tensors), masks)
+        return epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * best
+
+    def _groups(self) -> list[tuple[tuple[bool, ...], int]]:
+        """Returns groups of the iteration's episodes: which players follow best responses, and how many episodes."""
+        eta, players = self.config.anticipatory, self._env.num_players
+        combinations = list(itertools.product((False, True), repeat=players))
+        probabilities = [math.prod(eta if best else 1.0 - eta for best in is_best) for is_best in combinations]
+        groups, rng = [], self._env.new_rng()
+        for now in chunks(self.config.episodes, self.config.parallel_episodes):
+            counts = rng.multinomial(now, probabilities)
+            groups += [(is_best, int(count)) for is_best, count in zip(combinations, counts, strict=True) if count]
+        return groups
+
+    def _use(self, player: int, iteration: int) -> None:
+        pass  # networks are asked at every state
+
+    # --- results ---
+
+    def average_policy(self) -> NetworkPolicy:  # type: ignore[override]
+        """Returns a copy of the average networks' policy, which approximates an equilibrium."""
+        return NetworkPolicy(self.game, [own.policy.copy() for own in self._players], SOFTMAX)
+
+    current_policy = average_policy  # type: ignore[assignment]
+
+    def best_response_policy(self) -> NetworkPolicy:
+        """Returns a copy of the greedy policy of the action values."""
+        return NetworkPolicy(self.game, [own.values.copy() for own in self._players], GREEDY)

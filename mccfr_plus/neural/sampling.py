@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -22,36 +23,35 @@ from mccfr_plus.kernels.scratch import (
     refresh_reach,
 )
 from mccfr_plus.minimizers.infoset import expected_value
+from mccfr_plus.neural.memory import Samples
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
 _MIN_CAPACITY = 1 << 14  # samples of a buffer: calls from Python stay cheap, and the buffer stays in the cache
 
 
-class Samples(NamedTuple):
-    """Regrets sampled at information sets of one player, children before parents."""
-
-    rows: np.ndarray  # [num_samples] int32, rows of `Features`
-    # [num_samples, max_actions] float64, in the order of slots; entries beyond an infoset's actions are undefined.
-    regrets: np.ndarray
-    weights: np.ndarray | None = None  # [num_samples] float64; None: all are 1
-
-
 class Sampler:
     """External sampling on a compiled tree (Brown et al. 2019, algorithm 2), and the exact average strategy.
 
     Args:
-        tree: The game. Of perfect recall.
+        tree: The game, or its arrays alone. Of perfect recall.
         rng: ``[1]`` uint64, the state of the random generator. Modified in place.
+        num_actions: Number of distinct actions of the game; None: as the game says.
+
+    Attributes:
+        visited: ``[num_nodes]`` int64, how often trajectories visited each history; empty with external sampling.
     """
 
-    def __init__(self, tree: GameTree, rng: np.ndarray):
+    def __init__(self, tree: GameTree, rng: np.ndarray, num_actions: int | None = None):
         self._tree = tree
         self._scratch = new_scratch(tree.arrays, tree.shape, rng)
-        nodes, counts = tree.arrays.nodes, tree.arrays.infosets["num_actions"]
+        nodes = tree.arrays.nodes
         self._max_samples = [int(max_visits(nodes, p, True, False, True)) for p in range(tree.num_players)]
         size = max(_MIN_CAPACITY, *self._max_samples)
-        self._buffer = Samples(np.zeros(size, np.int32), np.zeros((size, int(counts.max(initial=1)))))
+        width = tree.game.num_distinct_actions() if num_actions is None else num_actions
+        self._buffer = np.zeros(size, np.int32), np.zeros((size, width)), np.zeros(size)
+        self._labels = tree.infoset_of_slot, tree.slot_action
+        self.visited = np.zeros(0, np.int64)
 
     @property
     def nodes_touched(self) -> int:
@@ -66,27 +66,37 @@ class Sampler:
         """Compiles the kernels."""
         strategy = self._tree.uniform_strategy()
         with announce_compilation(record_traversals):
-            self.sample(strategy, 0, 0)
+            self._fill_buffer(strategy, 0, 0)
             self.add_to_average(strategy, np.zeros(len(strategy) + self._tree.num_players), 0, 0.0)
 
-    def sample(self, strategy: np.ndarray, player: int, traversals: int) -> tuple[int, Samples]:
-        """Runs traversals for a player until the buffer is full.
+    def sample(self, strategy: np.ndarray, player: int, traversals: int, *options: Any) -> Iterator[Samples]:
+        """Runs traversals for a player, and yields their samples: views of a buffer, which the next ones overwrite.
 
         Args:
             strategy: ``[num_slots]`` float64, the strategies of all players.
             player: The player whose regrets are sampled.
-            traversals: The largest number of traversals.
+            traversals: How many.
+            *options: Of trajectories: the values of histories to the player, ``[num_nodes]`` float64, or None for 0;
+                epsilon, the probability of drawing an own action from the exploration strategy; and whether the values
+                are baselines of sampled values, or replace them.
+        """
+        while traversals > 0:
+            done, count, has_weights = self._fill_buffer(strategy, player, traversals, *options)
+            rows, regrets, weights = (array[:count] for array in self._buffer)
+            yield Samples({"rows": rows}, regrets, weights if has_weights else None)
+            traversals -= done
+
+    def _fill_buffer(self, strategy: np.ndarray, player: int, traversals: int) -> tuple[int, int, bool]:
+        """Runs traversals until the buffer is full.
 
         Returns:
-            The number of traversals (at least 1 if `traversals` is), and their samples: views of the buffer, which the
-            next call overwrites.
+            The number of traversals (at least 1 if `traversals` is), of samples, and whether these have weights.
         """
-        rows, regrets, _ = self._buffer
-        infosets, max_samples = self._tree.infoset_of_slot, self._max_samples[player]
         done, count = record_traversals(
-            self._tree.arrays, strategy, self._scratch, player, traversals, max_samples, infosets, rows, regrets
-        )
-        return int(done), Samples(rows[:count], regrets[:count])
+            self._tree.arrays, strategy, self._scratch, player, traversals, self._max_samples[player], self._labels,
+            *self._buffer[:2],
+        )  # fmt: skip
+        return int(done), int(count), False
 
     def add_to_average(self, strategy: np.ndarray, average: np.ndarray, player: int, weight: float) -> None:
         """Adds weight x own reach x strategy at all of a player's slots to ``average``, modified in place.
@@ -100,59 +110,48 @@ class Sampler:
 
 
 class PathSampler(Sampler):
-    """Samples single trajectories from the root to a leaf.
+    """Samples single trajectories from the root to a leaf; see `Sampler.sample` for the options.
 
     Args:
-        tree: The game. Of perfect recall.
+        tree: The game, or its arrays alone. Of perfect recall.
         rng: ``[1]`` uint64, the state of the random generator. Modified in place.
-        exploration: ``[num_slots]`` float64, the exploration strategy; empty: uniform.
+        num_actions: See `Sampler`.
+        exploration: ``[num_slots]`` float64, the exploration strategy; None: uniform.
     """
 
-    def __init__(self, tree: GameTree, rng: np.ndarray, exploration: np.ndarray):
-        super().__init__(tree, rng)
-        self.exploration = exploration
+    def __init__(
+        self, tree: GameTree, rng: np.ndarray, num_actions: int | None = None, exploration: np.ndarray | None = None
+    ):
+        super().__init__(tree, rng, num_actions)
+        self.exploration = np.zeros(0) if exploration is None else exploration
         depth = tree.shape.max_depth
-        size = max(_MIN_CAPACITY, depth)
-        max_actions = self._buffer.regrets.shape[1]
-        self._samples = np.zeros(size, np.int32), np.zeros((size, max_actions)), np.zeros(size)
         self._trajectory = np.zeros(depth + 1, np.int32), np.zeros(depth + 1)
-        self.visited = np.zeros(tree.num_nodes, np.int64)  # number of visits of each history since `evict`
-
-    def evict(self) -> None:
-        """Sets all numbers of visits to 0."""
-        self.visited[:] = 0
+        self.visited = np.zeros(tree.num_nodes, np.int64)
+        self._no_values = np.zeros(tree.num_nodes)
 
     def prepare(self) -> None:
         super().prepare()
-        strategy = self._tree.uniform_strategy()
         with announce_compilation(record_paths):
-            self.sample_paths(strategy, np.zeros((self._tree.num_players, self._tree.num_nodes)), 0, 0, 1.0, False)
+            self._fill_buffer(self._tree.uniform_strategy(), 0, 0)
 
-    def sample_paths(
-        self, strategy: np.ndarray, values: np.ndarray, player: int, traversals: int, epsilon: float, corrected: bool
-    ) -> tuple[int, Samples]:
-        """Samples trajectories for a player until the buffer is full; see `record_paths`.
-
-        Args:
-            values: ``[num_players, num_nodes]`` float64.
-            epsilon: Probability of drawing an own action from `exploration`.
-            corrected: Whether the values are baselines of sampled values, or replace them.
-            strategy, player, traversals: See `sample`.
-
-        Returns:
-            See `sample`.
-        """
-        rows, regrets, weights = self._samples
-        infosets, options = self._tree.infoset_of_slot, (float(epsilon), corrected)
+    def _fill_buffer(  # type: ignore[override]
+        self,
+        strategy: np.ndarray,
+        player: int,
+        traversals: int,
+        values: np.ndarray | None = None,
+        epsilon: float = 1.0,
+        corrected: bool = False,
+    ) -> tuple[int, int, bool]:
         done, count = record_paths(
-            self._tree.arrays, strategy, self.exploration, values, self._scratch, player, traversals, options, infosets,
-            self._trajectory, self.visited, self._samples,
+            self._tree.arrays, strategy, self.exploration, self._no_values if values is None else values, self._scratch,
+            player, traversals, (float(epsilon), corrected), self._labels, self._trajectory, self.visited, self._buffer,
         )  # fmt: skip
-        return int(done), Samples(rows[:count], regrets[:count], weights[:count] if corrected else None)
+        return int(done), int(count), corrected
 
 
 @kernel
-def record_traversals(tree, strategy, scratch, player, traversals, max_samples, infoset_of_slot, rows, regrets):
+def record_traversals(tree, strategy, scratch, player, traversals, max_samples, labels, rows, regrets):
     """Runs external-sampling traversals and records the sampled regrets of each touched infoset.
 
     With v(a) the sampled value of action a, the regrets are v(a) - sum_b strategy(b) v(b) (Brown et al. 2019,
@@ -164,14 +163,14 @@ def record_traversals(tree, strategy, scratch, player, traversals, max_samples, 
         scratch: `Scratch`. Modified in place.
         player, traversals: See `Sampler.sample`.
         max_samples: The largest number of infosets of a traversal: none starts with less room than that.
-        infoset_of_slot: ``[num_slots]`` int32.
+        labels: The infoset and the action of each slot, ``[num_slots]`` int32 and ``[num_slots]`` int64.
         rows: ``[capacity]`` int32. Modified in place.
-        regrets: ``[capacity, max_actions]`` float64. Modified in place.
+        regrets: ``[capacity, num_actions]`` float64. Modified in place.
 
     Returns:
         The number of traversals and the number of samples.
     """
-    gradient, touched = scratch.gradient, scratch.touched
+    gradient, touched, (infoset_of_slot, slot_action) = scratch.gradient, scratch.touched, labels
     begin = tree.infoset_range[player]
     done, count = 0, 0
     while done < traversals and count + max_samples <= len(rows):
@@ -183,8 +182,10 @@ def record_traversals(tree, strategy, scratch, player, traversals, max_samples, 
             first, width = infoset["first_slot"], infoset["num_actions"]
             value = expected_value(gradient, strategy, first, first + width)
             rows[count] = infoset_of_slot[first] - begin
-            for action in range(width):
-                regrets[count, action] = gradient[at(first + action)] - value
+            for action in range(regrets.shape[1]):
+                regrets[count, action] = 0.0
+            for slot in range(first, first + width):
+                regrets[count, slot_action[at(slot)]] = gradient[at(slot)] - value
             count += 1
             gradient[at(infoset["parent_slot"])] += value
         done += 1
@@ -206,7 +207,7 @@ def add_player(tree, strategy, average, scratch, player, weight):
 
 @kernel
 def record_paths(
-    tree, strategy, exploration, values, scratch, player, traversals, options, infosets, trajectory, visited, samples
+    tree, strategy, exploration, values, scratch, player, traversals, options, labels, trajectory, visited, samples
 ):
     """Samples trajectories from the root to a leaf and records a player's regrets along them.
 
@@ -223,19 +224,20 @@ def record_paths(
         tree: `TreeArrays`.
         strategy: ``[num_slots]``.
         exploration: ``[num_slots]``; empty: uniform.
-        values: ``[num_players, num_nodes]``; without correction payoffs replace the values of leaves.
+        values: ``[num_nodes]``, to the player; without correction payoffs replace the values of leaves.
         scratch: `Scratch`. Its generator and its count of nodes are modified in place.
         player, traversals: See `Sampler.sample`.
         options: Epsilon, the probability of exploration at own infosets; and whether there is a correction.
-        infosets: ``[num_slots]`` int32, the infoset of each slot.
+        labels: See `record_traversals`.
         trajectory: Nodes, ``[max_depth + 1]`` int32, and probabilities, ``[max_depth + 1]`` float64: scratch.
         visited: ``[num_nodes]`` int64, numbers of visits. Modified in place.
-        samples: Rows, regrets and weights, of length ``[capacity]``; see `Samples`. Modified in place.
+        samples: Rows, ``[capacity]`` int32, regrets, ``[capacity, num_actions]``, and weights, ``[capacity]``. Modified
+            in place.
 
     Returns:
         The number of trajectories and the number of samples.
     """
-    nodes, rng, own = tree.nodes, scratch.rng, values[player]
+    nodes, rng, (infoset_of_slot, slot_action) = tree.nodes, scratch.rng, labels
     (path, probabilities), (rows, regrets, weights) = trajectory, samples
     epsilon, corrected = options
     begin = tree.infoset_range[player]
@@ -267,7 +269,7 @@ def record_paths(
         for position in range(depth):
             if nodes[at(path[position])]["kind"] == player:
                 weights[count] = 1.0 / reach
-                rows[count] = infosets[nodes[at(path[position])]["payload"]] - begin
+                rows[count] = infoset_of_slot[nodes[at(path[position])]["payload"]] - begin
                 reach *= probabilities[position]
                 count += 1
         back = count
@@ -279,12 +281,14 @@ def record_paths(
                 continue
             if kind == player:
                 back -= 1
+                for action in range(regrets.shape[1]):
+                    regrets[back, action] = 0.0
             elif not corrected:
                 continue
             drawn = path[position + 1]
             mean = 0.0
             for index in range(width):
-                action_value = own[at(child + index)]
+                action_value = values[at(child + index)]
                 if corrected:
                     if child + index == drawn:
                         action_value += (value - action_value) / probabilities[position]
@@ -292,10 +296,10 @@ def record_paths(
                     action_value = tree.payoffs[at(nodes[at(child + index)]["payload"]), at(player)]
                 mean += strategy[at(payload + index)] * action_value
                 if kind == player:
-                    regrets[back, index] = action_value
+                    regrets[back, slot_action[at(payload + index)]] = action_value
             if kind == player:
                 for index in range(width):
-                    regrets[back, index] -= mean
+                    regrets[back, slot_action[at(payload + index)]] -= mean
             value = mean
         done += 1
     scratch.counts[NODES_TOUCHED] += touched

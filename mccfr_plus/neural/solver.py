@@ -6,7 +6,7 @@ import abc
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -20,9 +20,9 @@ from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
-from mccfr_plus.neural.buffer import Buffer
-from mccfr_plus.neural.features import compile_with_tensors
 from mccfr_plus.neural.network import Modules, NetworkFactory, OptimizerFactory
+from mccfr_plus.neural.store import prepare_kernels
+from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
 from mccfr_plus.tree.game_tree import GameTree
@@ -54,15 +54,17 @@ class NeuralProgress:
 
 
 class NeuralSolver(abc.ABC):
-    """A solver on a compiled tree whose strategy table is filled by networks.
+    """A solver with networks, in an environment: a compiled tree, or pyspiel's states.
 
-    A subclass defines `_build`, `_advance`, `_arrays`, `_memories`, `_prepare`, `_step_losses` and `nodes_touched`, and
-    fills ``_strategy`` and ``_average``.
+    A subclass defines `_build` and `_advance`.
 
     See `DeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type]
+    environment: ClassVar[Any] = TreeEnv
+    _players: Sequence[Any]  # with their `state`, `memories` and `losses`
+    _kept: dict[str, np.ndarray]  # what else changes in an iteration
     num_batches: int | None = None  # into how many batches sampling is divided; None: it is not
 
     def __init__(
@@ -84,16 +86,10 @@ class NeuralSolver(abc.ABC):
         self._seconds = 0.0
         self._before: dict[str, np.ndarray] | None = None  # arrays at the start of the current iteration
         self._phase_callback: Callable[[str], None] | None = None
-        self._load_game(game)
+        self._env = self.environment(game, type(self).__name__)
+        self.game, self.tree = self._env.game, self._env.tree
         with torch_threads(self.config.threads):
             self._build(seed)
-
-    def _load_game(self, game: GameOrTree) -> None:
-        """Sets ``game`` and ``tree``."""
-        self.tree = compile_with_tensors(game, type(self).__name__)
-        self.game = self.tree.game
-        self._strategy = self.tree.uniform_strategy()  # [num_slots], of the next iteration
-        self._average = np.zeros(self.tree.num_slots + self.tree.num_players)
 
     # --- defined by subclasses ---
 
@@ -105,33 +101,12 @@ class NeuralSolver(abc.ABC):
     def _advance(self, iteration: int) -> None:
         """Runs an iteration, counted from 1."""
 
-    @abc.abstractmethod
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """Returns the subclass's state between iterations, without memories: views, by name."""
+    # --- running ---
 
-    @abc.abstractmethod
-    def _memories(self) -> Mapping[str, Buffer]:
-        """Returns the memories by name."""
-
-    @abc.abstractmethod
     def _prepare(self) -> None:
         """Compiles the kernels."""
-
-    @abc.abstractmethod
-    def _step_losses(self) -> list[list[float]]:
-        """Returns for each player the losses of the last training, step by step."""
-
-    @property
-    @abc.abstractmethod
-    def nodes_touched(self) -> int:
-        """Histories visited so far."""
-
-    def _unit_of(self, player: int) -> float:
-        """Returns the divisor of a player's targets."""
-        half_range = float(self.tree.payoff_range[player]) / 2.0
-        return half_range if self.config.scale_targets and half_range > 0.0 else 1.0
-
-    # --- running ---
+        prepare_kernels()
+        self._env.prepare()
 
     def run(
         self,
@@ -175,6 +150,11 @@ class NeuralSolver(abc.ABC):
             CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
                 another algorithm, game or config, or of more iterations; after it if the last one could not be written.
         """
+        if self.tree is None and not (target_exploitability is None and evaluate_every is None):
+            raise ConfigError(
+                f"{type(self).__name__} cannot compute an exploitability: leave target_exploitability and "
+                "evaluate_every out, give iterations or seconds, and compare policies by mccfr_plus.evaluation."
+            )
         check_limits(iterations, seconds, target_exploitability, evaluate_every)
         bar = tqdm(total=iterations, unit=" iterations", disable=not progress, leave=False)
         with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as writer, bar:
@@ -256,6 +236,11 @@ class NeuralSolver(abc.ABC):
     # --- results ---
 
     @property
+    def nodes_touched(self) -> int:
+        """Histories visited so far."""
+        return self._env.nodes_touched
+
+    @property
     def iterations(self) -> int:
         """Iterations run so far."""
         return int(self._iterations[0])
@@ -268,17 +253,17 @@ class NeuralSolver(abc.ABC):
     @property
     def losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
-        return mean_losses(self._step_losses())
+        return mean_losses(own.losses for own in self._players)
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where its reach is still 0."""
         strategy = np.empty(self.tree.num_slots)
-        normalize(self._average, self.tree.arrays.infosets, strategy)
+        normalize(self._env.average, self.tree.arrays.infosets, strategy)
         return strategy
 
     def current_strategy(self) -> np.ndarray:
         """Returns the strategy of the next iteration, ``[num_slots]`` float64."""
-        return self._strategy.copy()
+        return self._env.strategy.copy()
 
     def average_policy(self) -> TreePolicy:
         """Returns a copy of the average policy, which converges to an equilibrium."""
@@ -286,7 +271,7 @@ class NeuralSolver(abc.ABC):
 
     def current_policy(self) -> TreePolicy:
         """Returns a copy of the policy of the next iteration."""
-        return TreePolicy(self.tree, self._strategy)
+        return TreePolicy(self.tree, self._env.strategy)
 
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy."""
@@ -357,7 +342,17 @@ class NeuralSolver(abc.ABC):
 
     def _own_arrays(self) -> dict[str, np.ndarray]:
         """Returns the state between iterations, without memories: views, by name."""
-        return {"iterations": self._iterations} | self._arrays()
+        arrays = {"iterations": self._iterations} | self._env.state() | self._kept
+        for player, own in enumerate(self._players):
+            arrays |= {f"player{player}/{name}": array for name, array in own.state().items()}
+        return arrays
+
+    def _memories(self) -> dict[str, Any]:
+        """Returns the memories by name."""
+        memories = self._env.memories()
+        for player, own in enumerate(self._players):
+            memories |= {f"player{player}/{name}": memory for name, memory in own.memories().items()}
+        return memories
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between iterations: views, by name, that are valid until the next one."""

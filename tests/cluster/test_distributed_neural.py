@@ -22,10 +22,9 @@ from mccfr_plus.cluster.neural import (  # noqa: E402
 from mccfr_plus.cluster.neural.batches import (  # noqa: E402
     EpisodeBatches,
     EpisodePolicies,
-    EpisodeTask,
-    ExternalBatches,
-    PathBatches,
-    TraversalTask,
+    Task,
+    TraversalBatches,
+    Traversals,
     without_game,
 )
 from mccfr_plus.neural import (  # noqa: E402
@@ -40,6 +39,7 @@ from mccfr_plus.neural import (  # noqa: E402
     TrainingConfig,
 )
 from mccfr_plus.neural.episodes import Tables  # noqa: E402
+from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -147,19 +147,24 @@ def test_what_a_worker_did_before_does_not_matter():
     strategy, rng = tree.uniform_strategy(), np.random.default_rng(3)
     values = rng.normal(size=tree.num_nodes)
     policies = EpisodePolicies(Tables(strategy, np.zeros(tree.num_infosets, np.int32)), np.array([0.1, 0.2]))
-    for make, shared, tasks in (
-        (ExternalBatches, strategy, [TraversalTask((p,), 30, stream_of(1, p)) for p in (0, 1)]),
+    options = values, 1.0, True
+    for make, before, shared in (
         (
-            lambda tree: PathBatches(tree, np.zeros(0), True),
-            (strategy, values),
-            [TraversalTask((p,), 300, stream_of(1, p), wants_visits=True) for p in (0, 1)],
+            lambda: TraversalBatches(tree, 3, None),
+            Traversals(strategy, (0,)),
+            Traversals(strategy, (1,)),
         ),
-        (lambda tree: EpisodeBatches(tree, 0.3), policies, [EpisodeTask(n, stream_of(1, n)) for n in (300, 200)]),
+        (
+            lambda: TraversalBatches(tree, 3, np.zeros(0)),
+            Traversals(strategy, (0,), options, wants_visits=True),
+            Traversals(strategy, (1,), options, wants_visits=True),
+        ),
+        (lambda: EpisodeBatches(tree, 0.3), policies, policies),
     ):
-        used = make(tree)
-        used.work(shared, tasks[0])
-        same = pickle.dumps(used.work(shared, tasks[1])) == pickle.dumps(make(tree).work(shared, tasks[1]))
-        assert same, make
+        used = make()
+        used.work(before, Task(300, stream_of(1, 0)))
+        task = Task(200, stream_of(1, 1))
+        assert pickle.dumps(used.work(shared, task)) == pickle.dumps(make().work(shared, task)), shared
 
 
 # --- what is drawn ---
@@ -168,22 +173,29 @@ def test_what_a_worker_did_before_does_not_matter():
 class Streams:
     """Makes the in-process solvers draw what a distributed one draws in one batch."""
 
-    def _draw_from(self, *key):
-        self._sampler.state()["rng"][:] = stream_of(self.seed, *key)
+    class environment(TreeEnv):
+        def draw_from(self, solver, *key):
+            self.sampler.state()["rng"][:] = stream_of(solver.seed, *key)
 
-    def _sample(self, player, iteration):
-        self._draw_from(iteration, player, 0)
-        super()._sample(player, iteration)
+        def sample(self, solver, player, iteration):
+            self.draw_from(solver, iteration, player, 0)
+            return super().sample(solver, player, iteration)
 
-    def _visit(self, player, iteration):
-        self._draw_from(iteration, player, 0, 1)
-        super()._visit(player, iteration)
+        def visit(self, solver, player, iteration):
+            self.draw_from(solver, iteration, player, 0, 1)
+            super().visit(solver, player, iteration)
 
 
 class StreamsOfEpisodes:
-    def _play_and_learn(self, iteration):
+    def _play(self, iteration):
+        """Plays without a stop where updates are due."""
         self._episodes.state()["rng"][:] = stream_of(self.seed, iteration, 0, 0)
-        super()._play_and_learn(iteration)
+        due = np.full(2, np.iinfo(np.int64).max)
+        assert self._episodes.play(self._tables, self._epsilon(), due, self.config.episodes) == self.config.episodes
+        for player, own in enumerate(self._players):
+            own.transitions.add_rows(records=self._episodes.transitions(player))
+            own.decisions.add_rows(records=self._episodes.decisions(player))
+        yield
 
 
 IN_PROCESS = {DistributedDeepCFR: DeepCFR, DistributedESCHER: ESCHER, DistributedDREAM: DREAM, DistributedNFSP: NFSP}
@@ -191,29 +203,15 @@ IN_PROCESS = {DistributedDeepCFR: DeepCFR, DistributedESCHER: ESCHER, Distribute
 
 @every_case
 def test_one_batch_is_the_solver_of_one_process(kind, config):
-    if kind is DistributedNFSP:  # whose tables are not renewed within an iteration, but at its end
-        config = dataclasses.replace(config, epsilon_end=config.epsilon_start)
-    mixin, own = (StreamsOfEpisodes, "episodes/rng") if kind is DistributedNFSP else (Streams, "sampler/rng")
+    mixin, own = StreamsOfEpisodes if kind is DistributedNFSP else Streams, "sampler/rng"
     reference = type("Reference", (mixin, IN_PROCESS[kind]), {})("kuhn_poker", config, seed=1)
     solver = local(kind, config, num_batches=1)
-    if kind is DistributedNFSP:
-        reference._play = lambda episodes, play=reference._play: all_episodes(reference, episodes)
     reference.run(3)
     solver.run(3)
     expected = copy_of(reference)
     expected[own] = solver.state()[own]  # which a distributed one does not use
     assert_same(solver, expected)
     assert solver.nodes_touched == reference.nodes_touched > 0
-
-
-def all_episodes(solver, episodes):
-    """Plays without a stop where updates are due."""
-    due = np.full(2, np.iinfo(np.int64).max)
-    done = solver._episodes.play(solver._tables, np.full(2, solver.config.epsilon(0)), due, episodes)
-    for player, part in enumerate(solver._players):
-        part.transitions.add_rows(records=solver._episodes.transitions(player))
-        part.decisions.add_rows(records=solver._episodes.decisions(player))
-    return done
 
 
 @every_solver
@@ -240,7 +238,7 @@ def test_batches_have_their_own_streams_and_all_traversals_are_made():
 
     class Watched(DistributedDeepCFR):
         def _work(self, shared, tasks):
-            seen.extend((self.iterations + 1, task.players[0], task.traversals, int(task.stream[0])) for task in tasks)
+            seen.extend((self.iterations + 1, shared.players[0], task.size, int(task.stream[0])) for task in tasks)
             return super()._work(shared, tasks)
 
     local(Watched, DEEP).run(2)

@@ -11,8 +11,8 @@ from mccfr_plus.neural.features import Features
 @pytest.fixture
 def three_rows():
     """Three information sets with 2, 3 and 1 of a game's 4 actions, with their numbers as tensors."""
-    actions = np.array([[1, 3, 0], [0, 1, 2], [2, 0, 0]], np.int32)
-    return Features(np.arange(3, dtype=np.float32)[:, None], actions, np.array([2, 3, 1], np.int32))
+    masks = np.array([[0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 1, 0]], bool)
+    return Features(np.arange(3, dtype=np.float32)[:, None], masks)
 
 
 @pytest.fixture(autouse=True, scope="session")

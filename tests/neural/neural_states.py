@@ -34,3 +34,23 @@ def failing_at_the_third_call(function: Callable, error: str) -> tuple[Callable,
         raise KeyboardInterrupt
 
     return call, calls
+
+
+class OneFeature:
+    """Stands for a `TreeEnv`: every player has the same information sets, and the same divisor of values."""
+
+    def __init__(self, features: Any, unit: float = 4.0):
+        self._features, self._unit, self.num_actions = features, unit, features.masks.shape[1]
+
+    @property
+    def features(self) -> Any:
+        return self
+
+    def __getitem__(self, player: int) -> Any:
+        return self._features
+
+    def inputs_of(self, player: int) -> np.ndarray:
+        return self._features.tensors
+
+    def unit_of(self, player: int, is_scaled: bool) -> float:
+        return self._unit

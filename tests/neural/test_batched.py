@@ -1,6 +1,7 @@
 """Batched solvers: memories of tensors, network policies, runs, checkpoints, bad input."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -23,8 +24,9 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.batched.network_policy import masked_softmax, matched  # noqa: E402
-from mccfr_plus.neural.memory import TensorReservoir  # noqa: E402
+from mccfr_plus.neural.learner import squared_error  # noqa: E402
+from mccfr_plus.neural.matching import masked_softmax, matched  # noqa: E402
+from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
@@ -59,10 +61,10 @@ def rows_of(numbers, width=2):
 
 
 def test_columns_of_a_row_stay_together():
-    memory = TensorReservoir(3, 2, 20, rng())
+    memory = Reservoir(tensor_columns(20, 3, 2), 2, rng())
     for begin in range(0, 200, 7):
         tensors, masks, values = rows_of(np.arange(begin, min(begin + 7, 200)))
-        memory.add(tensors, masks, values, tensors[:, 0] + 1, 1 + begin // 7)
+        memory.add(Samples({"tensors": tensors, "masks": masks}, values, tensors[:, 0] + 1), 1 + begin // 7)
     state = memory.state()
     assert len(memory) == 20
     numbers = state["tensors"][:, 0].astype(int)
@@ -72,11 +74,11 @@ def test_columns_of_a_row_stay_together():
 
 
 def test_batches_of_tensors():
-    memory = TensorReservoir(3, 2, 50, rng(), power=1.0, unit=2.0)
+    memory = Reservoir(tensor_columns(50, 3, 2), 2, rng(), power=1.0, unit=2.0)
     tensors, masks, values = rows_of(np.arange(30))
     masks[:, 1] = np.arange(30) % 2 == 0
-    memory.add(tensors[:15], masks[:15], values[:15], None, 1)
-    memory.add(tensors[15:], masks[15:], values[15:], None, 3)
+    for half, iteration in ((slice(15), 1), (slice(15, 30), 3)):
+        memory.add(Samples({"tensors": tensors[half], "masks": masks[half]}, values[half]), iteration)
     whole = next(memory.batches(100, 3, rng()))
     assert whole.rows.tolist() == list(range(30))
     np.testing.assert_allclose(whole.targets, values / 2)
@@ -87,7 +89,7 @@ def test_batches_of_tensors():
         assert ((batch.weights > 0) == masks[batch.rows]).all()
         seen |= set(batch.rows.tolist())
     assert seen == set(range(30))
-    assert list(zip(range(3), TensorReservoir(3, 2, 5, rng()).batches(8, 1, rng()), strict=False)) == []
+    assert list(zip(range(3), Reservoir(tensor_columns(5, 3, 2), 2, rng()).batches(8, 1, rng()), strict=False)) == []
 
 
 # --- policies ---
@@ -160,7 +162,7 @@ def test_average_policy_is_the_mean_of_the_strategies():
     )
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(4)
     policy = solver.average_policy()
-    found = solver._strategies[0].state()
+    found = solver._env.average.memories[0].state()
     assert np.unique(found["iterations"]).tolist() == [1, 2, 3, 4]
     # Of player 0 in the histories in which player 1 explored, as many in each iteration.
     assert np.bincount(found["iterations"])[1:].min() >= 200
@@ -214,7 +216,7 @@ def test_failed_iteration_is_rolled_back(kind, config, monkeypatch):
     solver, reference = (kind(GAME[kind], config, seed=1).run(2) for _ in range(2))
     before = copy_of(solver)
     with monkeypatch.context() as patch:
-        module = solver._learners[1].module
+        module = solver._players[1].learner.module
         forward = module.forward
         patch.setattr(module, "forward", lambda inputs: forward(inputs) * (math.nan if module.training else 1.0))
         with pytest.raises(TrainingError, match="iteration 3: the advantage loss of player 1 is nan"):
@@ -224,27 +226,32 @@ def test_failed_iteration_is_rolled_back(kind, config, monkeypatch):
     assert differing(solver.run(2), reference.run(2)) == []
 
 
+@pytest.mark.parametrize("warm_start", [True, False])
 @pytest.mark.parametrize(("minimizer", "alpha"), [("dcfr+", 1.5), ("pdcfr+", 2.3)])
-def test_bootstrapped_targets(minimizer, alpha, monkeypatch):
+def test_bootstrapped_targets(minimizer, alpha, warm_start, monkeypatch):
     """max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r, and r where the next regrets are predicted."""
-    config = BatchedDREAMConfig(**COMMON, baseline=False, minimizer=minimizer)
+    own = COMMON | {"batch_size": 1000, "warm_start": warm_start}
+    config = BatchedDREAMConfig(**own, baseline=False, minimizer=minimizer)
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(2)
-    learner, sampled, seen = solver._learners[0], [], []
-    store, fit = solver._store, learner.fit
+    learner, memory, _ = solver._players[0]
+    sampled, seen = [], []
+    add, fit = memory.add, learner.fit
 
-    def stored(player, paths, regrets, weights, iteration):
-        if player == 0:
-            own = paths.players == 0
-            strategies = solver._strategy_of(0, paths.tensors[own], paths.masks[own])
-            np.testing.assert_allclose(strategies, paths.strategies[own], atol=1e-5)  # in other batches
-            sampled.append((paths.tensors[own], regrets[own] / 2.0, weights[own]))  # half of the payoffs' range is 2
-        store(player, paths, regrets, weights, iteration)
+    def added(samples, iteration):
+        sampled.append((samples.infosets["tensors"], samples.values / 2.0, samples.weights))  # half of the range is 2
+        add(samples, iteration)
 
-    def fitted(batch, iteration, tensors):
+    def fitted(batches, iteration, tensors):
+        (batch,) = itertools.islice(batches.batches(1000, iteration, rng()), 1)
         seen.append((batch, tensors, learner.outputs(tensors)))
-        fit(batch, iteration, tensors)
 
-    monkeypatch.setattr(solver, "_store", stored)
+        def loss(outputs, targets, weights):
+            np.testing.assert_array_equal(targets, batch.targets)  # by the network before, also with a fresh one
+            return squared_error(outputs, targets, weights)
+
+        fit(batches, iteration, tensors, loss)
+
+    monkeypatch.setattr(memory, "add", added)
     monkeypatch.setattr(learner, "fit", fitted)
     solver.run(1)
     tensors, regrets, weights = (np.concatenate(arrays) for arrays in zip(*sampled, strict=True))
@@ -259,9 +266,9 @@ def test_bootstrapped_targets(minimizer, alpha, monkeypatch):
     outputs, masks = learner.outputs(tensors), np.ones((len(tensors), 2), bool)
     if minimizer == "pdcfr+":
         outputs = np.maximum(outputs[:, :2], 0.0) * 3**alpha / (3**alpha + 1) + outputs[:, 2:]
-    for found in (solver._strategy_of(0, tensors, masks), solver.current_policy().probabilities(0, tensors, masks)):
+    for found in (solver._env.strategy_of(0, tensors, masks), solver.current_policy().probabilities(0, tensors, masks)):
         np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
-    assert len(solver._regrets[0]) == 0  # nothing is kept
+    assert len(memory) == len(memory.state()) == 0  # nothing is kept
 
 
 def test_divergence_of_the_average_policy_is_an_error():
@@ -280,8 +287,7 @@ def test_other_games(kind, config, game):
     solver = kind(game, config, seed=1).run(2)
     heads = 1 if game.startswith("goofspiel") else solver.game.num_players()
     assert (
-        solver._values is None
-        or solver._values.outputs(solver._values.inputs.numpy()).shape[1] == heads * solver.game.num_distinct_actions()
+        solver.values is None or solver.values.learner.predict().shape[1] == heads * solver.game.num_distinct_actions()
     )
     assert solver.nodes_touched > 50
 
@@ -306,7 +312,7 @@ def test_bad_input():
 def test_weights_of_dream_are_relative_to_uniform_play():
     """Own draws are uniform with probability 1/2: each makes a history at most twice as rare as under uniform play."""
     solver = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1).run(2)
-    paths = next(solver._paths((0,), solver.config.epsilon, 10))
+    paths = next(solver._env.paths(solver._env.strategy_of, (0,), solver.config.epsilon, 10, 10))
     weights = solver.weights(paths, 0)
     for decision in range(len(weights)):
         before = [
@@ -317,5 +323,5 @@ def test_weights_of_dream_are_relative_to_uniform_play():
         assert weights[decision] <= 2.0 ** len(before)
     assert weights.max() > 1.5
     clipped = BatchedDREAM("phantom_ttt", dataclasses.replace(SOLVERS[1][1], weight_clip=0.7), seed=1).run(2)
-    less = clipped.weights(paths, 0)
+    less = clipped._clipped(Samples({}, paths.masks, weights)).weights
     np.testing.assert_array_equal(less, np.minimum(weights, 0.7))

@@ -1,15 +1,14 @@
 """The average policy of batched solvers: the weights of stored strategies, by enumeration instead of samples."""
 
-import types
-
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.neural import BatchedDeepCFR, BatchedDREAM, BatchedESCHER  # noqa: E402
+from mccfr_plus.neural import BatchedConfig, BatchedDeepCFR, BatchedDREAM, BatchedESCHER  # noqa: E402
+from mccfr_plus.neural.batched.average import NetworkAverage  # noqa: E402
 from mccfr_plus.neural.batched.paths import Paths  # noqa: E402
-from mccfr_plus.neural.batched.solver import BatchedSolver  # noqa: E402
+from mccfr_plus.neural.memory import Samples  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 EPSILON = 0.5
@@ -80,9 +79,17 @@ class Mean:
         self.histories, self.reach = histories, np.zeros(0)
         self.sums = np.zeros((histories.tree.num_infosets, histories.masks.shape[1]))
 
-    def add(self, tensors, masks, strategies, weights, iteration):
-        total = iteration * self.reach[self.histories.traversals[self.rows]] * (1.0 if weights is None else weights)
-        np.add.at(self.sums, self.histories.infosets[self.rows], total[:, None] * strategies)
+    def add(self, samples, iteration):
+        weights = 1.0 if samples.weights is None else samples.weights
+        total = iteration * self.reach[self.histories.traversals[self.rows]] * weights
+        np.add.at(self.sums, self.histories.infosets[self.rows], total[:, None] * samples.values)
+
+
+def average_with(tree, memories):
+    """Returns a `NetworkAverage` with other memories."""
+    average = NetworkAverage(tree.game, 0, BatchedConfig(), None)
+    average.memories = memories
+    return average
 
 
 def average_of(histories, means):
@@ -110,9 +117,8 @@ def test_average_of_linear_cfr_in_leduc(iterations):
             other = 1 - explorer
             paths, means[other].reach = histories.sampled(strategy, (explorer,))
             plain[other].reach = means[other].reach
-            stored = types.SimpleNamespace(game=tree.game, _strategies=means)
-            BatchedSolver._store_strategies(stored, other, paths, iteration)
-            plain[other].add(None, None, paths.strategies[plain[other].rows], None, iteration)
+            average_with(tree, means).add(other, paths, iteration)
+            plain[other].add(Samples({}, paths.strategies[plain[other].rows]), iteration)
         solver.run(iterations=1)
     right, wrong = average_of(histories, means), average_of(histories, plain)
     assert right == pytest.approx(solver.exploitability(), abs=1e-10)
@@ -137,8 +143,7 @@ def test_three_players():
             paths, reach = histories.sampled(strategy, others)
             means = {player: Mean(histories, player)}
             means[player].reach = reach
-            stored = types.SimpleNamespace(game=tree.game, _strategies=means)
-            BatchedSolver._store_strategies(stored, player, paths, 1)
+            average_with(tree, means).add(player, paths, 1)
             found.append(means[player].sums)
         np.testing.assert_allclose(*found, atol=1e-12)
         assert (found[0].sum(1) > 0).sum() == (tree.arrays.infosets["player"] == player).sum()
@@ -149,16 +154,17 @@ def test_three_players():
 def test_who_explores_where_strategies_are_stored(kind, players, monkeypatch):
     """All players but the one whose strategies are stored."""
     solver = kind(f"kuhn_poker(players={players})", kind.config_class(traversals=9, train_steps=1), seed=1)
-    store, found = BatchedSolver._store_strategies, []
+    average, found = solver._env.average, []
+    add = average.add
 
-    def noted(self, player, decisions, iteration):
+    def noted(player, decisions, iteration):
         found.append(player)
         if isinstance(decisions, Paths):
             own = np.flatnonzero(decisions.players == player)
             by_strategy = decisions.strategies[own, decisions.actions[own]]
             np.testing.assert_allclose(decisions.probabilities[own], by_strategy)
-        store(self, player, decisions, iteration)
+        add(player, decisions, iteration)
 
-    monkeypatch.setattr(BatchedSolver, "_store_strategies", noted)
+    monkeypatch.setattr(average, "add", noted)
     solver.run(3)
     assert sorted(found) == sorted(list(range(players)) * 3)

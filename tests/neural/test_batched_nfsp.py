@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
-from mccfr_plus.neural.batched.network_policy import greedy  # noqa: E402
-from mccfr_plus.neural.batched.nfsp import next_decisions  # noqa: E402
+from mccfr_plus.neural.agents import next_decisions  # noqa: E402
 from mccfr_plus.neural.batched.paths import sample_paths  # noqa: E402
+from mccfr_plus.neural.matching import greedy  # noqa: E402
 
 SMALL = BatchedNFSPConfig(
     episodes=60,
@@ -32,10 +32,10 @@ def uniform(player, tensors, masks):
 
 def test_transitions_lead_to_the_next_own_decision():
     solver = BatchedNFSP("kuhn_poker", SMALL, seed=1)
-    paths = sample_paths(solver.game, solver._observer, uniform, (), 0.0, 50, np.random.default_rng(1))
+    paths = sample_paths(solver.game, solver._env.observer, uniform, (), 0.0, 50, np.random.default_rng(1))
     ends = 0
-    for player, agent in enumerate(solver._agents):
-        agent.store(paths, player, False, 1)
+    for player, agent in enumerate(solver._players):
+        agent.store(paths, player, False)
         found = agent.transitions.state()
         own = np.flatnonzero(paths.players == player)
         following = next_decisions(paths, own)
@@ -54,7 +54,6 @@ def test_transitions_lead_to_the_next_own_decision():
                 assert found["rewards"][row] == paths.returns[paths.traversals[decision], player] / 2
                 assert not found["next_masks"][row].any()
                 ends += 1
-        assert agent._counts[0] == len(own) + len(np.unique(paths.traversals[own]))
     assert 50 <= ends <= 100
 
 
@@ -68,7 +67,8 @@ def test_frequency_of_best_responses(eta):
         share = sum(count for modes, count in groups if modes[player]) / 4000
         assert abs(share - eta) <= 6 * math.sqrt(eta * (1 - eta) / 4000)
     small = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, anticipatory=eta), seed=1).run(2)
-    for agent in small._agents:
+    for player, agent in enumerate(small._players):
+        assert small._steps[player] == agent.transitions.seen + 120  # decisions, and the ends of all episodes
         # Only what best responses do is to be averaged.
         assert (agent.decisions.seen == 0) == (eta == 0.0)
         assert (agent.decisions.seen == agent.transitions.seen) == (eta == 1.0)
@@ -76,15 +76,15 @@ def test_frequency_of_best_responses(eta):
 
 def test_best_responses_are_epsilon_greedy():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, epsilon_start=0.2, epsilon_end=0.2), seed=1)
-    paths = sample_paths(solver.game, solver._observer, uniform, (), 0.0, 20, np.random.default_rng(1))
+    paths = sample_paths(solver.game, solver._env.observer, uniform, (), 0.0, 20, np.random.default_rng(1))
     own = np.flatnonzero(paths.players == 1)
     tensors, masks = paths.tensors[own], paths.masks[own]
-    best = solver._agents[1].strategies(tensors, masks, True)
+    best = solver._strategies(1, tensors, masks, 0.2)
     np.testing.assert_allclose(np.sort(best, 1), np.tile([0.1, 0.9], (len(own), 1)))
     response = solver.best_response_policy().probabilities(1, tensors, masks)
     np.testing.assert_array_equal(best.argmax(1), response.argmax(1))
     assert set(response.ravel().tolist()) == {0.0, 1.0}
-    average = solver._agents[1].strategies(tensors, masks, False)
+    average = solver._strategies(1, tensors, masks, None)
     np.testing.assert_array_equal(average, solver.average_policy().probabilities(1, tensors, masks))
     assert greedy(np.array([[5.0, 1.0, 2.0]]), np.array([[False, True, True]])).tolist() == [[0, 0, 1]]
 
@@ -96,11 +96,11 @@ def test_action_values_converge():
         policy_learning_rate=1e-9, value_learning_rate=3e-3, transition_capacity=20_000, epsilon_start=1, epsilon_end=1,
     )  # fmt: skip
     solver = BatchedNFSP("matrix_brps", config, seed=1).run(8)
-    agent = solver._agents[0]
+    agent = solver._players[0]
     tensors = agent.transitions.state()["tensors"][:1]
     masks = np.ones((1, 3), bool)
-    found = agent.values.outputs(tensors)[0] * solver._unit
-    other = solver.average_policy().probabilities(1, solver._agents[1].transitions.state()["tensors"][:1], masks)[0]
+    found = agent.values.outputs(tensors)[0] * agent.unit
+    other = solver.average_policy().probabilities(1, solver._players[1].transitions.state()["tensors"][:1], masks)[0]
     matrix = np.array([[0, -25, 50], [25, 0, -5], [-50, 5, 0]])
     deviation = 50 / math.sqrt(len(agent.transitions) / 3)  # of a mean payoff, at most
     np.testing.assert_allclose(found, matrix @ other, atol=6 * deviation)
@@ -134,7 +134,7 @@ def test_failed_iteration_is_rolled_back(network, what, monkeypatch):
     solver, reference = (BatchedNFSP("kuhn_poker", SMALL, seed=1).run(3) for _ in range(2))
     before = copy_of(solver)
     with monkeypatch.context() as patch:
-        broken = getattr(solver._agents[1], network)
+        broken = getattr(solver._players[1], network)
         patch.setattr(
             broken.module, "forward", lambda inputs: broken.vector[:2] * math.nan * inputs.new_ones(len(inputs), 2)
         )
@@ -153,9 +153,9 @@ def test_bad_configs():
 
 def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
     solver = BatchedNFSP("phantom_ttt", SMALL, seed=1)
-    agent, draws = solver._agents[0], np.random.default_rng(1)
-    agent._target.vector.data += torch.from_numpy(draws.normal(size=len(agent._target.vector)).astype(np.float32))
-    size, count = solver._observer.size, 30
+    agent, draws = solver._players[0], np.random.default_rng(1)
+    agent.target.vector.data += torch.from_numpy(draws.normal(size=len(agent.target.vector)).astype(np.float32))
+    size, count = solver._env.observer.size, 30
     next_masks = draws.random((count, 9)) < 0.3
     next_masks[:5] = False  # the game was over
     rewards = np.where(np.arange(count) < 5, 1.0, 0.0)
@@ -166,13 +166,13 @@ def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
     )
     seen = []
     monkeypatch.setattr(agent.values, "step", lambda *arguments: seen.append(arguments))
-    agent._learn_values(1)
+    agent.learn_values(agent.values.draw_from(agent.transitions, 32), 1)
     inputs, loss, _ = seen[0]
     np.testing.assert_array_equal(inputs, tensors)
     guesses = torch.zeros((count, 9), requires_grad=True)
     loss(guesses).backward()
     slopes = guesses.grad.numpy()  # 2 / count x (0 - target) at the action, 0 elsewhere
-    outputs = agent._target.outputs(next_tensors.astype(np.float32))
+    outputs = agent.target.outputs(next_tensors.astype(np.float32))
     for row in range(count):
         best = outputs[row, next_masks[row]].max() if next_masks[row].any() else 0.0
         assert slopes[row, actions[row]] * count / -2 == pytest.approx(rewards[row] + best, abs=1e-5)
@@ -182,14 +182,13 @@ def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
 
 def test_target_network_is_renewed_every_target_every_updates():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, target_every=3), seed=1)
-    agent = solver._agents[0]
-    paths = sample_paths(solver.game, solver._observer, uniform, (), 0.0, 100, np.random.default_rng(1))
-    agent.store(paths, 0, True, 1)
+    agent = solver._players[0]
+    paths = sample_paths(solver.game, solver._env.observer, uniform, (), 0.0, 100, np.random.default_rng(1))
+    agent.store(paths, 0, True)
     for update in range(1, 10):
-        before = agent._target.vector.detach().clone()
-        agent._counts[0] = 16 * update  # one more is due
-        agent.learn(1)
-        assert agent._counts[1] == update
-        is_new = torch.equal(agent._target.vector, agent.values.vector)
+        before = agent.target.vector.detach().clone()
+        agent.learn(1, 1)
+        assert agent.updates[0] == update
+        is_new = torch.equal(agent.target.vector, agent.values.vector)
         assert is_new == (update % 3 == 0)
-        assert torch.equal(before, agent._target.vector) != is_new
+        assert torch.equal(before, agent.target.vector) != is_new

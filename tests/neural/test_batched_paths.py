@@ -261,7 +261,7 @@ def test_the_algorithm_of_the_docs():
     solver = names["solver"]
     assert solver.iterations == 5
     for player in range(2):
-        (paths,) = solver._paths((player,), solver.exploration, 50)
+        (paths,) = solver._env.paths(solver._env.strategy_of, (player,), solver.exploration, 50, 50)
         own = paths.players == player
         expected = corrected_regrets(paths, np.zeros(paths.masks.shape), player)
         np.testing.assert_allclose(solver.regrets(paths, player)[own], expected[own], atol=1e-12)

@@ -27,11 +27,10 @@ class ExactFit:
         self.mask, self.rngs, self.losses = mask, learner._rngs, []
         self.answers = np.zeros(mask.shape)
 
-    def fit(self, memory, iteration):
+    def fit(self, memory, iteration, tensors):
         self.answers = np.zeros(self.mask.shape)
         if hasattr(memory, "means"):
-            rows, targets = np.arange(len(self.mask)), np.zeros(self.mask.shape)
-            targets[self.mask] = memory.means()[np.arange(memory.means().shape[1]) < self.mask.sum(1)[:, None]]
+            rows, targets = np.arange(len(self.mask)), memory.means()
             weights = np.repeat(memory.weights[:, None], self.mask.shape[1], 1) * self.mask
         else:
             rows, targets, weights = next(memory.batches(1 << 30, iteration, self.rngs))
@@ -50,10 +49,9 @@ class ExactFit:
 
 
 class TabularLimit(DeepCFR):
-    def _new_player(self, player, features, rngs):
-        own = super()._new_player(player, features, rngs)
-        mask = features.mask(self.tree.game.num_distinct_actions())
-        return own._replace(learner=ExactFit(own.learner, mask))
+    def _new_player(self, player, rngs):
+        own = super()._new_player(player, rngs)
+        return own._replace(learner=ExactFit(own.learner, self._env.features[player].masks))
 
 
 def without_ties(tree):
@@ -112,7 +110,7 @@ def test_every_phase_of_an_iteration_changes_the_result(monkeypatch):
     after = solver.state()
     for name in before:
         # A reservoir's generator draws only once it is full, that of batches only where they are smaller than it.
-        if not name.endswith(("memory_rng", "memory/rows", "network/rngs")):
+        if not name.endswith(("memory_rngs", "memory/rows", "network/rngs")):
             assert not np.array_equal(before[name], after[name]), name
     assert all(loss > 0 for loss in solver.losses)
 
@@ -121,7 +119,7 @@ def test_reservoir_draws():
     solver = DeepCFR("kuhn_poker", RESERVOIR, seed=1).run(2)
     before = copy_of(solver)
     solver.iteration()
-    for name in ("player1/memory_rng", "player0/network/rngs", "player0/memory/counts", "player0/memory/values"):
+    for name in ("player1/memory_rngs", "player0/network/rngs", "player0/memory/counts", "player0/memory/values"):
         assert not np.array_equal(before[name], solver.state()[name]), name
     assert [len(memory) for memory in solver._memories().values()] == [100, 100]
 

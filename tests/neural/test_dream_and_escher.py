@@ -34,17 +34,14 @@ SOLVERS = [
 class ExactTable:
     """A table with an entry per information set and action, fitted to an aggregated memory."""
 
-    def __init__(self, features):
-        self.features, self.losses = features, []
+    def __init__(self):
+        self.losses = []
 
-    def fit(self, memory, iteration):
+    def fit(self, memory, iteration, tensors):
         self.means = memory.means()
 
     def predict(self, iteration=None):
-        predictions = np.zeros((len(self.features.counts), int(self.features.actions.max()) + 1))
-        for row, count in enumerate(self.features.counts):
-            predictions[row, self.features.actions[row, :count]] = self.means[row, :count]
-        return predictions
+        return self.means
 
     def state(self):
         return {}
@@ -52,9 +49,8 @@ class ExactTable:
 
 def with_tables(kind):
     class WithTables(kind):
-        def _new_player(self, player, features, rngs):
-            own = super()._new_player(player, features, rngs)
-            return own._replace(learner=ExactTable(features))
+        def _new_player(self, player, rngs):
+            return super()._new_player(player, rngs)._replace(learner=ExactTable())
 
     return WithTables
 
@@ -169,10 +165,9 @@ def test_other_games(kind, config, game):
 
 def test_clipped_weights():
     tree = mccfr_plus.compile_game("leduc_poker")
-    solver = DREAM(tree, DREAMConfig(**KWARGS, weight_clip=3.0, epsilon=1.0), seed=1)
-    free = DREAM(tree, DREAMConfig(**KWARGS, epsilon=1.0), seed=1)
-    _, clipped = solver._traverse(0, 200)
-    _, plain = free._traverse(0, 200)
+    solver = DREAM(tree, DREAMConfig(**(KWARGS | {"traversals": 200}), weight_clip=3.0, epsilon=1.0), seed=1)
+    free = DREAM(tree, DREAMConfig(**(KWARGS | {"traversals": 200}), epsilon=1.0), seed=1)
+    clipped, plain = (each._clipped(next(each._env.sample(each, 0, 1))) for each in (solver, free))
     np.testing.assert_array_equal(clipped.weights, np.minimum(plain.weights, 3.0))
     assert plain.weights.max() > 5
 

@@ -1,5 +1,7 @@
 """Values of histories: tensors, targets by exact passes and by hand, and networks that learn them."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,14 @@ def exact_values(tree, strategy):
     for player in range(tree.num_players):
         refresh_values(tree.arrays, strategy, values[player], player)
     return values
+
+
+def env_of(tree, strategy, visited):
+    """Stands for a `TreeEnv` in which these histories were sampled."""
+    sampler = types.SimpleNamespace(visited=visited)
+    return types.SimpleNamespace(
+        tree=tree, strategy=strategy, sampler=sampler, num_actions=tree.game.num_distinct_actions()
+    )
 
 
 def rngs():
@@ -123,11 +133,11 @@ def test_targets_by_hand():
 def test_networks_learn_values(game, kind):
     tree = mccfr_plus.compile_game(game)
     strategy, config = strategy_of(tree), TrainingConfig(train_steps=600, learning_rate=3e-3, hidden_layers=(64, 64))
-    learned = kind(tree, config, rngs(), "X", DEFAULTS)
     # As often as chance would have it, so that frequencies are probabilities.
     visited = np.round(720 * reach_of_chance(tree)).astype(np.int64)
+    learned = kind(env_of(tree, strategy, visited), config, rngs(), "X", DEFAULTS)
     for iteration in range(1, 4):
-        learned.learn(strategy, visited, iteration)
+        learned.learn(iteration)
     exact = exact_values(tree, strategy)
     parents = parents_of(tree.arrays.nodes)
     known = np.arange(tree.num_nodes) if kind is StateValues else np.flatnonzero(parents >= 0)
@@ -156,12 +166,12 @@ def test_only_sampled_histories_are_learned():
     visited = np.zeros(tree.num_nodes, np.int64)
     visited[[0, 1]] = 3
     for kind, rows in ((StateValues, [0, 1]), (ActionValues, [])):
-        learned = kind(tree, TrainingConfig(), rngs(), "X", DEFAULTS)
+        learned = kind(env_of(tree, strategy_of(tree), visited), TrainingConfig(), rngs(), "X", DEFAULTS)
         memory = learned._memory(visited)
         assert memory.rows.tolist() == rows
     after = int(tree.arrays.nodes[int(tree.arrays.nodes[1]["first_child"])]["first_child"])
     visited[[after - 1, after]] = 3
-    learned._back_up(strategy_of(tree), visited)
+    learned._back_up()
     batch = next(learned._memory(visited).batches(10, 1, rngs()))
     assert batch.weights.sum() == np.count_nonzero(visited[learned._after])
     assert ((batch.targets != 0) <= (batch.weights > 0)).all()
@@ -187,6 +197,7 @@ def test_batches_of_a_batch():
 
 def test_divergence_names_the_network():
     tree = mccfr_plus.compile_game("kuhn_poker")
-    learned = StateValues(tree, TrainingConfig(learning_rate=1e30), rngs(), "ESCHER", DEFAULTS)
+    env = env_of(tree, strategy_of(tree), np.ones(tree.num_nodes, np.int64))
+    learned = StateValues(env, TrainingConfig(learning_rate=1e30), rngs(), "ESCHER", DEFAULTS)
     with pytest.raises(TrainingError, match="iteration 7: the loss of the values of ESCHER"):
-        learned.learn(strategy_of(tree), np.ones(tree.num_nodes, np.int64), 7)
+        learned.learn(7)

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from neural_states import copy_of, differing
+from neural_states import OneFeature, copy_of, differing
 
 torch = pytest.importorskip("torch")
 from mccfr_plus import ConfigError  # noqa: E402
+from mccfr_plus.neural import NFSPConfig  # noqa: E402
+from mccfr_plus.neural.agents import RowAgent  # noqa: E402
 from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.episodes import DECISION, TRANSITION  # noqa: E402
 from mccfr_plus.neural.learner import Learner  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS, Modules  # noqa: E402
-from mccfr_plus.neural.nfsp import PolicyLearner, ValueLearner  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(5, 5), layer_norm=True, skip=True, gradient_clip=0.1, train_steps=70)
 MEMORY = Batch(np.arange(3), np.arange(12, dtype=np.float32).reshape(3, 4), np.ones((3, 4), np.float32))
@@ -23,14 +24,19 @@ def regression(features, modules):
     return learner, lambda: learner.fit(MEMORY, 1)
 
 
+def agent_of(features, modules):
+    config = NFSPConfig(hidden_layers=(5, 5), gradient_clip=0.1)
+    return RowAgent(OneFeature(features, 1.0), config, 0, np.zeros(5, np.uint64), modules)
+
+
 def q_learning(features, modules):
-    learner = ValueLearner(features, 4, CONFIG, np.zeros(2, np.uint64), "loss", modules, 1.0)
-    return learner, lambda: learner.learn(np.array([(0, 1, 1, 0.0), (1, 2, -1, 3.0)], TRANSITION), 1)
+    agent, records = agent_of(features, modules), np.array([(0, 1, 1, 0.0), (1, 2, -1, 3.0)], TRANSITION)
+    return agent.values, lambda: agent.learn_values({"records": records}, 1)
 
 
 def imitation(features, modules):
-    learner = PolicyLearner(features, 4, CONFIG, np.zeros(2, np.uint64), "loss", modules)
-    return learner, lambda: learner.learn(np.array([(0, 1), (1, 2), (2, 2)], DECISION), 1)
+    agent, records = agent_of(features, modules), np.array([(0, 1), (1, 2), (2, 2)], DECISION)
+    return agent.policy, lambda: agent.learn_policy({"records": records}, 1)
 
 
 every_learner = pytest.mark.parametrize("make", [regression, q_learning, imitation])

@@ -1,5 +1,6 @@
 """Features: the tensors and legal actions that OpenSpiel gives, information set by information set."""
 
+import dataclasses
 import logging
 import types
 
@@ -7,9 +8,11 @@ import numpy as np
 import pyspiel
 import pytest
 
+pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.errors import GameError
 from mccfr_plus.neural.features import check_has_tensors, features_of
+from mccfr_plus.neural.tree_env import TreeEnv
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -34,9 +37,8 @@ def test_every_state_has_its_row(game):
         row = infoset - int(tree.arrays.infoset_range[player])
         mine = features[player]
         np.testing.assert_array_equal(mine.tensors[row], np.array(state.information_state_tensor(player), np.float32))
-        assert mine.actions[row, : mine.counts[row]].tolist() == state.legal_actions() == tree.legal_actions(infoset)
-        mask = mine.mask(tree.game.num_distinct_actions())[row]
-        assert mask.astype(int).tolist() == state.legal_actions_mask(player)
+        assert tree.legal_actions(infoset) == state.legal_actions()
+        assert mine.masks[row].astype(int).tolist() == state.legal_actions_mask(player)
 
 
 def test_game_without_tensors():
@@ -59,3 +61,13 @@ def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypat
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
         features_of(tree)
     assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text
+
+
+def test_slots_may_have_any_order_of_actions():
+    """A game need not list its legal actions in ascending order."""
+    tree = mccfr_plus.compile_game("kuhn_poker")
+    env = TreeEnv(dataclasses.replace(tree, slot_action=1 - tree.slot_action), "X")
+    for player in range(2):
+        env.fill(player, np.tile([0.25, 0.75], (6, 1)))
+    np.testing.assert_array_equal(env.strategy, np.where(env.tree.slot_action == 0, 0.25, 0.75))
+    assert env.tree.slot_action[:2].tolist() == [1, 0]

@@ -16,15 +16,22 @@ KINDS = ["aggregated", "reservoir"]
 
 def memory_of(kind, features, capacity=64, power=1.0, unit=1.0, seed=1):
     if kind == "aggregated":
-        return Aggregated(features, NUM_ACTIONS, power=power, unit=unit)
-    return Reservoir(features, NUM_ACTIONS, capacity, new_state(seed), power=power, unit=unit)
+        return Aggregated(features, power=power, unit=unit)
+    return Reservoir(
+        {"rows": np.zeros(capacity, np.int32)}, NUM_ACTIONS, new_state(seed), features, power=power, unit=unit
+    )
 
 
 def samples_of(rows, rng, features):
     """Returns samples that identify their row and action: action a of row r has value 10 r + a + noise below 0.5."""
     rows = np.asarray(rows, np.int32)
-    values = 10.0 * rows[:, None] + features.actions[rows] + rng.uniform(0.0, 0.49, (len(rows), 3))
-    return Samples(rows, values)
+    values = 10.0 * rows[:, None] + np.arange(NUM_ACTIONS) + rng.uniform(0.0, 0.49, (len(rows), NUM_ACTIONS))
+    return Samples({"rows": rows}, values * features.masks[rows])
+
+
+def in_row(row, values, weights=None):
+    """Returns samples of one information set."""
+    return Samples({"rows": np.full(len(values), row, np.int32)}, np.array(values, np.float64), weights)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -39,7 +46,7 @@ def test_rows_keep_their_targets(kind, size, three_rows):
     for batch in itertools.islice(memory.batches(size, 5, new_state(2)), 20):
         assert len(batch.rows) == min(size, entries)
         for row, targets, weights in zip(*batch, strict=True):
-            legal = three_rows.actions[row, : three_rows.counts[row]]
+            legal = np.flatnonzero(three_rows.masks[row])
             assert (np.floor(targets[legal]) == 10 * row + legal).all()
             illegal = np.setdiff1d(np.arange(NUM_ACTIONS), legal)
             assert not targets[illegal].any()
@@ -52,10 +59,10 @@ def test_rows_keep_their_targets(kind, size, three_rows):
 def test_every_sample_has_the_weight_of_its_iteration(power, three_rows):
     memory = memory_of("reservoir", three_rows, power=power)
     for iteration in (1, 2, 4):
-        memory.add(Samples(np.zeros(3, np.int32), np.full((3, 3), float(iteration))), iteration)
+        memory.add(in_row(0, [[0, iteration, 0, iteration]] * 3), iteration)
     batch = next(memory.batches(100, 4, new_state(1)))
     iterations = batch.targets[:, 1]
-    weight = np.arange(1, 5) ** power
+    weight = np.array([1, 2, 4]) ** power  # of those in the memory
     np.testing.assert_allclose(batch.weights[:, 1], iterations**power / weight.mean(), rtol=1e-6)
     assert sorted(iterations.tolist()) == [1, 1, 1, 2, 2, 2, 4, 4, 4]
 
@@ -83,7 +90,7 @@ def test_sums_give_the_gradient_of_all_samples(power, three_rows):
 @pytest.mark.parametrize("kind", KINDS)
 def test_unit_divides_targets(kind, three_rows):
     memory = memory_of(kind, three_rows, unit=4.0)
-    memory.add(Samples(np.array([2], np.int32), np.array([[8.0, 99.0, 99.0]])), 1)
+    memory.add(in_row(2, [[0.0, 0.0, 8.0, 0.0]]), 1)
     assert next(memory.batches(5, 1, new_state(1))).targets.tolist() == [[0.0, 0.0, 2.0, 0.0]]
 
 
@@ -91,7 +98,7 @@ def test_unit_divides_targets(kind, three_rows):
 def test_batch_of_a_small_memory_has_all_entries(kind, three_rows):
     memory = memory_of(kind, three_rows)
     assert list(memory.batches(10, 1, new_state(1))) == []  # none, rather than rows that were never written
-    memory.add(Samples(np.array([1, 2], np.int32), np.ones((2, 3))), 1)
+    memory.add(Samples({"rows": np.array([1, 2], np.int32)}, three_rows.masks[1:].astype(float)), 1)
     batches = list(itertools.islice(memory.batches(10, 1, new_state(1)), 3))
     assert batches[0].rows.tolist() == [1, 2]
     assert batches[0] is batches[2]
@@ -116,14 +123,14 @@ def test_rollback(kind, before, three_rows):
 
 def test_samples_may_have_weights(three_rows):
     """A mean is that of weight x iteration's weight; a stored sample's counts in its batches."""
-    values, weights = np.array([[1.0, 2, 3], [5.0, 6, 7], [9.0, 9, 9]]), np.array([1.0, 3.0, 0.5])
-    samples = Samples(np.array([1, 1, 0], np.int32), values, weights)
-    memory = Aggregated(three_rows, 4, power=1.0)
+    values, weights = np.array([[1.0, 2, 3, 0], [5.0, 6, 7, 0], [0, 9.0, 0, 9]]), np.array([1.0, 3.0, 0.5])
+    samples = Samples({"rows": np.array([1, 1, 0], np.int32)}, values, weights)
+    memory = Aggregated(three_rows, power=1.0)
     memory.add(samples, 1)
-    memory.add(Samples(np.array([1], np.int32), np.array([[10.0, 10, 10]]), np.array([2.0])), 3)
-    np.testing.assert_allclose(memory.means()[1], (values[0] + 3 * values[1] + 3 * 2 * 10) / (1 + 3 + 6))
+    memory.add(in_row(1, [[10, 10, 10, 0]], np.array([2.0])), 3)
+    np.testing.assert_allclose(memory.means()[1, :3], (values[0] + 3 * values[1] + 3 * 2 * 10)[:3] / (1 + 3 + 6))
     np.testing.assert_allclose(memory.weights, [0.5, 10.0, 0.0])
-    reservoir = Reservoir(three_rows, 4, 10, new_state(1), power=0.0)
+    reservoir = memory_of("reservoir", three_rows, 10, power=0.0)
     reservoir.add(samples, 1)
     batch = next(reservoir.batches(10, 1, np.zeros(1, np.uint64)))
     np.testing.assert_allclose(batch.weights.max(1), weights / weights.mean())

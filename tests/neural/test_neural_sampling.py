@@ -7,8 +7,8 @@ import mccfr_plus
 from mccfr_plus.evaluation.infoset_values import infoset_values
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.neural.features import features_of
+from mccfr_plus.neural.matching import matched
 from mccfr_plus.neural.sampling import Sampler
-from mccfr_plus.neural.strategy_tables import match_advantages
 
 
 def strategy_of(tree, seed):
@@ -32,17 +32,15 @@ def test_mean_regrets_at_visits_are_exact(game):
     sampler = Sampler(tree, new_state(1))
     for player in range(tree.num_players):
         begin = int(tree.arrays.infoset_range[player])
-        rows, regrets, left = [], [], 30_000
-        while left:
-            done, samples = sampler.sample(strategy, player, left)
-            rows.append(samples.rows.copy())
-            regrets.append(samples.regrets.copy())
-            left -= done
+        rows, regrets = [], []
+        for samples in sampler.sample(strategy, player, 30_000):
+            rows.append(samples.infosets["rows"].copy())
+            regrets.append(samples.values.copy())
         rows, regrets = np.concatenate(rows), np.concatenate(regrets)
         tested = 0
         for row in np.unique(rows):
             slots = tree.slots(begin + row)
-            sampled = regrets[rows == row][:, : slots.stop - slots.start]
+            sampled = regrets[rows == row][:, tree.legal_actions(begin + row)]
             if len(sampled) < 300:
                 continue
             error = sampled.mean(0) - exact.regrets[slots]
@@ -56,15 +54,12 @@ def test_full_buffer_splits_calls_only():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy = tree.uniform_strategy()
     whole, split = Sampler(tree, new_state(5)), Sampler(tree, new_state(5))
-    split._buffer = type(split._buffer)(split._buffer.rows[:7], split._buffer.regrets[:7])
-    _, wanted = whole.sample(strategy, 1, 50)
-    got, left = [], 50
-    while left:
-        done, samples = split.sample(strategy, 1, left)
-        assert done >= 1
-        got += [(row, *regrets) for row, regrets in zip(samples.rows.tolist(), samples.regrets.tolist(), strict=True)]
-        left -= done
-    assert got == [(row, *r) for row, r in zip(wanted.rows.tolist(), wanted.regrets.tolist(), strict=True)]
+    split._buffer = tuple(array[:7] for array in split._buffer)
+    (wanted,) = whole.sample(strategy, 1, 50)
+    parts = [(samples.infosets["rows"].copy(), samples.values.copy()) for samples in split.sample(strategy, 1, 50)]
+    assert len(parts) > 1
+    np.testing.assert_array_equal(np.concatenate([rows for rows, _ in parts]), wanted.infosets["rows"])
+    np.testing.assert_array_equal(np.concatenate([values for _, values in parts]), wanted.values)
     assert whole.nodes_touched == split.nodes_touched > 50
 
 
@@ -88,20 +83,17 @@ def test_average_is_reach_times_strategy():
 @pytest.mark.parametrize("argmax", [True, False])
 def test_regret_matching_uses_legal_actions_only(argmax):
     tree = mccfr_plus.compile_game("leduc_poker")
-    num_actions = tree.game.num_distinct_actions()
     for player, features in enumerate(features_of(tree)):
-        draws = np.random.default_rng(player).normal(size=(len(features.counts), num_actions)) - 0.7
-        draws[~features.mask(num_actions)] = 1e9
-        strategy = np.full(tree.num_slots, np.nan)
+        draws = np.random.default_rng(player).normal(size=features.masks.shape) - 0.7
+        draws[~features.masks] = 1e9
+        strategies = matched(draws, features.masks, argmax)
+        assert (strategies[~features.masks] == 0).all()
         begin = int(tree.arrays.infoset_range[player])
-        match_advantages(draws, features.actions, tree.arrays.infosets, begin, argmax, strategy)
-        ours = slice(*tree.arrays.slot_range[player : player + 2])
-        assert np.isnan(np.delete(strategy, np.arange(ours.start, ours.stop))).all()
-        for row in range(len(draws)):
+        for row, found in enumerate(strategies):
             legal = draws[row, tree.legal_actions(begin + row)]
             positive = np.maximum(legal, 0.0)
             if positive.sum() > 0:
                 expected = positive / positive.sum()
             else:
                 expected = (legal == legal.max()) if argmax else np.full(len(legal), 1 / len(legal))
-            np.testing.assert_allclose(strategy[tree.slots(begin + row)], expected, rtol=1e-14)
+            np.testing.assert_allclose(found[features.masks[row]], expected, rtol=1e-14)

@@ -135,31 +135,28 @@ def test_memories_hold_the_played_records(monkeypatch):
 def test_schedule_of_updates_and_refreshes(refresh_every, monkeypatch):
     solver = NFSP("leduc_poker", dataclasses.replace(SMALL, refresh_every=refresh_every, min_samples=60), seed=1)
     own, reported, expected = solver._players[1], [], {"values": 0, "policy": 0}
-    learn, refresh = solver._learn, solver._refresh_tables
+    learn, refresh = own.learn, solver._use
 
-    def count(player, updates, iteration):
-        if player == 1:
-            assert updates in (refresh_every, refresh_every + 1)  # an episode may bring one more than is wanted
-            expected["values"] += updates * (len(own.transitions) >= 60)
-            expected["policy"] += updates * (len(own.decisions) >= 60)
-        learn(player, updates, iteration)
+    def count(updates, iteration):
+        assert updates in (refresh_every, refresh_every + 1)  # an episode may bring one more than is wanted
+        expected["values"] += updates * (len(own.transitions) >= 60)
+        expected["policy"] += updates * (len(own.decisions) >= 60)
+        learn(updates, iteration)
 
     def note(what, player):
         if player == 1:
             reported.append(what)
 
-    monkeypatch.setattr(solver, "_learn", count)
-    monkeypatch.setattr(
-        solver, "_refresh_tables", lambda player, iteration: (note("refresh", player), refresh(player, iteration))
-    )
-    monkeypatch.setattr(solver, "_renew_target", lambda player: note("target", player))
+    monkeypatch.setattr(own, "learn", count)
+    monkeypatch.setattr(solver, "_use", lambda player, iteration: (note("refresh", player), refresh(player, iteration)))
+    monkeypatch.setattr(own, "renew_target", lambda: note("target", 1))
     for name in expected:
-        real = getattr(own, name).learn
+        real = getattr(own, f"learn_{name}")
         monkeypatch.setattr(
-            getattr(own, name), "learn", lambda batch, t, name=name, real=real: (note(name, 1), real(batch, t))
+            own, f"learn_{name}", lambda batch, t, name=name, real=real: (note(name, 1), real(batch, t))
         )
     solver.run(6)
-    updates = int(solver._updates[1])
+    updates = int(own.updates[0])
     due = int(solver._episodes.steps[1]) // 32
     assert due - refresh_every < updates <= due
     assert reported[:2] == ["refresh", "target"]  # before the first episode
@@ -176,9 +173,9 @@ def test_batch_of_a_small_memory_has_all_records():
     solver = NFSP("kuhn_poker", config, seed=1)
     seen = []
     for own in solver._players:
-        real = own.policy.learn
-        own.policy.learn = lambda batch, t, real=real, own=own: (
-            seen.append((len(batch), len(own.decisions))),
+        real = own.learn_policy
+        own.learn_policy = lambda batch, t, real=real, own=own: (
+            seen.append((len(batch["records"]), len(own.decisions))),
             real(batch, t),
         )
     solver.run(1)
@@ -226,10 +223,10 @@ def test_policies_are_distributions_over_legal_actions(game):
 def test_target_is_the_largest_legal_value():
     solver = NFSP("leduc_poker", SMALL, seed=1).run(1)
     for player, own in enumerate(solver._players):
-        solver._renew_target(player)
+        own.renew_target()
         values, begin = own.values.predict(), int(solver.tree.arrays.infoset_range[player])
         expected = [values[row, solver.tree.legal_actions(begin + row)].max() for row in range(len(values))]
-        assert own.values.target_values.tolist() == [*expected, 0.0]
+        assert own.target_values.tolist() == [*expected, 0.0]
 
 
 # --- runs ---

@@ -4,35 +4,28 @@ import math
 
 import numpy as np
 import pytest
+from neural_states import OneFeature
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
+from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
+from mccfr_plus.neural.agents import RowAgent  # noqa: E402
 from mccfr_plus.neural.episodes import DECISION, TERMINAL_ROW, TRANSITION  # noqa: E402
 from mccfr_plus.neural.features import features_of  # noqa: E402
+from mccfr_plus.neural.matching import masked_softmax  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
-from mccfr_plus.neural.nfsp import PolicyLearner, ValueLearner  # noqa: E402
-from mccfr_plus.neural.strategy_tables import fill_softmax, find_best  # noqa: E402
 
-CONFIG = TrainingConfig(hidden_layers=(16,), learning_rate=0.01)
+CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, policy_learning_rate=0.01)
 TRANSITIONS = np.array(
     [(0, 3, 1, 0.0), (1, 2, TERMINAL_ROW, 8.0), (2, 2, TERMINAL_ROW, -2.0), (1, 0, 2, 0.0)], TRANSITION
 )
 DECISIONS = np.array([(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)], DECISION)
 
 
-def rngs():
-    return np.array([1, 2], np.uint64)
-
-
-def values_of(features, config=CONFIG, unit=4.0):
-    return ValueLearner(features, 4, config, rngs(), "value loss of player 7", DEFAULTS, unit)
-
-
-def policy_of(features, config=CONFIG):
-    return PolicyLearner(features, 4, config, rngs(), "policy loss of player 7", DEFAULTS)
+def agent_of(features, config=CONFIG, unit=4.0):
+    return RowAgent(OneFeature(features, unit), config, 7, np.arange(1, 6, dtype=np.uint64), DEFAULTS)
 
 
 def autograd(learner, rows, loss_of):
@@ -45,15 +38,16 @@ def autograd(learner, rows, loss_of):
 
 
 def test_targets_by_hand(three_rows):
-    learner = values_of(three_rows)
-    learner.target_values[:] = [10.0, 20.0, 30.0, 0.0]
+    agent = agent_of(three_rows)
+    agent.target_values[:] = [10.0, 20.0, 30.0, 0.0]
     # 0 + 20; the game is over: 8 / 4; -2 / 4; 0 + 30
-    assert learner.targets(TRANSITIONS).tolist() == [20.0, 2.0, -0.5, 30.0]
+    assert agent.value_batch({"records": TRANSITIONS})[2].tolist() == [20.0, 2.0, -0.5, 30.0]
 
 
 def test_value_loss_equals_torch(three_rows):
-    learner = values_of(three_rows)
-    learner.target_values[:3] = [0.5, -0.25, 1.0]
+    agent = agent_of(three_rows)
+    learner = agent.values
+    agent.target_values[:3] = [0.5, -0.25, 1.0]
     targets = torch.tensor([-0.25, 2.0, -0.5, 1.0])
     actions = torch.tensor(TRANSITIONS["action"].tolist())
 
@@ -61,21 +55,22 @@ def test_value_loss_equals_torch(three_rows):
         return torch.nn.functional.mse_loss(outputs[torch.arange(4), actions], targets)
 
     loss, gradient = autograd(learner, TRANSITIONS["row"], loss_of)
-    learner.learn(TRANSITIONS, 1)
+    agent.learn_values({"records": TRANSITIONS}, 1)
     assert learner.losses == [pytest.approx(loss, rel=1e-5)]
     np.testing.assert_allclose(learner.gradient, gradient, rtol=1e-4, atol=1e-6)
 
 
 def test_policy_loss_equals_torch(three_rows):
-    learner = policy_of(three_rows)
-    is_legal = torch.from_numpy(three_rows.mask(4)[DECISIONS["row"]])
+    agent = agent_of(three_rows)
+    learner = agent.policy
+    is_legal = torch.from_numpy(three_rows.masks[DECISIONS["row"]])
 
     def loss_of(outputs):
         masked = torch.where(is_legal, outputs, -1e30)
         return torch.nn.functional.cross_entropy(masked, torch.tensor(DECISIONS["action"].tolist()))
 
     loss, gradient = autograd(learner, DECISIONS["row"], loss_of)
-    learner.learn(DECISIONS, 1)
+    agent.learn_policy({"records": DECISIONS}, 1)
     assert learner.losses == [pytest.approx(loss, rel=1e-5)]
     np.testing.assert_allclose(learner.gradient, gradient, rtol=1e-4, atol=1e-6)
     assert gradient.abs().max() > 0.01
@@ -83,22 +78,23 @@ def test_policy_loss_equals_torch(three_rows):
 
 def test_policy_learns_frequencies(three_rows):
     """Of three decisions in row 1 two are action 0; action 1 is legal and never taken; 3 is illegal."""
-    learner = policy_of(three_rows)
+    agent = agent_of(three_rows)
     for _ in range(1500):
-        learner.learn(DECISIONS, 1)
-    logits = learner.predict()
+        agent.learn_policy({"records": DECISIONS}, 1)
+    logits = agent.policy.predict()
     legal = np.exp(logits[1, :3]) / np.exp(logits[1, :3]).sum()
     np.testing.assert_allclose(legal, [2 / 3, 0, 1 / 3], atol=0.01)
 
 
-@pytest.mark.parametrize("kind", [values_of, policy_of])
-def test_divergence_is_an_error(kind, three_rows):
-    learner = kind(three_rows)
-    learner.vector.data[-1] = math.nan
-    with pytest.raises(
-        TrainingError, match=r"iteration 5: the (value|policy) loss of player 7 is nan at training step 1"
+def test_divergence_is_an_error(three_rows):
+    agent = agent_of(three_rows)
+    for learner, learn, records, name in (
+        (agent.values, agent.learn_values, TRANSITIONS, "value"),
+        (agent.policy, agent.learn_policy, DECISIONS, "policy"),
     ):
-        learner.learn(TRANSITIONS if kind is values_of else DECISIONS, 5)
+        learner.vector.data[-1] = math.nan
+        with pytest.raises(TrainingError, match=f"iteration 5: the {name} loss of player 7 is nan at training step 1"):
+            learn({"records": records}, 5)
 
 
 def exact_transitions(tree, player):
@@ -130,15 +126,13 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
     """
     tree = mccfr_plus.compile_game("kuhn_poker")
     features = features_of(tree)[player]
-    features = features._replace(tensors=np.eye(len(features.counts), dtype=np.float32))
+    features = features._replace(tensors=np.eye(len(features.masks), dtype=np.float32))
     transitions = exact_transitions(tree, player)
-    learner = ValueLearner(
-        features, 2, TrainingConfig(hidden_layers=(), learning_rate=0.05), rngs(), "value loss", DEFAULTS, unit=2.0
-    )
+    agent = agent_of(features, NFSPConfig(hidden_layers=(), value_learning_rate=0.05), unit=2.0)
     for _ in range(4):  # a player decides at most twice
         for _ in range(400):
-            learner.learn(transitions, 1)
-        learner.target_values[:-1] = learner.predict().max(axis=1)
+            agent.learn_values({"records": transitions}, 1)
+        agent.renew_target()
     begin, end = tree.arrays.infoset_range[player : player + 2]
     strategy = tree.uniform_strategy()
     for _ in range(3):  # policy iteration: greedy for the player, uniform for the other
@@ -147,32 +141,27 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
             slots = tree.slots(infoset)
             strategy[slots] = np.arange(slots.stop - slots.start) == exact[slots].argmax()
     ours = slice(*tree.arrays.slot_range[player : player + 2])
-    np.testing.assert_allclose(2.0 * learner.predict().ravel(), exact[ours], atol=2e-3)
+    np.testing.assert_allclose(2.0 * agent.values.predict().ravel(), exact[ours], atol=2e-3)
     if player == 0:  # where there is a later decision, its value counts
         assert np.abs(exact[ours] - infoset_values(tree, tree.uniform_strategy()).action_values[ours]).max() > 0.2
 
 
-def test_tables_use_legal_actions_only():
-    tree = mccfr_plus.compile_game("leduc_poker")
-    strategy, expected = np.full(tree.num_slots, np.nan), np.full(tree.num_slots, np.nan)
-    for player, features in enumerate(features_of(tree)):
-        answers = np.random.default_rng(player).normal(size=(len(features.counts), 3)).astype(np.float32)
-        answers[~features.mask(3)] = 1e30
-        begin = int(tree.arrays.infoset_range[player])
-        fill_softmax(answers, features.actions, tree.arrays.infosets, begin, strategy)
-        best = np.full(len(answers), -1, np.int32)
-        find_best(answers, features.actions, features.counts, best)
-        for row, index in enumerate(best):
-            legal = answers[row, tree.legal_actions(begin + row)].astype(np.float64)
-            assert index == legal.argmax()
-            expected[tree.slots(begin + row)] = np.exp(legal) / np.exp(legal).sum()
-    np.testing.assert_allclose(strategy, expected, rtol=1e-12)
+def test_tables_use_legal_actions_only(monkeypatch):
+    solver = NFSP("leduc_poker", seed=1)
+    tree, expected = solver.tree, np.full(solver.tree.num_slots, np.nan)
+    for player, (own, features) in enumerate(zip(solver._players, features_of(tree), strict=True)):
+        found = np.random.default_rng(player).normal(size=(len(features.masks), 3)).astype(np.float32)
+        found[~features.masks] = 1e30
+        for learner in (own.values, own.policy):
+            monkeypatch.setattr(learner, "predict", lambda iteration, found=found: found)
+        solver._use(player, 1)
+        for row, outputs in enumerate(found):
+            infoset = int(tree.arrays.infoset_range[player]) + row
+            legal = outputs[tree.legal_actions(infoset)].astype(np.float64)
+            assert solver._tables.best[infoset] == legal.argmax()
+            expected[tree.slots(infoset)] = np.exp(legal) / np.exp(legal).sum()
+    np.testing.assert_allclose(solver.average_strategy(), expected, rtol=1e-12)
 
 
 def test_softmax_of_large_logits_is_finite():
-    tree = mccfr_plus.compile_game("kuhn_poker")
-    features = features_of(tree)[0]
-    strategy = np.zeros(tree.num_slots)
-    logits = np.tile(np.array([1e5, -1e5], np.float32), (len(features.counts), 1))
-    fill_softmax(logits, features.actions, tree.arrays.infosets, 0, strategy)
-    assert strategy[: 2 * len(logits)].tolist() == [1.0, 0.0] * len(logits)
+    assert masked_softmax(np.array([[1e5, -1e5]]), np.ones((1, 2), bool)).tolist() == [[1.0, 0.0]]

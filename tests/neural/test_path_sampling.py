@@ -42,14 +42,14 @@ def means(tree, strategy, exploration, epsilon, values, player, corrected):
     """Returns the means of weight x regret and of the weight by infoset, and the mean square of the former's sum."""
     script = Script()
     run = plain(record_paths, scripted_draws(script))
-    sampler = PathSampler(tree, new_state(1), exploration)
-    depth, width = tree.shape.max_depth, sampler._samples[1].shape[1]
+    sampler = PathSampler(tree, new_state(1))
+    depth, width = tree.shape.max_depth, sampler._buffer[1].shape[1]
     buffers = np.zeros(depth + 1, np.int32), np.zeros((depth + 1, width)), np.ones(depth + 1)
 
     def traversal():
         done, count = run(
-            tree.arrays, strategy, exploration, values, sampler._scratch, player, 1, (epsilon, corrected),
-            tree.infoset_of_slot, sampler._trajectory, sampler.visited, buffers,
+            tree.arrays, strategy, exploration, values[player], sampler._scratch, player, 1, (epsilon, corrected),
+            sampler._labels, sampler._trajectory, sampler.visited, buffers,
         )  # fmt: skip
         assert done == 1
         if not corrected:
@@ -63,9 +63,9 @@ def means(tree, strategy, exploration, epsilon, values, player, corrected):
         total += probability
         for row, regret, weight in samples:
             slots = tree.slots(begin + row)
-            regret_sums[slots] += probability * weight * regret[: slots.stop - slots.start]
+            regret_sums[slots] += probability * weight * regret[tree.legal_actions(begin + row)]
             weight_sums[begin + row] += probability * weight
-            square += probability * float(np.square(weight * regret[: slots.stop - slots.start]).sum())
+            square += probability * float(np.square(weight * regret).sum())
     assert total == pytest.approx(1, abs=1e-12)
     return regret_sums, weight_sums, square
 
@@ -131,14 +131,12 @@ def test_compiled_trajectories_agree_with_enumeration():
     tree = mccfr_plus.compile_game("kuhn_poker")
     strategy, traversals = strategy_of(tree, 4), 40_000
     values = np.random.default_rng(1).normal(size=(2, tree.num_nodes))
-    sampler = PathSampler(tree, new_state(7), np.zeros(0))
+    sampler = PathSampler(tree, new_state(7))
     for player in range(2):
-        samples, left = [], traversals
-        sampler.evict()
-        while left:
-            done, found = sampler.sample_paths(strategy, values, player, left, 0.5, corrected=True)
-            samples += zip(found.rows.tolist(), found.regrets.copy(), found.weights.tolist(), strict=True)
-            left -= done
+        samples = []
+        sampler.visited[:] = 0
+        for found in sampler.sample(strategy, player, traversals, values[player], 0.5, True):
+            samples += zip(found.infosets["rows"].tolist(), found.values.copy(), found.weights.tolist(), strict=True)
         assert sampler.visited[0] == traversals
         expected = counterfactual_regrets(tree, strategy)
         begin = int(tree.arrays.infoset_range[player])
@@ -151,18 +149,15 @@ def test_compiled_trajectories_agree_with_enumeration():
 
 def test_full_buffer_splits_calls_only():
     tree = mccfr_plus.compile_game("kuhn_poker")
-    strategy, values = tree.uniform_strategy(), np.zeros((2, tree.num_nodes))
-    whole, split = (PathSampler(tree, new_state(5), np.zeros(0)) for _ in range(2))
-    rows, regrets, weights = split._samples
-    split._samples = rows[:9], regrets[:9], weights[:9]
-    done, wanted = whole.sample_paths(strategy, values, 1, 50, 1.0, corrected=True)
-    assert done == 50
-    got, left = [], 50
-    while left:
-        done, samples = split.sample_paths(strategy, values, 1, left, 1.0, corrected=True)
-        assert done >= 1
-        got += [(*row, *regrets) for *row, regrets in zip(samples.rows, samples.weights, samples.regrets, strict=True)]
-        left -= done
-    assert got == [(*row, *r) for *row, r in zip(wanted.rows, wanted.weights, wanted.regrets, strict=True)]
+    strategy = tree.uniform_strategy()
+    whole, split = (PathSampler(tree, new_state(5)) for _ in range(2))
+    split._buffer = tuple(array[:9] for array in split._buffer)
+    found = []
+    for sampler in (whole, split):
+        parts = sampler.sample(strategy, 1, 50, None, 1.0, True)
+        found.append([[each.copy() for each in (s.infosets["rows"], s.values, s.weights)] for s in parts])
+    assert len(found[0]) == 1 < len(found[1])
+    for wanted, *parts in zip(*found[0], *found[1], strict=True):
+        np.testing.assert_array_equal(np.concatenate(parts), wanted)
     np.testing.assert_array_equal(whole.visited, split.visited)
     assert whole.nodes_touched == split.nodes_touched == whole.visited.sum()

@@ -2,80 +2,17 @@
 
 from __future__ import annotations
 
-import abc
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
-
-from mccfr_plus.cluster.neural.batches import (
-    EpisodeBatches,
-    EpisodePolicies,
-    EpisodeResult,
-    EpisodeTask,
-    ExternalBatches,
-    PathBatches,
-    TraversalResult,
-    TraversalTask,
-    Visits,
-)
-from mccfr_plus.cluster.neural.solver import Distributed
-from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.advantage_solver import AdvantageSolver
+from mccfr_plus.cluster.neural.batches import EpisodeBatches, EpisodePolicies, EpisodeResult
+from mccfr_plus.cluster.neural.env import Distributed, DistributedTraversals
 from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
-from mccfr_plus.neural.config import AdvantageConfig, ESCHERConfig
 from mccfr_plus.neural.nfsp import NFSP
-from mccfr_plus.neural.sampling import Samples
 
-_VALUES = 1  # suffix of the key of a stream: traversals whose histories the value network learns from
 _ALL_PLAYERS = 0  # in place of a player in the key of a stream
 
 
-class DistributedAdvantages(Distributed, AdvantageSolver):
-    """A solver with a network of advantages per player, whose traversals are made by workers. See `Distributed`.
-
-    Batch b of the traversals for player p in iteration t has the random stream of (seed, t, p, b).
-    """
-
-    wants_visits = False  # whether workers count the visits of histories
-    epsilon = 1.0  # of trajectories: probability of exploration
-
-    def _counts(self, config: AdvantageConfig) -> dict[str, int]:
-        return {"traversals": config.traversals}
-
-    @abc.abstractmethod
-    def _shared(self, player: int) -> Any:
-        """Returns what a worker reads for a player's traversals."""
-
-    def _taken(self, samples: Samples) -> Samples:
-        """Returns those of a batch's samples that go to the memory."""
-        return samples
-
-    def _sample(self, player: int, iteration: int) -> None:
-        self._begin_phase(f"traversals {player}")
-        tasks = [
-            TraversalTask((player,), traversals, stream, self.epsilon, wants_visits=self.wants_visits)
-            for traversals, stream in self._streams(self.config.traversals, iteration, player)
-        ]
-        for result in self._work(self._shared(player), tasks):
-            rows, regrets, weights = result.samples
-            samples = Samples(_writable(rows), _writable(regrets), None if weights is None else _writable(weights))
-            self._players[player].memory.add(self._taken(samples), iteration)
-            self._count(result)
-
-    def _count(self, result: TraversalResult) -> None:
-        """Counts what a batch visited."""
-        self._sampler.state()["nodes"][0] += result.nodes_touched
-        if result.visits is not None:
-            nodes, counts = Visits(*result.visits)
-            self._sampler.visited[nodes] += counts
-
-
-def _writable(array: np.ndarray) -> np.ndarray:
-    """Returns an array that may be written to: itself or a copy, for which no kernel has to be compiled again."""
-    return np.require(array, requirements="W")
-
-
-class DistributedDeepCFR(DistributedAdvantages, DeepCFR):
+class DistributedDeepCFR(DistributedTraversals, DeepCFR):
     """`DeepCFR` with external sampling by workers on a Ray cluster, and networks in the driver.
 
     Args:
@@ -98,16 +35,8 @@ class DistributedDeepCFR(DistributedAdvantages, DeepCFR):
         (3, 12)
     """
 
-    worker = ExternalBatches
 
-    def _worker_arguments(self) -> tuple[Any, ...]:
-        return ()
-
-    def _shared(self, player: int) -> np.ndarray:
-        return self._strategy
-
-
-class DistributedDREAM(DistributedAdvantages, DREAM):
+class DistributedDREAM(DistributedTraversals, DREAM):
     """`DREAM` with traversals by workers on a Ray cluster, and networks in the driver.
 
     A worker gets the strategy and the player's baselines. It returns weighted regrets and the number of visits of each
@@ -133,29 +62,8 @@ class DistributedDREAM(DistributedAdvantages, DREAM):
         (3, 12)
     """
 
-    worker = PathBatches
 
-    def _worker_arguments(self) -> tuple[Any, ...]:
-        return np.zeros(0), True
-
-    @property
-    def epsilon(self) -> float:  # type: ignore[override]
-        """Probability of exploration."""
-        return self.config.epsilon
-
-    @property
-    def wants_visits(self) -> bool:  # type: ignore[override]
-        """Whether workers count the visits of histories: baselines are learned from them."""
-        return self.config.baseline
-
-    def _shared(self, player: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._strategy, self.values.table[player]
-
-    def _taken(self, samples: Samples) -> Samples:
-        return self._clipped(samples)
-
-
-class DistributedESCHER(DistributedAdvantages, ESCHER):
+class DistributedESCHER(DistributedTraversals, ESCHER):
     """`ESCHER` with traversals by workers on a Ray cluster, and networks in the driver.
 
     A player's turn has two phases. Traversals for the value network return the number of visits of each history.
@@ -182,28 +90,6 @@ class DistributedESCHER(DistributedAdvantages, ESCHER):
         >>> solver.iterations, len(solver.average_policy())
         (3, 12)
     """
-
-    worker = PathBatches
-
-    def _counts(self, config: AdvantageConfig) -> dict[str, int]:
-        assert isinstance(config, ESCHERConfig)
-        learned = {"value_traversals": config.value_traversals} if config.values == configs.NETWORK else {}
-        return super()._counts(config) | learned
-
-    def _worker_arguments(self) -> tuple[Any, ...]:
-        return self._sampler.exploration, False
-
-    def _shared(self, player: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._strategy, self.values.table[player]
-
-    def _visit(self, player: int, iteration: int) -> None:
-        players = tuple(range(self.tree.num_players))
-        tasks = [
-            TraversalTask(players, traversals, stream, self.config.value_exploration, False, wants_visits=True)
-            for traversals, stream in self._streams(self.config.value_traversals, iteration, player, suffix=(_VALUES,))
-        ]
-        for result in self._work((self._strategy, None), tasks):
-            self._count(result)
 
 
 class DistributedNFSP(Distributed, NFSP):
@@ -238,27 +124,21 @@ class DistributedNFSP(Distributed, NFSP):
 
     worker = EpisodeBatches
 
-    def _counts(self, config: Any) -> dict[str, int]:
-        return {"episodes": config.episodes}
-
-    def _worker_arguments(self) -> tuple[Any, ...]:
+    def _worker_arguments(self) -> tuple[float, ...]:
         return (self.config.anticipatory,)
 
-    def _play_and_learn(self, iteration: int) -> None:
+    def _play(self, iteration: int) -> Iterator[None]:
         self._begin_phase("episodes")
-        epsilon = np.array([self.config.epsilon(count) for count in self._episodes.steps.tolist()])
-        streams = self._streams(self.config.episodes, iteration, _ALL_PLAYERS)
-        tasks = [EpisodeTask(episodes, stream) for episodes, stream in streams]
         # A copy: learning writes to the tables while batches that need the old ones are still to be played.
         tables = type(self._tables)(*(table.copy() for table in self._tables))
-        for result in self._work(EpisodePolicies(tables, epsilon), tasks):
+        tasks = self._tasks(self.config.episodes, iteration, _ALL_PLAYERS)
+        for result in self._work(EpisodePolicies(tables, self._epsilon()), tasks):
             self._count(result)
-            self._learn_if_due(iteration)
+            yield
 
     def _count(self, result: EpisodeResult) -> None:
-        """Adds a batch to the memories and counts."""
         for number, player in enumerate(self._players):
             player.transitions.add_rows(records=result.transitions[number])
             player.decisions.add_rows(records=result.decisions[number])
         self._episodes.steps += result.steps
-        self._episodes.state()["nodes"][0] += result.nodes_touched
+        self._env.sampler.state()["nodes"][0] += result.nodes_touched

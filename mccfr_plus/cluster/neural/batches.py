@@ -7,50 +7,41 @@ kernel is compiled again for them.
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_plus.neural.episodes import Episodes, Tables
-from mccfr_plus.neural.sampling import PathSampler, Sampler, Samples
+from mccfr_plus.neural.memory import Samples
+from mccfr_plus.neural.sampling import PathSampler, Sampler
 from mccfr_plus.tree.game_tree import GameTree
 
 _NEVER = np.iinfo(np.int64).max  # updates are due: the driver makes them
 
 
-class TraversalTask(NamedTuple):
-    """A batch of traversals to make."""
+class Task(NamedTuple):
+    """A batch to make."""
 
-    players: tuple[int, ...]  # of the traversals, one after the other
-    traversals: int  # for each of them
+    size: int  # of traversals for each player, or of episodes
     stream: np.ndarray  # [1] uint64, the state of the random generator at its beginning
-    epsilon: float = 1.0  # of trajectories: probability of exploration
+
+
+class Traversals(NamedTuple):
+    """What the batches of a phase have in common."""
+
+    strategy: np.ndarray  # [num_slots] float64, of all players
+    players: tuple[int, ...]  # of the traversals, one after the other
+    options: tuple[Any, ...] = ()  # see `Sampler.sample`
     wants_samples: bool = True
     wants_visits: bool = False
-
-
-class Visits(NamedTuple):
-    """The numbers of visits of those histories that were visited."""
-
-    nodes: np.ndarray  # [n] int64
-    counts: np.ndarray  # [n] int64
 
 
 class TraversalResult(NamedTuple):
     """The results of a batch of traversals."""
 
     samples: Samples | None  # in the order of sampling
-    visits: Visits | None
+    visits: tuple[np.ndarray, np.ndarray] | None  # histories that were visited, and how often
     nodes_touched: int
-
-
-class EpisodeTask(NamedTuple):
-    """A batch of episodes to play."""
-
-    episodes: int
-    stream: np.ndarray  # [1] uint64, the state of the random generator at its beginning
 
 
 class EpisodePolicies(NamedTuple):
@@ -79,88 +70,40 @@ def num_bytes_of(tree: GameTree) -> int:
     return sum(array.nbytes for array in (*tree.arrays, tree.slot_action, tree.outcome_action))
 
 
-class ExternalBatches:
-    """External sampling, for Deep CFR; see `Sampler`.
+class TraversalBatches:
+    """Traversals, for Deep CFR, DREAM and ESCHER.
 
     Args:
         tree: The game, or its arrays alone. Of perfect recall.
+        num_actions: Number of distinct actions of the game.
+        exploration: See `PathSampler`; None: external sampling.
     """
 
-    def __init__(self, tree: GameTree):
-        self._rng = np.zeros(1, np.uint64)
-        self._sampler = Sampler(tree, self._rng)
-        self._tree = tree
-        self._strategy = tree.uniform_strategy()
-        self._sampler.sample(self._strategy, 0, 0)  # compiles the kernel, or loads it
+    def __init__(self, tree: GameTree, num_actions: int, exploration: np.ndarray | None):
+        self._rng, self._strategy = np.zeros(1, np.uint64), tree.uniform_strategy()
+        if exploration is None:
+            self._sampler = Sampler(tree, self._rng, num_actions)
+        else:
+            self._sampler = PathSampler(tree, self._rng, num_actions, exploration.copy())
+        self._sampler.prepare()
 
-    def work(self, strategy: np.ndarray, task: TraversalTask) -> TraversalResult:
-        """Returns the results of a batch.
-
-        Args:
-            strategy: ``[num_slots]`` float64, of all players.
-            task: Which batch.
-        """
-        self._strategy[:] = strategy
-        self._rng[:] = task.stream
-        (player,) = task.players
-        before = self._sampler.nodes_touched
-        found = _all_samples(self._tree, task, player, functools.partial(self._sampler.sample, self._strategy, player))
-        return TraversalResult(_joined(found), None, self._sampler.nodes_touched - before)
-
-
-class PathBatches:
-    """Traversals along one history, for DREAM and ESCHER; see `PathSampler`.
-
-    Args:
-        tree: The game, or its arrays alone. Of perfect recall.
-        exploration: See `PathSampler`.
-        corrected: See `PathSampler.sample_paths`.
-    """
-
-    def __init__(self, tree: GameTree, exploration: np.ndarray, corrected: bool):
-        self._rng = np.zeros(1, np.uint64)
-        self._tree = tree
-        self._sampler = PathSampler(tree, self._rng, exploration.copy())
-        self._strategy = tree.uniform_strategy()
-        self._values = np.zeros((tree.num_players, tree.num_nodes))
-        self._corrected = corrected
-        self._sampler.sample_paths(
-            self._strategy, self._values, 0, 0, 1.0, corrected
-        )  # compiles the kernel, or loads it
-
-    def work(self, shared: tuple[np.ndarray, np.ndarray | None], task: TraversalTask) -> TraversalResult:
-        """Returns the results of a batch.
-
-        Args:
-            shared: The strategy of all players, ``[num_slots]`` float64, and the values of histories to the one player
-                of the traversals, ``[num_nodes]`` float64; None if no samples are wanted: draws do not depend on them.
-            task: Which batch.
-        """
-        self._strategy[:], values = shared
-        self._rng[:] = task.stream
-        if values is not None:
-            (player,) = task.players
-            self._values[player] = values
-        self._sampler.evict()
-        before = self._sampler.nodes_touched
-        found: list[Samples] = []
-        for player in task.players:
-            found += _all_samples(self._tree, task, player, functools.partial(self._sample, player, task))
-        return TraversalResult(
-            _joined(found) if task.wants_samples else None,
-            self._visits() if task.wants_visits else None,
-            self._sampler.nodes_touched - before,
-        )
-
-    def _sample(self, player: int, task: TraversalTask, traversals: int) -> tuple[int, Samples]:
-        done, samples = self._sampler.sample_paths(
-            self._strategy, self._values, player, traversals, task.epsilon, self._corrected
-        )
-        return done, samples if task.wants_samples else Samples(samples.rows[:0], samples.regrets[:0])
-
-    def _visits(self) -> Visits:
-        nodes = np.flatnonzero(self._sampler.visited)
-        return Visits(nodes, self._sampler.visited[nodes])
+    def work(self, shared: Traversals, task: Task) -> TraversalResult:
+        """Returns the results of a batch."""
+        self._strategy[:], self._rng[:] = shared.strategy, task.stream
+        options = [writable(each) if isinstance(each, np.ndarray) else each for each in shared.options]
+        sampler = self._sampler
+        sampler.visited[:] = 0
+        before, found = sampler.nodes_touched, []
+        for player in shared.players:
+            for samples in sampler.sample(self._strategy, player, task.size, *options):
+                if shared.wants_samples:
+                    found.append(_joined([samples]))  # the next ones overwrite them
+        visits = None
+        if shared.wants_visits:
+            nodes = np.flatnonzero(sampler.visited)
+            visits = nodes, sampler.visited[nodes]
+        joined = _joined(found) if shared.wants_samples else None
+        return TraversalResult(joined, visits, sampler.nodes_touched - before)
 
 
 class EpisodeBatches:
@@ -178,7 +121,7 @@ class EpisodeBatches:
         self._tables = Tables(tree.uniform_strategy(), np.zeros(tree.num_infosets, np.int32))
         self._episodes.prepare()
 
-    def work(self, shared: EpisodePolicies, task: EpisodeTask) -> EpisodeResult:
+    def work(self, shared: EpisodePolicies, task: Task) -> EpisodeResult:
         """Returns the results of a batch."""
         tables, epsilon = shared
         for own, given in zip(self._tables, tables, strict=True):
@@ -188,7 +131,7 @@ class EpisodeBatches:
         steps, nodes = episodes.steps.copy(), episodes.nodes_touched
         transitions: list[list[np.ndarray]] = [[] for _ in self._players]
         decisions: list[list[np.ndarray]] = [[] for _ in self._players]
-        left = task.episodes
+        left = task.size
         while left > 0:
             left -= episodes.play(self._tables, epsilon.copy(), never, left)
             for player in self._players:
@@ -202,32 +145,13 @@ class EpisodeBatches:
         )
 
 
-def _all_samples(
-    tree: GameTree, task: TraversalTask, player: int, sample: Callable[[int], tuple[int, Samples]]
-) -> list[Samples]:
-    """Returns the samples of all traversals of a task for a player.
-
-    Args:
-        tree: The game.
-        task: The task.
-        player: The player.
-        sample: Makes at least one of a number of traversals, and returns how many, and what they sampled.
-    """
-    begin, end = tree.arrays.infoset_range[player : player + 2]
-    num_actions, left, found = tree.arrays.infosets["num_actions"][begin:end], task.traversals, []
-    while left > 0:
-        done, (rows, regrets, weights) = sample(left)
-        # Copies, as the next call writes there; without what earlier ones have left beyond a row's actions.
-        is_action = np.arange(regrets.shape[1]) < num_actions[rows][:, None]
-        weights = None if weights is None else weights.copy()
-        found.append(Samples(rows.copy(), np.where(is_action, regrets, 0.0), weights))
-        left -= done
-    return found
+def writable(array: np.ndarray) -> np.ndarray:
+    """Returns an array that may be written to: itself or a copy, for which no kernel has to be compiled again."""
+    return np.require(array, requirements="W")
 
 
 def _joined(found: list[Samples]) -> Samples:
-    """Returns samples one after another."""
-    if len(found) == 1:
-        return found[0]
-    columns: list[Any] = [None if column[0] is None else np.concatenate(column) for column in zip(*found, strict=True)]
-    return Samples(*columns)
+    """Returns copies of samples one after another."""
+    rows, values = (np.concatenate(each) for each in zip(*((s.infosets["rows"], s.values) for s in found), strict=True))
+    weights = [samples.weights for samples in found if samples.weights is not None]
+    return Samples({"rows": rows}, values, np.concatenate(weights) if weights else None)

@@ -32,7 +32,7 @@ class BatchedConfig(AdvantageConfig):
         policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
         memory: ``"reservoir"``.
         minimizer: With ``"dcfr+"`` and ``"pdcfr+"`` a network learns, from an iteration's samples alone, its own
-            discounted outputs before, cut off at 0, plus the sampled regrets; see `BatchedSolver`.
+            discounted outputs before, cut off at 0, plus the sampled regrets; see `Bootstrapped`.
 
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
     """

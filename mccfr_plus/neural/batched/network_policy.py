@@ -14,13 +14,10 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.batched.observer import Observer
-from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.learner import Learner, cross_entropy
-from mccfr_plus.neural.memory import TensorReservoir
-from mccfr_plus.neural.network import MLP, Modules, NetworkFactory, array_of, forward
+from mccfr_plus.neural.matching import greedy, masked_softmax, matched, predicted_regrets
+from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward
 from mccfr_plus.tree.game import load_game
 
 SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
@@ -167,59 +164,3 @@ def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
         for player, network in enumerate(networks)
         for name, tensor in network.state_dict().items()
     }
-
-
-def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
-    """Returns discounted cumulative regrets plus those predicted for the next iteration, ``[n, num_actions]``.
-
-    Args:
-        outputs: ``[n, 2 num_actions]``, cumulative and latest regrets.
-        discount: Factor of what is positive of the former.
-    """
-    cumulative, latest = np.split(outputs, 2, axis=1)
-    return discount * np.maximum(cumulative, 0.0) + latest
-
-
-def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns the softmax over legal actions, ``[n, num_actions]``; 0 at the others."""
-    shifted = np.where(masks, outputs, -np.inf)
-    weights = np.exp(shifted - shifted.max(1, keepdims=True))
-    return weights / weights.sum(1, keepdims=True)
-
-
-def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Returns the distributions on the legal action of the largest output, the first of equal ones."""
-    result = np.zeros(masks.shape)
-    result[np.arange(len(masks)), np.where(masks, outputs, -np.inf).argmax(1)] = 1.0
-    return result
-
-
-def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarray:
-    """Returns regret matching over legal actions, ``[n, num_actions]``.
-
-    Args:
-        outputs: ``[n, num_actions]``, advantages.
-        masks: Legal actions.
-        is_argmax: Whether the action of the largest advantage is played where none is positive, or a uniform one.
-    """
-    positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
-    total = positive.sum(1, keepdims=True)
-    fallback = greedy(outputs, masks) if is_argmax else masks / masks.sum(1, keepdims=True)
-    return np.where(total > 1e-300, positive / np.where(total > 1e-300, total, 1.0), fallback)
-
-
-def trained_policy_network(
-    memory: TensorReservoir, config: TrainingConfig, seed: int, iteration: int, player: int, modules: Modules
-) -> torch.nn.Module:
-    """Returns a network whose masked softmax approximates the weighted mean of a player's strategies in a memory.
-
-    If the memory is empty, the network has its initial parameters.
-
-    Raises:
-        TrainingError: If the loss is not finite.
-    """
-    name = f"policy_training's loss of the average policy of player {player}"
-    no_inputs = np.zeros((0, memory.tensors.shape[1]), np.float32)
-    learner = Learner(no_inputs, memory.num_actions, config, new_states(seed, 2), name, modules)
-    learner.fit(memory, iteration, memory.tensors, cross_entropy)
-    return learner.copy()

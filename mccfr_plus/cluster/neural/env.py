@@ -1,4 +1,4 @@
-"""The base class of distributed neural solvers: workers, batches with their own streams, and checkpoints."""
+"""The environment of distributed neural solvers, whose batches workers make, and their base class."""
 
 from __future__ import annotations
 
@@ -11,18 +11,56 @@ import pyspiel
 
 from mccfr_plus.cluster.batch import stream_of
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
-from mccfr_plus.cluster.neural.batches import num_bytes_of, without_game
+from mccfr_plus.cluster.neural.batches import (
+    Task,
+    TraversalBatches,
+    TraversalResult,
+    Traversals,
+    num_bytes_of,
+    without_game,
+    writable,
+)
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import ConfigError, check_whole
+from mccfr_plus.neural import config as configs
+from mccfr_plus.neural.advantages import AdvantageSolver
+from mccfr_plus.neural.memory import Samples
 from mccfr_plus.neural.solver import NeuralSolver, config_or_default
+from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.tree.game_tree import GameTree
+
+_VALUES = 1  # suffix of the key of a stream: traversals whose histories the value network learns from
+
+
+class RemoteTreeEnv(TreeEnv):
+    """A compiled tree whose traversals are made by the workers of a `DistributedTraversals`.
+
+    Batch b of the traversals for player p in iteration t has the random stream of (seed, t, p, b), and of those for
+    values (seed, t, p, b, 1).
+    """
+
+    def sample(self, solver: Any, player: int, iteration: int) -> Iterator[Samples]:
+        learns_from_them = getattr(solver.config, "baseline", False)
+        options = self.options_of(solver, player)
+        shared = Traversals(self.strategy, (player,), options, wants_visits=learns_from_them)
+        for result in solver._work(shared, solver._tasks(solver.config.traversals, iteration, player)):
+            infosets, values, weights = result.samples
+            weights = None if weights is None else writable(weights)
+            yield Samples({"rows": writable(infosets["rows"])}, writable(values), weights)
+            solver._count(result)
+
+    def visit(self, solver: Any, player: int, iteration: int) -> None:
+        options = None, solver.config.value_exploration, False
+        shared = Traversals(self.strategy, tuple(range(self.num_players)), options, False, wants_visits=True)
+        tasks = solver._tasks(solver.config.value_traversals, iteration, player, suffix=(_VALUES,))
+        for result in solver._work(shared, tasks):
+            solver._count(result)
 
 
 class Distributed(Closing, NeuralSolver):
     """A neural solver whose samples come from workers.
 
-    A subclass defines `_counts`, `_worker_arguments` and ``worker``. The workers end at the end of a
-    ``with`` block, or by `close`.
+    A subclass defines `_worker_arguments` and ``worker``. The workers end with a ``with`` block, or by `close`.
 
     Args:
         game: See the solver that it is a subclass of.
@@ -61,7 +99,7 @@ class Distributed(Closing, NeuralSolver):
     ):
         config = config_or_default(config, self.config_class)
         check_whole("num_batches", num_batches)
-        for name, count in self._counts(config).items():
+        for name, count in _counts(config).items():
             if num_batches > count:
                 raise ConfigError(
                     f"num_batches={num_batches} is more than {name}={count}: some batches would be empty. Give fewer "
@@ -76,10 +114,6 @@ class Distributed(Closing, NeuralSolver):
         super().__init__(game, config, seed, device=device, **modules)  # type: ignore[arg-type]
 
     # --- what a subclass defines ---
-
-    @abc.abstractmethod
-    def _counts(self, config: Any) -> dict[str, int]:
-        """Returns what is divided into batches, by the name of the setting."""
 
     @abc.abstractmethod
     def _worker_arguments(self) -> tuple[Any, ...]:
@@ -102,13 +136,38 @@ class Distributed(Closing, NeuralSolver):
         self._start_workers()
         return self._worker_pool.work(shared, tasks)
 
-    def _streams(self, count: int, *key: int, suffix: tuple[int, ...] = ()) -> list[tuple[int, np.ndarray]]:
-        """Returns each batch's share of a count, and the random stream of (seed, *key, batch, *suffix)."""
+    def _tasks(self, count: int, *key: int, suffix: tuple[int, ...] = ()) -> list[Task]:
+        """Returns the batches of a count; each has the random stream of (seed, *key, batch, *suffix)."""
         least, more = divmod(count, self.num_batches)
-        return [
-            (least + (batch < more), stream_of(self.seed, *key, batch, *suffix)) for batch in range(self.num_batches)
-        ]
+        streams = [stream_of(self.seed, *key, batch, *suffix) for batch in range(self.num_batches)]
+        return [Task(least + (batch < more), stream) for batch, stream in enumerate(streams)]
 
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. `run` would start them again."""
         self._worker_pool.close()
+
+
+class DistributedTraversals(Distributed, AdvantageSolver):
+    """A solver with a network of advantages per player, whose traversals are made by workers. See `Distributed`."""
+
+    environment = RemoteTreeEnv
+    worker = TraversalBatches
+
+    def _worker_arguments(self) -> tuple[Any, ...]:
+        sampler = self._env.sampler
+        return self._env.num_actions, None if self.is_external else sampler.exploration
+
+    def _count(self, result: TraversalResult) -> None:
+        """Counts what a batch visited."""
+        self._env.sampler.state()["nodes"][0] += result.nodes_touched
+        if result.visits is not None:
+            nodes, counts = result.visits
+            self._env.sampler.visited[nodes] += counts
+
+
+def _counts(config: Any) -> dict[str, int]:
+    """Returns what is divided into batches, by the name of the setting."""
+    names = ["traversals", "value_traversals", "episodes"]
+    if getattr(config, "values", None) == configs.EXACT:
+        names.remove("value_traversals")
+    return {name: getattr(config, name) for name in names if hasattr(config, name)}

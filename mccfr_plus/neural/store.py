@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import itertools
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -12,37 +11,15 @@ import numpy as np
 from mccfr_plus.estimators.draws import draw_uniform
 from mccfr_plus.kernels.compile import kernel
 
-_SIZE, _SEEN = 0, 1  # entries of `RowBuffer._counts`
+_SIZE, _SEEN = 0, 1  # entries of `Store._counts`
 
 T = TypeVar("T")
 
 
-class Buffer(abc.ABC):
-    """Data that a solver keeps between iterations, with rollback."""
-
-    @abc.abstractmethod
-    def __len__(self) -> int:
-        """Returns the number of entries."""
-
-    @abc.abstractmethod
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the contents, by name: views that are valid until something is added."""
-
-    @abc.abstractmethod
-    def resize(self, size: int) -> None:
-        """Makes `state` return arrays for `size` entries, to be filled from a checkpoint."""
-
-    @abc.abstractmethod
-    def begin(self) -> None:
-        """Marks the present contents as those to which `rollback` returns."""
-
-    @abc.abstractmethod
-    def rollback(self) -> None:
-        """Restores the contents at the last `begin`."""
-
-
-class RowBuffer(Buffer):
+class Store:
     """A ring buffer of rows; or a uniform sample, without replacement, of all rows (Vitter 1985, algorithm R).
+
+    An iteration that fails is undone: `rollback` restores the contents at the last `begin`.
 
     Args:
         columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
@@ -97,17 +74,21 @@ class RowBuffer(Buffer):
         return {name: column[positions] for name, column in self._columns.items()}
 
     def state(self) -> dict[str, np.ndarray]:
+        """Returns the contents, by name: views that are valid until something is added."""
         size = len(self)
         return {name: column[:size] for name, column in self._columns.items()} | {"counts": self._counts}
 
     def resize(self, size: int) -> None:
+        """Makes `state` return arrays for `size` rows, to be filled from a checkpoint."""
         self._counts[_SIZE] = size
 
     def begin(self) -> None:
+        """Marks the present contents as those to which `rollback` returns."""
         self._replaced = []
         self._counts_before = self._counts.copy()
 
     def rollback(self) -> None:
+        """Restores the contents at the last `begin`."""
         for places, contents in reversed(self._replaced):
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
@@ -152,3 +133,9 @@ def draw_positions(count, rng, positions):
     """Fills `positions` with uniform numbers 0 .. count - 1. `rng` and `positions` are modified in place."""
     for index in range(len(positions)):
         positions[index] = draw_uniform(count, rng)
+
+
+def prepare_kernels() -> None:
+    """Compiles the kernels of stores."""
+    reservoir_places(0, 1, np.zeros(1, np.uint64), np.zeros(0, np.int64))
+    draw_positions(1, np.zeros(1, np.uint64), np.zeros(1, np.int64))

@@ -1,11 +1,11 @@
-"""Row buffers: the latest rows or a uniform sample of all; uniform draws; rollback."""
+"""Stores of rows: the latest rows or a uniform sample of all; uniform draws; rollback."""
 
 import numpy as np
 import pytest
 from neural_states import copy_of, differing
 
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.buffer import RowBuffer, draw_batches
+from mccfr_plus.neural.store import Store, draw_batches
 
 KINDS = ["ring", "reservoir"]
 Z = 4.753  # of the normal distribution at 1 - 1e-6
@@ -18,7 +18,7 @@ def limit_of_chi_squared(freedom, z=Z):
 
 def buffer_of(kind, capacity=64, seed=1):
     columns = {"number": np.zeros(capacity, np.int64), "double": np.zeros((capacity, 2))}
-    return RowBuffer(columns, None if kind == "ring" else new_state(seed))
+    return Store(columns, None if kind == "ring" else new_state(seed))
 
 
 def add(buffer, numbers):

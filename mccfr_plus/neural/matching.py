@@ -1,0 +1,48 @@
+"""Strategies from the outputs of networks, which have a row per information set and a column per OpenSpiel action."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
+
+
+def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
+    """Returns discounted cumulative regrets plus those predicted for the next iteration, ``[n, num_actions]``.
+
+    Args:
+        outputs: ``[n, 2 num_actions]``, cumulative and latest regrets.
+        discount: Factor of what is positive of the former.
+    """
+    cumulative, latest = np.split(outputs, 2, axis=1)
+    return discount * np.maximum(cumulative, 0.0) + latest
+
+
+def masked_softmax(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns the softmax over legal actions, ``[n, num_actions]``; 0 at the others."""
+    shifted = np.where(masks, outputs, -np.inf)
+    weights = np.exp(shifted - shifted.max(1, keepdims=True))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns the distributions on the legal action of the largest output, the first of equal ones."""
+    result = np.zeros(masks.shape)
+    result[np.arange(len(masks)), np.where(masks, outputs, -np.inf).argmax(1)] = 1.0
+    return result
+
+
+def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarray:
+    """Returns regret matching over legal actions, ``[n, num_actions]``.
+
+    Args:
+        outputs: ``[n, num_actions]``, advantages.
+        masks: Legal actions.
+        is_argmax: Whether the action of the largest advantage is played where none is positive (Brown et al. 2019,
+            section 5.2), or a uniform one.
+    """
+    positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
+    total = positive.sum(1, keepdims=True)
+    fallback = greedy(outputs, masks) if is_argmax else masks / masks.sum(1, keepdims=True)
+    has_positive = total > _SMALLEST_TOTAL
+    return np.where(has_positive, positive * (1.0 / np.where(has_positive, total, 1.0)), fallback)
