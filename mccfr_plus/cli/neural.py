@@ -49,11 +49,6 @@ def check_flags(values: Any, algorithm: str) -> None:
             f"--cluster with --algorithm={algorithm}: it samples in this process. Leave it out, or give one of "
             f"--algorithm={others}."
         )
-    if without_tree and values.target_exploitability is not None:
-        raise UsageError(
-            f"--target_exploitability with --algorithm={algorithm}: without a tree there is no exact exploitability: "
-            "give --iterations or --seconds."
-        )
 
 
 # --- settings ---
@@ -243,7 +238,7 @@ class NeuralWatch(Watch):
         if progress.phase is not None:
             iteration = f"{output.count(progress.iterations + 1)}: {progress.phase}"
         found = f"exploitability {output.number(self._exploitability, 3)}"
-        if progress.solver.tree is None:
+        if progress.solver.tree is None and self._exploitability is None:
             found = f"{output.short(progress.nodes_touched)} nodes"
         # It fits a terminal of 80 columns, with two players.
         return f"{seconds:.1f} s{until_end}  {found}  it. {iteration}  loss {losses}"

@@ -14,13 +14,14 @@ from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import cluster, output
 from mccfr_plus.errors import BudgetError, CheckpointError, TrainingError
-from mccfr_plus.evaluation import Evaluation, expected_values
+from mccfr_plus.evaluation import Evaluation, evaluate, expected_values
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.expected_time import estimated_seconds, estimated_seconds_to_begin, visited_histories
 from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.tree.game_tree import compile_game
 from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
 from mccfr_plus.tree.sizes.size import as_text
 
@@ -28,6 +29,7 @@ DEFAULT_SECONDS = 10.0
 DEFAULT_CHECKPOINT_INTERVAL = 60.0
 
 _SHORT_EVALUATION = 60.0  # seconds; a longer one at the end of a run must not take longer than the run
+_SMALL_TREE = 300_000  # histories: a second or two through pyspiel
 _REDRAW_AFTER = 0.1  # seconds
 _EVALUATION_SHARE = 0.1  # of the time, at most
 _FIRST_LINE = 5.0  # seconds; without a terminal each next line comes when the run is twice as long
@@ -246,8 +248,13 @@ def _quality(solver: Any, values: Any, interrupted: bool) -> dict[str, Any]:
     """Returns values, NashConv, exploitability and its bound of the average policy; None for what is not known."""
     tree, policy = solver.tree, solver.average_policy
     found: dict[str, Any] = {"nash_conv": None, "exploitability": None, "exploitability_bound": None}
-    is_by_rules = tree is not None and tree.kind == "rules" and solver.iterations > 0 and not interrupted
-    if is_by_rules and (evaluation := _exact_by_rules(solver, values)):
+    if tree is None:
+        evaluation = _exact_if_small(solver, values)
+    elif tree.kind == "rules" and solver.iterations > 0 and not interrupted:
+        evaluation = _exact_by_rules(solver, values)
+    else:
+        evaluation = None if tree.is_lazy or not tree.perfect_recall else solver.evaluate()
+    if evaluation is not None:
         found["values"] = evaluation.values.tolist()
         found |= {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
     elif tree is None or tree.is_lazy:
@@ -257,10 +264,6 @@ def _quality(solver: Any, values: Any, interrupted: bool) -> dict[str, Any]:
             progress = not values.quiet and sys.stderr.isatty()
             bound = local_bound(game, policy(), values.bound_seconds, seed=values.seed, progress=progress)
             found["exploitability_bound"] = bound and bound.estimate._asdict()
-    elif tree.perfect_recall:
-        evaluation = solver.evaluate()
-        found["values"] = evaluation.values.tolist()
-        found |= {"nash_conv": evaluation.nash_conv, "exploitability": evaluation.exploitability}
     else:
         found["values"] = expected_values(tree, policy()).tolist()
     return found
@@ -283,6 +286,17 @@ def _exact_by_rules(solver: Any, values: Any) -> Evaluation | None:
         if not values.quiet:
             print(f"no exact evaluation: {error or 'interrupted'}", file=sys.stderr)
         return None
+
+
+def _exact_if_small(solver: Any, values: Any) -> Evaluation | None:
+    """Returns the exact evaluation of a solver without a tree, if its game is compiled within a second or two."""
+    if not values.bound_seconds:
+        return None
+    try:
+        tree = compile_game(solver.game, max_nodes=_SMALL_TREE, estimate_margin=1.0, progress=False)
+    except BudgetError:
+        return None
+    return evaluate(tree, solver.average_policy()) if tree.perfect_recall else None
 
 
 def _visited_histories(tree: ImplicitTree) -> float:
@@ -320,7 +334,8 @@ def _quality_rows(solver: Any, result: dict[str, Any]) -> list[list[str]]:
     rows = [[f"value of player {i}", output.number(v)] for i, v in enumerate(result["values"])]
     for name in ("nash_conv", "exploitability"):
         known = f"{output.number(result[name])} in the game's payoffs"
-        rows.append([name, known if solver.tree.perfect_recall else "n/a (imperfect recall)"])
+        has_recall = solver.tree is None or solver.tree.perfect_recall
+        rows.append([name, known if has_recall else "n/a (imperfect recall)"])
     return rows
 
 

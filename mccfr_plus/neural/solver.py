@@ -15,8 +15,8 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.checkpoints.writer import CheckpointWriter
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
@@ -25,7 +25,7 @@ from mccfr_plus.neural.store import prepare_kernels
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
-from mccfr_plus.tree.game_tree import GameTree
+from mccfr_plus.tree.game_tree import GameTree, compile_game
 
 GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
 Seed: TypeAlias = int | np.random.Generator | None
@@ -88,6 +88,7 @@ class NeuralSolver(abc.ABC):
         self._phase_callback: Callable[[str], None] | None = None
         self._env = self.environment(game, type(self).__name__)
         self.game, self.tree = self._env.game, self._env.tree
+        self._tree_to_evaluate: GameTree | None = None
         with torch_threads(self.config.threads):
             self._build(seed)
 
@@ -147,20 +148,19 @@ class NeuralSolver(abc.ABC):
         Raises:
             ConfigError: If there is no limit, or one that is not positive.
             TrainingError: If a network diverges: which one, and when.
+            BudgetError: If it is to be evaluated, and the game is too large to be compiled.
             CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
                 another algorithm, game or config, or of more iterations; after it if the last one could not be written.
         """
-        if self.tree is None and not (target_exploitability is None and evaluate_every is None):
-            raise ConfigError(
-                f"{type(self).__name__} cannot compute an exploitability: leave target_exploitability and "
-                "evaluate_every out, give iterations or seconds, and compare policies by mccfr_plus.evaluation."
-            )
         check_limits(iterations, seconds, target_exploitability, evaluate_every)
+        is_evaluated = target_exploitability is not None or evaluate_every is not None
+        if is_evaluated:
+            self._whole_tree()  # an error before the run
         bar = tqdm(total=iterations, unit=" iterations", disable=not progress, leave=False)
         with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as writer, bar:
             self._prepare()
             last = math.inf if iterations is None else self.iterations + iterations
-            clock = EvaluationClock(target_exploitability is not None or evaluate_every is not None, evaluate_every)
+            clock = EvaluationClock(is_evaluated, evaluate_every)
             begin = time.perf_counter()
 
             def progress_now(evaluation: Evaluation | None = None, phase: str | None = None) -> NeuralProgress:
@@ -274,8 +274,30 @@ class NeuralSolver(abc.ABC):
         return TreePolicy(self.tree, self._env.strategy)
 
     def evaluate(self) -> Evaluation:
-        """Returns values, NashConv and exploitability of the average policy."""
+        """Returns values, NashConv and exploitability of the average policy.
+
+        A batched solver compiles the game for it, once.
+
+        Raises:
+            BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
+        """
+        if self.tree is None:
+            return evaluate(self._whole_tree(), self.average_policy())
         return evaluate_strategy(self.tree, self.average_strategy())
+
+    def _whole_tree(self) -> GameTree:
+        """Returns the tree that policies are evaluated on."""
+        if self.tree is not None:
+            return self.tree
+        if self._tree_to_evaluate is None:
+            try:
+                self._tree_to_evaluate = compile_game(self.game, estimate_margin=1.0)
+            except BudgetError as error:
+                raise BudgetError(
+                    f"an exact exploitability needs the whole tree: {error} Without it, give iterations or seconds as "
+                    "limit, and see mccfr_plus.evaluation for bounds."
+                ) from None
+        return self._tree_to_evaluate
 
     def nash_conv(self) -> float:
         """Returns the average policy's NashConv."""

@@ -13,7 +13,7 @@ from neural_states import copy_of, differing
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
-from mccfr_plus.errors import CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
+from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     BatchedDeepCFR,
     BatchedDeepCFRConfig,
@@ -304,9 +304,19 @@ def test_bad_input():
     with pytest.raises(ConfigError, match="parallel_traversals=0"):
         BatchedESCHERConfig(parallel_traversals=0)
     solver = BatchedDREAM("kuhn_poker", SOLVERS[1][1])
-    with pytest.raises(ConfigError, match="cannot compute an exploitability"):
-        solver.run(3, target_exploitability=0.1)
     assert isinstance(solver.game, pyspiel.Game)
+
+
+def test_batched_solvers_are_evaluated_where_the_game_can_be_compiled():
+    solver = BatchedDREAM("kuhn_poker", SOLVERS[1][1], seed=1).run(2, evaluate_every=0)
+    assert [entry.iteration for entry in solver.history] == [1, 2]
+    exact = mccfr_plus.evaluate("kuhn_poker", solver.average_policy())
+    assert solver.history[-1].exploitability == solver.exploitability() == exact.exploitability
+    assert solver.run(target_exploitability=exact.exploitability + 1.0, evaluate_every=0).iterations == 3
+    large = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1)
+    with pytest.raises(BudgetError, match=r"needs the whole tree: .* give iterations or seconds"):
+        large.run(3, target_exploitability=0.1)
+    assert large.iterations == 0
 
 
 def test_weights_of_dream_are_relative_to_uniform_play():
