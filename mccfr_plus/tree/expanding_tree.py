@@ -207,6 +207,13 @@ class ExpandingTree(Tree):
             "thread."
         )
 
+    def extend(self) -> bool:
+        """Gives infosets what the process has not taken of its memory, once they are full; returns whether it has."""
+        return False
+
+    def make_room(self) -> None:  # noqa: B027 (a tree may keep nothing)
+        """Drops what is kept to save time if a policy would not fit beside it. Not while a traversal is under way."""
+
     def interrupt(self) -> None:
         """Ends the traversals under way soon, from any thread."""
         if self.status == g.EXPANDING:
@@ -224,8 +231,10 @@ class ExpandingTree(Tree):
 
     def why_too_small(self, sizes: Sizes) -> str | None:
         """Returns why a tree of these sizes has no room here, or None if it has."""
-        room = self.plan.infosets_bytes + self.plan.node_cost * max(self.plan.max_nodes - sizes.nodes, 0)
-        fits = sizes.nodes <= max(self.plan.max_nodes, 1) and self._cost(sizes) <= room
+        plan = self.plan
+        nodes = max(plan.max_nodes + plan.max_transient - sizes.nodes, 0) * plan.node_cost
+        room = plan.infosets_bytes + (nodes + plan.state_bytes if plan.node_cost else 0)  # see `extend`
+        fits = sizes.nodes <= max(plan.max_nodes, 1) and self._cost(sizes) <= room
         if fits and sizes.slots <= self.max_slots and sizes.infosets <= self.plan.max_infosets:
             return None
         return (
