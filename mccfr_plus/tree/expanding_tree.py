@@ -14,7 +14,7 @@ from mccfr_plus.tree import expansion as g
 from mccfr_plus.tree.arrays import Shape, TreeArrays, read_only
 from mccfr_plus.tree.game_tree import Tree
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.memory import KERNELS, MemoryPlan
 
 
 class Sizes(NamedTuple):
@@ -31,6 +31,9 @@ class Sizes(NamedTuple):
 
 # Entries of `expansion` that `Sizes` lists, in its order.
 SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
+
+
+_EXTENDED = 1.05  # of the plan
 
 
 class _Places(Protocol):
@@ -233,7 +236,9 @@ class ExpandingTree(Tree):
         """Returns why a tree of these sizes has no room here, or None if it has."""
         plan = self.plan
         nodes = max(plan.max_nodes + plan.max_transient - sizes.nodes, 0) * plan.node_cost
-        room = plan.infosets_bytes + (nodes + plan.state_bytes if plan.node_cost else 0)  # see `extend`
+        room = float(plan.infosets_bytes)
+        if plan.node_cost:  # what `extend` gives is measured, and may be a little more than was planned
+            room = _EXTENDED * (room + nodes + plan.state_bytes) + KERNELS
         fits = sizes.nodes <= max(plan.max_nodes, 1) and self._cost(sizes) <= room
         if fits and sizes.slots <= self.max_slots and sizes.infosets <= self.plan.max_infosets:
             return None
