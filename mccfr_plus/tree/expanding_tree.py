@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
 SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
 
 
-_EXTENDED = 1.05  # of the plan
+_EXTENDED = 1.05  # of the plan: what checkpoints may take
 
 
 class _Places(Protocol):
@@ -237,9 +237,9 @@ class ExpandingTree(Tree):
         plan = self.plan
         nodes = max(plan.max_nodes + plan.max_transient - sizes.nodes, 0) * plan.node_cost
         room = float(plan.infosets_bytes)
-        if plan.node_cost:  # what `extend` gives is measured, and may be a little more than was planned
+        if plan.node_cost:  # processes differ by some MB, and what `extend` gives may be more than was planned
             room = _EXTENDED * (room + nodes + plan.state_bytes) + KERNELS
-        fits = sizes.nodes <= max(plan.max_nodes, 1) and self._cost(sizes) <= room
+        fits = sizes.nodes <= _EXTENDED * max(plan.max_nodes, 1) and self._cost(sizes) <= room
         if fits and sizes.slots <= self.max_slots and sizes.infosets <= self.plan.max_infosets:
             return None
         return (

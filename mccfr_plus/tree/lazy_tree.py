@@ -213,7 +213,11 @@ class LazyTree(ExpandingTree):
 
     def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
         """Makes what was read into `places` the tree."""
-        expansion = self._places.expansion
+        expansion, plan = self._places.expansion, self.plan
+        if sizes.nodes > plan.max_nodes:  # by a little, see `why_too_small`
+            left = plan.max_nodes + plan.max_transient - sizes.nodes
+            self.plan = plan._replace(max_nodes=sizes.nodes, max_transient=left)
+            expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = sizes.nodes, left
         expansion[list(SIZES)] = sizes[: len(SIZES)]
         expansion[g.RECALL_LOST_AT] = 0
         self.keys.restore(texts.tobytes())
