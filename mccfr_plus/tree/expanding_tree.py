@@ -214,7 +214,7 @@ class ExpandingTree(Tree):
         """Gives infosets what the process has not taken of its memory, once they are full; returns whether it has."""
         return False
 
-    def make_room(self) -> None:  # noqa: B027 (a tree may keep nothing)
+    def make_room(self) -> None:
         """Drops what is kept to save time if a policy would not fit beside it. Not while a traversal is under way."""
 
     def interrupt(self) -> None:
