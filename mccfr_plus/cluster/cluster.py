@@ -211,7 +211,7 @@ class Cluster(Closing):
         for node in self.nodes:
             name = f"{node['NodeManagerHostname']} ({node['NodeID'][:8]})"
             where = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-            tasks[name] = task.options(num_cpus=0, scheduling_strategy=where).remote(*arguments)
+            tasks[name] = task.options(num_cpus=0, max_retries=-1, scheduling_strategy=where).remote(*arguments)
         answers = {}
         for name, reference in tasks.items():
             try:
