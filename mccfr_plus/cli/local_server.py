@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -17,7 +19,8 @@ HTML, JSON = "text/html; charset=utf-8", "application/json"
 
 _MOST_CONNECTIONS = 16
 _MOST_BYTES = 1 << 16  # of a request's body
-_SECONDS = 20.0  # that a connection may wait for its request
+_SECONDS = 20.0  # that a connection may last
+_POLL_SECONDS = 0.1
 
 
 class Answer(NamedTuple):
@@ -47,10 +50,11 @@ class LocalServer(http.server.ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128  # or some of many connections at once would wait for seconds
 
     def __init__(self, respond: Respond, port: int):
         self.respond = respond
-        self._connections = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._since: dict[Any, float] = {}  # when each open connection began
         try:
             super().__init__((LOCALHOST, port), _Handler)
         except OSError as error:
@@ -65,17 +69,24 @@ class LocalServer(http.server.ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Starts a thread for a connection, or closes it if there are too many."""
-        if self._connections.acquire(blocking=False):
+        if len(self._since) < _MOST_CONNECTIONS:
+            self._since[request] = time.monotonic()
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        """Answers a connection's request. Its place is free before it is closed, and so for who sees it closed."""
-        try:
-            super().finish_request(request, client_address)
-        finally:
-            self._connections.release()
+    def service_actions(self) -> None:
+        """Ends connections whose time is over, also if they send a byte now and then."""
+        for request, since in list(self._since.items()):
+            if time.monotonic() - since > _SECONDS:
+                self._since.pop(request, None)
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection. Its place is free before it is closed, and so for who sees it closed."""
+        self._since.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of browsers that hang up before they have read everything."""
@@ -87,7 +98,7 @@ class LocalServer(http.server.ThreadingHTTPServer):
 def serving(respond: Respond, port: int) -> Iterator[LocalServer]:
     """Yields a server that has begun to serve, and ends it after the block."""
     with LocalServer(respond, port) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
         thread.start()
         try:
             yield server
@@ -102,7 +113,8 @@ def serve_until_interrupted(respond: Respond, port: int, opened: Callable[[str],
         print(f"{server.url}  (Ctrl-C ends it)", flush=True)
         if opened is not None:
             opened(server.url)
-        threading.Event().wait()
+        while True:  # a signal that arrives in the thread of a connection ends no wait of this one
+            time.sleep(_POLL_SECONDS)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -116,7 +128,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if self.headers.get_content_type() != JSON:
             self.send_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be JSON")
-        elif not length.isdecimal() or int(length) > _MOST_BYTES:
+        elif not length.isdecimal() or len(length) > len(str(_MOST_BYTES)) or int(length) > _MOST_BYTES:
             self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         else:
             self._answer(self.rfile.read(int(length)).decode(errors="replace"))

@@ -143,7 +143,7 @@ class PlayPages:
         try:
             given = json.loads(body)
             action, turn = str(given.get("action")), given.get("turn")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return _json({"error": "the body must be a JSON object"}, HTTPStatus.BAD_REQUEST)
         try:
             if turn != self._turn:

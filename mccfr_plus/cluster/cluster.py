@@ -38,6 +38,7 @@ LOCAL = "local"  # no cluster: this process does the work
 _ATTEMPTS = 5  # to connect through a client server
 _NO_SERVER = ("Starting Ray client server failed", "ZombieProcess", "NoSuchProcess")  # in its errors
 _ANSWER_SECONDS = 60.0  # for a node to start a process and import this package
+WORK_SECONDS = 3600.0  # for a task of a worker; a lost one is repeated within this time
 _ROOM = 0.9  # of an object store that may be taken
 _PACKAGES = ("open_spiel", "numpy", "numba")  # results depend on their versions; Ray checks Python's and its own
 
@@ -169,10 +170,15 @@ class Cluster(Closing):
     # --- looking at it ---
 
     @contextlib.contextmanager
-    def worker_errors(self) -> Iterator[None]:
-        """Turns Ray's errors in a ``with`` block into `ClusterError`."""
+    def worker_errors(self, what: str) -> Iterator[None]:
+        """Turns Ray's errors in a ``with`` block into `ClusterError`; `what` names what is waited for."""
         try:
             yield
+        except self.ray.exceptions.GetTimeoutError:
+            raise ClusterError(
+                f"{what} has not ended within {WORK_SECONDS / 60:.0f} minutes: look at `ray status` whether nodes are "
+                "busy or were lost, or make the work of a task smaller."
+            ) from None
         except self.ray.exceptions.RayError as error:
             raise ClusterError(f"a worker of the cluster has failed: {error}") from None
 
@@ -204,7 +210,7 @@ class Cluster(Closing):
         for node in self.nodes:
             name = f"{node['NodeManagerHostname']} ({node['NodeID'][:8]})"
             where = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-            tasks[name] = task.options(num_cpus=0, scheduling_strategy=where).remote(*arguments)
+            tasks[name] = task.options(num_cpus=0, max_retries=-1, scheduling_strategy=where).remote(*arguments)
         answers = {}
         for name, reference in tasks.items():
             try:

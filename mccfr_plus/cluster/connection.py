@@ -38,10 +38,11 @@ def ray_module() -> Any:
 
 @contextlib.contextmanager
 def on_localhost() -> Iterator[None]:
-    """Makes what Ray starts in a ``with`` block listen on localhost only, and report no usage."""
+    """Makes what Ray starts in a ``with`` block listen on localhost only, report no usage and have our priority."""
     before, was_imported = os.environ.get(_LOCALHOST_SWITCH), "ray" in sys.modules
     os.environ[_LOCALHOST_SWITCH] = "0"
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets workers starve beside other work
     ray_module()
     constants = sys.modules.get("ray._private.ray_constants")  # has read the switch when it was imported
     was_enabled = getattr(constants, "ENABLE_RAY_CLUSTER", None)
@@ -83,6 +84,10 @@ def own_sigterm() -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
+    except SystemExit as end:  # by Ray's handler
+        if callable(before) and end.code == signal.SIGTERM:
+            before(signal.SIGTERM, None)
+        raise
     finally:
         if callable(before) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.cluster.cluster import Closing, Cluster
+from mccfr_plus.cluster.cluster import WORK_SECONDS, Closing, Cluster
 from mccfr_plus.errors import check_whole
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.exact import AnyGame, Evaluation
@@ -82,9 +82,9 @@ class DistributedEvaluator(Closing):
         gradient = np.zeros(len(reach) + 1)
         result = Evaluation(np.empty(len(players)), np.empty(len(players)))
         best = np.empty(self.tree.num_infosets, np.int32)
-        with self._cluster.worker_errors():
+        with self._cluster.worker_errors("a piece of an evaluation"):
             for (_, rows), reference in zip(self._rows, waiting, strict=True):
-                gradient[rows] = self._ray.get(reference)
+                gradient[rows] = self._ray.get(reference, timeout=WORK_SECONDS)
         for player in players:
             result.best_response_values[player], result.values[player] = respond(tree, reach, player, gradient, best)
         return result

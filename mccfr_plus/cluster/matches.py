@@ -10,7 +10,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.cluster.batch import stream_of
-from mccfr_plus.cluster.cluster import Cluster
+from mccfr_plus.cluster.cluster import WORK_SECONDS, Cluster
 from mccfr_plus.errors import check_whole
 from mccfr_plus.evaluation.behavior import JointPolicy
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Running
@@ -66,10 +66,10 @@ def head_to_head(
     task = ray.remote(_play).options(num_cpus=1, max_retries=-1)
     waiting = [task.remote(str(game), policies, each, own_seed, n, cluster.imports) for n in range(num_batches)]
     plain, controlled = [[Running() for _ in seats] for _ in range(2)]
-    with cluster.worker_errors():
+    with cluster.worker_errors("a batch of games"):
         try:
             for reference in waiting:
-                for whole, batch in zip((plain, controlled), ray.get(reference), strict=True):
+                for whole, batch in zip((plain, controlled), ray.get(reference, timeout=WORK_SECONDS), strict=True):
                     for seat, games in zip(whole, batch, strict=True):
                         seat.merge(games)
         except ray.exceptions.RayTaskError as error:

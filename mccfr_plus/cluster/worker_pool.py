@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.cluster.cluster import LOCAL, RAY, Closing, Cluster, check_address
+from mccfr_plus.cluster.cluster import LOCAL, RAY, WORK_SECONDS, Closing, Cluster, check_address
 from mccfr_plus.errors import ConfigError
 
 # A lost actor is restarted, and repeats what it was doing.
@@ -104,10 +104,14 @@ class WorkerPool(Closing):
             self._cluster.check_workers(count)
             self._constants = ray.put(constants)
             actor = ray.remote(_Actor)
-            self.actors = [actor.options(**_RESTARTED, **place).remote(kind) for place in _places(self._cluster, count)]
-            for some in (self.actors[:1], self.actors[1:]):  # the first alone: it compiles kernels for the others
+            places = _places(self._cluster, count)
+            self.actors = [actor.options(**_RESTARTED, **place).remote(kind) for place in places]
+            # The first one of each node compiles the kernels for the others there.
+            firsts = [places.index(place) == number for number, place in enumerate(places)]
+            for is_first in (True, False):
+                some = [actor for actor, first in zip(self.actors, firsts, strict=True) if first == is_first]
                 for reference in [actor.prepare.remote(self._constants) for actor in some]:
-                    self._get(reference)
+                    self._get(reference, "compiling the kernels in a worker")
         except BaseException:
             self.close()
             raise
@@ -132,11 +136,11 @@ class WorkerPool(Closing):
             for number, task in enumerate(tasks)
         ]
         while waiting:
-            yield self._get(waiting.pop(0))
+            yield self._get(waiting.pop(0), "a worker's task")
 
-    def _get(self, reference: Any) -> Any:
-        with self._cluster.worker_errors():
-            return self._cluster.ray.get(reference)
+    def _get(self, reference: Any, what: str) -> Any:
+        with self._cluster.worker_errors(what):
+            return self._cluster.ray.get(reference, timeout=WORK_SECONDS)
 
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. They can be started again."""
@@ -159,12 +163,13 @@ def _places(cluster: Cluster, count: int) -> list[dict[str, Any]]:
 
     cpus = {node["NodeID"]: node["Resources"].get("CPU", 0) for node in cluster.nodes}
     actors = {node: 0 for node, number in cpus.items() if number > 0}
+    on_node = {n: {"scheduling_strategy": NodeAffinitySchedulingStrategy(node_id=n, soft=True)} for n in actors}
     options: list[dict[str, Any]] = []
     for _ in range(count):
         if actors:
             node = min(actors, key=lambda name: (actors[name] + 1) / cpus[name])
             actors[node] += 1
-            options.append({"scheduling_strategy": NodeAffinitySchedulingStrategy(node_id=node, soft=True)})
+            options.append(on_node[node])
         else:
             options.append({})  # until there is a CPU
     return options

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
-from mccfr_plus.cluster.cluster import Cluster
+from mccfr_plus.cluster.cluster import WORK_SECONDS, Cluster
 from mccfr_plus.cluster.connection import ray_module
 from mccfr_plus.errors import ClusterError, MccfrPlusError, RecordError
 from mccfr_plus.experiments.comparison import about_here
@@ -162,11 +162,18 @@ def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Itera
         for number, run in runs.items():
             named = task.options(num_cpus=1, max_retries=-1, name=f"{run.game} {run.algorithm} seed {run.seed}")
             numbers[named.remote(number, run, about, cluster.imports, writer.collector)] = number
-        waiting = list(numbers)
+        waiting, heard = list(numbers), time.monotonic()
         while waiting:
             ended, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_POLL_SECONDS)
             # Files of the ended runs are fetched now: they were sent before the ends.
             progress = writer.write()
+            if progress or ended:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > WORK_SECONDS:
+                raise ClusterError(
+                    f"no run has told anything for {WORK_SECONDS / 60:.0f} minutes: look at `ray status` whether a CPU "
+                    "is free. What was recorded is kept: give the same command again to go on."
+                )
             yield from (RunEvent(number, value, None) for number, value in progress.items())
             for reference in ended:
                 number = numbers[reference]
@@ -190,12 +197,14 @@ def _warm_up(cluster: Cluster) -> None:
     task = cluster.ray.remote(warm_up)
     nodes = [node["NodeID"] for node in cluster.nodes if node["Resources"].get("CPU", 0)]
     places = [NodeAffinitySchedulingStrategy(node_id=node, soft=True) for node in nodes]
-    cluster.ray.get([task.options(num_cpus=0, scheduling_strategy=place).remote() for place in places])
+    with cluster.worker_errors("compiling the kernels on all nodes"):
+        references = [task.options(num_cpus=0, scheduling_strategy=place).remote() for place in places]
+        cluster.ray.get(references, timeout=WORK_SECONDS)
 
 
 def _end(ray: Any, writer: ResultWriter, numbers: dict[Any, int]) -> None:
     """Waits until started runs have saved a checkpoint and ended; others do not start."""
-    started = ray.get(writer.collector.stop.remote())
+    started = ray.get(writer.collector.stop.remote(), timeout=_PATIENCE_SECONDS)
     waiting = []
     for reference, number in numbers.items():
         if number in started:
@@ -243,7 +252,9 @@ class ResultWriter:
 
     def write(self) -> dict[int, float]:
         """Writes everything that has arrived, and returns the progress of runs that have told it."""
-        version, changes, attempts, progress = self._ray.get(self.collector.fetch.remote(self._known))
+        version, changes, attempts, progress = self._ray.get(
+            self.collector.fetch.remote(self._known), timeout=WORK_SECONDS
+        )
         for number, attempt in attempts.items():
             if attempt > self._attempts[number]:
                 self._attempts[number], run = attempt, self._runs[number]

@@ -86,6 +86,8 @@ class Record:
                     os.fsync(file.fileno())
             except OSError:
                 file.truncate(size)
+                if not size:
+                    self.path.unlink()  # a record without a line is none
                 raise
 
 

@@ -330,7 +330,7 @@ class Engine:
             tree.raise_error()
             if not tree.perfect_recall:
                 self._check_recall(tree)
-            if tree.status == INFOSETS_FULL:
+            if tree.status == INFOSETS_FULL and not tree.extend():
                 self.stopped = tree.why_full()
                 tree.go_on()
                 return

@@ -409,6 +409,7 @@ class Solver:
 
     def _policy(self, strategy: np.ndarray) -> TreePolicy | KeyedPolicy:
         if not isinstance(self.tree, GameTree):
+            self.tree.make_room()
             return KeyedPolicy.of_tree(self.tree, strategy)
         return TreePolicy(self.tree, strategy)
 

@@ -243,6 +243,11 @@ class Expander:
             self._old, self._young = self._young, {}
         self._young[node] = state
 
+    @property
+    def kept_share(self) -> float:
+        """How much of the memory for states is in use, from 0 to 1."""
+        return (len(self._young) + len(self._old)) / (2 * self._max_states)
+
     def state_at(self, node: int) -> pyspiel.State:
         """Returns the state of any node of the tree, replayed from the root."""
         state = self._game.new_initial_state()

@@ -14,7 +14,7 @@ from mccfr_plus.tree import expansion as g
 from mccfr_plus.tree.arrays import Shape, TreeArrays, read_only
 from mccfr_plus.tree.game_tree import Tree
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.memory import KERNELS, MemoryPlan
 
 
 class Sizes(NamedTuple):
@@ -31,6 +31,9 @@ class Sizes(NamedTuple):
 
 # Entries of `expansion` that `Sizes` lists, in its order.
 SIZES = (g.NUM_NODES, g.NUM_INFOSETS, g.NUM_SLOTS, g.NUM_PAYOFFS, g.NUM_OUTCOMES)
+
+
+_EXTENDED = 1.05  # of the plan: what checkpoints may take
 
 
 class _Places(Protocol):
@@ -207,6 +210,13 @@ class ExpandingTree(Tree):
             "thread."
         )
 
+    def extend(self) -> bool:
+        """Gives infosets what the process has not taken of its memory, once they are full; returns whether it has."""
+        return False
+
+    def make_room(self) -> None:
+        """Drops what is kept to save time if a policy would not fit beside it. Not while a traversal is under way."""
+
     def interrupt(self) -> None:
         """Ends the traversals under way soon, from any thread."""
         if self.status == g.EXPANDING:
@@ -224,8 +234,12 @@ class ExpandingTree(Tree):
 
     def why_too_small(self, sizes: Sizes) -> str | None:
         """Returns why a tree of these sizes has no room here, or None if it has."""
-        room = self.plan.infosets_bytes + self.plan.node_cost * max(self.plan.max_nodes - sizes.nodes, 0)
-        fits = sizes.nodes <= max(self.plan.max_nodes, 1) and self._cost(sizes) <= room
+        plan = self.plan
+        nodes = max(plan.max_nodes + plan.max_transient - sizes.nodes, 0) * plan.node_cost
+        room = float(plan.infosets_bytes)
+        if plan.node_cost:  # processes differ by some MB, and what `extend` gives may be more than was planned
+            room = _EXTENDED * (room + nodes + plan.state_bytes) + KERNELS
+        fits = sizes.nodes <= _EXTENDED * max(plan.max_nodes, 1) and self._cost(sizes) <= room
         if fits and sizes.slots <= self.max_slots and sizes.infosets <= self.plan.max_infosets:
             return None
         return (

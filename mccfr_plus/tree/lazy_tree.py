@@ -15,10 +15,12 @@ from mccfr_plus.tree.expander import Expander, Places
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
 from mccfr_plus.tree.game import WrongAnswerError, different_actions, game_error, load_game
 from mccfr_plus.tree.keys import TEXT_OVERHEAD, Keys
-from mccfr_plus.tree.memory import MemoryPlan
+from mccfr_plus.tree.memory import MemoryPlan, release_unused, resident_bytes
 
 _MAX_PAYOFFS, _MAX_OUTCOMES = 1 << 20, 1 << 22
 _FIRST_TABLE = 1 << 12
+_POLICY_SHARE = 0.5  # of the cost of infosets: for the making of a policy
+_LEAST_EXTENSION = 0.01  # of the limit
 
 NODE_COST = NODE.itemsize + 4  # bytes of a node and its parent
 _KEY_COST, _CHECK_COST, _TABLE_COST, _TOUCHED_COST = 16, 8, 16, 12
@@ -121,6 +123,27 @@ class LazyTree(ExpandingTree):
         self.expander.evict_states(self.plan.max_nodes)
         return evicted
 
+    def extend(self) -> bool:
+        """See `ExpandingTree.extend`. What is kept for traversals, or else for policies, is left out."""
+        plan = self.plan
+        if not plan.node_cost or plan.max_infosets == self.num_infosets:
+            return False
+        traversals = plan.state_bytes + plan.max_transient // 2 * plan.node_cost  # evicted when half of it is used
+        kept = int(self.expander.kept_share * plan.state_bytes)  # or dropped, see `make_room`
+        most = max(traversals, int(_POLICY_SHARE * self._cost(self.sizes())))
+        left = plan.limit - (resident_bytes() - kept + most)
+        if left < _LEAST_EXTENSION * plan.limit:
+            return False
+        self._places.expansion[g.MAX_COST] += left
+        self.go_on()
+        return True
+
+    def make_room(self) -> None:
+        """See `ExpandingTree.make_room`: drops the states that are kept."""
+        if resident_bytes() + _POLICY_SHARE * self._cost(self.sizes()) > self.plan.limit:
+            self.expander.evict_states(0)
+            release_unused()
+
     def raise_error(self) -> None:
         """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
 
@@ -190,7 +213,11 @@ class LazyTree(ExpandingTree):
 
     def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
         """Makes what was read into `places` the tree."""
-        expansion = self._places.expansion
+        expansion, plan = self._places.expansion, self.plan
+        if sizes.nodes > plan.max_nodes:  # by a little, see `why_too_small`
+            left = plan.max_nodes + plan.max_transient - sizes.nodes
+            self.plan = plan._replace(max_nodes=sizes.nodes, max_transient=left)
+            expansion[g.MAX_NODES], expansion[g.MAX_TRANSIENT] = sizes.nodes, left
         expansion[list(SIZES)] = sizes[: len(SIZES)]
         expansion[g.RECALL_LOST_AT] = 0
         self.keys.restore(texts.tobytes())

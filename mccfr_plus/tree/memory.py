@@ -123,13 +123,12 @@ def plan_memory(
     nodes = min(int(_NODES_SHARE * room) // node_cost, _LAST_INDEX) if node_cost else 0
     transient = int(_TRANSIENT_SHARE * nodes)
     infosets = room - states - nodes * node_cost
-    most = infosets + (nodes - transient) * node_cost  # that infosets can take, if there are few nodes
     return MemoryPlan(
         limit=total,
         max_nodes=nodes - transient,
         max_transient=transient,
-        max_infosets=min(most // (infoset_cost + slot_cost), _LAST_INDEX),
-        max_slots=min(most // slot_cost, _LAST_INDEX),
+        max_infosets=min(room // (infoset_cost + slot_cost), _LAST_INDEX),
+        max_slots=min(room // slot_cost, _LAST_INDEX),
         infoset_cost=infoset_cost,
         slot_cost=slot_cost,
         infosets_bytes=infosets,

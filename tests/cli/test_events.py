@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import webbrowser
 
 import pytest
 
@@ -22,6 +23,7 @@ from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.checkpoints.file import read_header
 from mccfr_plus.cli.main import main
 from mccfr_plus.experiments import run_loop
+from mccfr_plus.experiments.papers import lanctot2009
 
 pytestmark = pytest.mark.xdist_group("signals")
 
@@ -41,23 +43,38 @@ COMMANDS = {
     "play": ("play", "kuhn_poker", "kuhn.npz", "--games=1"),
     "compare": ("compare", "kuhn_poker", "--out=runs", "--iterations=20", "--seeds=1", "--algorithms=external"),
     "stats": ("stats", "kuhn_poker"),
+    "reproduce": ("reproduce", "lanctot2009", "--item=figure1", "--out=runs", "--processes=1", "--quiet"),
+    "solve in batches": (*SOLVE, "--cluster=local", "--batch=80"),
 }
 
 # A moment is a function at whose call the event comes, for the commands that call it.
 MOMENTS = {
     "compiling the tree": (
         "mccfr_plus.tree.game_tree.build_tree",
-        ("solve", "evaluate", "view", "export", "stats", "compare"),
+        ("solve", "evaluate", "view", "export", "stats", "compare", "reproduce", "solve in batches"),
     ),
-    "compiling kernels": ("mccfr_plus.solver.engine.Engine.prepare", ("solve", "compare")),
-    "running": ("mccfr_plus.solver.engine.Engine.advance", ("solve", "compare")),
-    "evaluating": ("mccfr_plus.evaluation.exact.Evaluator.evaluate", ("solve", "evaluate", "compare")),
-    "writing": ("os.fsync", ("solve", "view", "export", "compare")),
-    "renaming": ("os.replace", ("solve", "view", "export", "compare")),
-    "printing": ("mccfr_plus.cli.output.print_table", ("solve", "evaluate", "stats", "compare")),
+    "compiling kernels": ("mccfr_plus.solver.engine.Engine.prepare", ("solve", "compare", "reproduce")),
+    "making workers": ("mccfr_plus.cluster.batch.Sampler.__init__", ("solve in batches",)),
+    "running": ("mccfr_plus.solver.engine.Engine.advance", ("solve", "compare", "reproduce")),
+    "sampling": ("mccfr_plus.cluster.batch.Sampler.work", ("solve in batches",)),
+    "evaluating": (
+        "mccfr_plus.evaluation.exact.Evaluator.evaluate",
+        ("solve", "evaluate", "compare", "reproduce", "solve in batches"),
+    ),
+    "writing": ("os.fsync", ("solve", "view", "export", "compare", "reproduce", "solve in batches")),
+    "renaming": ("os.replace", ("solve", "view", "export", "compare", "reproduce", "solve in batches")),
+    "printing": (
+        "mccfr_plus.cli.output.print_table",
+        ("solve", "evaluate", "stats", "compare", "reproduce", "solve in batches"),
+    ),
 }
+SLOW = ("reproduce", "solve in batches")
 TABLE = [
-    pytest.param(command, moment, marks=pytest.mark.slow if command == "compare" and moment == "printing" else [])
+    pytest.param(
+        command,
+        moment,
+        marks=pytest.mark.slow if command in SLOW or (command, moment) == ("compare", "printing") else [],
+    )
     for moment, (_, commands) in MOMENTS.items()
     for command in commands
 ]
@@ -79,6 +96,10 @@ def folder(tmp_path, monkeypatch, interpreted_loops, serial_runs):
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")
     monkeypatch.chdir(tmp_path)
     run_loop._prepared.cache_clear()  # so that comparisons compile a tree
+    figure = [lanctot2009.Runs("runs", tuple(lanctot2009.ALGORITHMS), ("kuhn_poker",), 500, 3, (1,))]
+    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": figure})
+    monkeypatch.setattr(lanctot2009, "GAMES", ("kuhn_poker",))
+    monkeypatch.setattr(lanctot2009, "NAMES", {"kuhn_poker": "Kuhn poker"})
     return tmp_path
 
 
@@ -126,7 +147,7 @@ def test_a_signal(number, command, moment, folder, monkeypatch, capsys):
     assert code in (0, 130)
     if code == 130:
         assert "mccfr-plus: interrupted" in output.err.splitlines()[-1]
-    if command != "solve":
+    if not command.startswith("solve"):
         assert code == 130
     check_files(folder)
 
@@ -150,6 +171,31 @@ def test_a_signal_in_a_run_leaves_its_result(number, folder, monkeypatch, capsys
     assert read_header("new")["iterations"] == result["iterations"]
     load_policy("new.npz")
     check_files(folder)
+
+
+WAITING = {
+    "play": (COMMANDS["play"], "builtins.input"),
+    "play in the browser": (("play", "kuhn_poker", "kuhn.npz", "--browser"), "time.sleep"),
+    "view": (("view", "kuhn_poker", "kuhn.npz"), "time.sleep"),
+}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("command", WAITING)
+def test_a_signal_while_a_person_is_waited_for_ends_the_command(number, command, folder, monkeypatch, capsys):
+    line, moment = WAITING[command]
+    monkeypatch.setattr(webbrowser, "open", lambda _: True)
+    calls = at_call(monkeypatch, moment, lambda: signal.raise_signal(getattr(signal, number)))
+    assert (main(list(line)), len(calls)) == (0, 1)
+    assert capsys.readouterr().err == ""
+    check_files(folder)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_while_play_solves_the_game(number, folder, monkeypatch, capsys):
+    calls = at_call(monkeypatch, MOMENTS["running"][0], lambda: signal.raise_signal(getattr(signal, number)))
+    assert (main(["play", "kuhn_poker", "--quiet"]), len(calls)) == (130, 1)
+    assert capsys.readouterr().err == "mccfr-plus: interrupted\n"
 
 
 def test_an_ignored_signal_stays_ignored(folder, monkeypatch, capsys):
@@ -224,7 +270,10 @@ def no_permission(_):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits and users of this kind")
 @pytest.mark.parametrize("event", [full_disk, limit_of_sizes, no_permission])
-@pytest.mark.parametrize("command", ["solve", "view", "export", "compare"])
+@pytest.mark.parametrize(
+    "command",
+    ["solve", "view", "export", "compare", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)],
+)
 def test_files_that_cannot_be_written(event, command, folder, monkeypatch, capsys):
     kept = (folder / "kuhn.npz").read_bytes()
     for parent in folder.parents:  # those of pytest are closed to others
@@ -259,6 +308,9 @@ def test_a_clock_that_jumps(jump, folder, monkeypatch, capsys):
     assert main([*SOLVE[:-1], "--json"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert 0 < result["seconds"] < 1e6
+    at_call(monkeypatch, MOMENTS["running"][0], lambda: monkeypatch.setattr(time, "time", lambda: now() - jump))
+    assert main(["solve", "leduc_poker", "--seconds=0.5", "--checkpoint=timed", "--quiet", "--json"]) == 0
+    assert 0.5 <= json.loads(capsys.readouterr().out.splitlines()[-1])["seconds"] < 60
     assert main([*SOLVE, "--resume", "--iterations=400"]) == 0
     assert read_header("new")["iterations"] == 400
     assert main(list(COMMANDS["compare"])) == 0

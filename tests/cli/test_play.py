@@ -1,5 +1,6 @@
 """`mccfr-plus play`: in the terminal, by requests, and in a browser; nothing is shown that the player does not know."""
 
+import contextlib
 import http.client
 import io
 import json
@@ -7,6 +8,8 @@ import random
 import re
 import signal
 import socket
+import threading
+import time
 import webbrowser
 
 import pytest
@@ -15,7 +18,7 @@ from browser import found_at
 import mccfr_plus
 from mccfr_plus.cli import local_server
 from mccfr_plus.cli.command import UsageError
-from mccfr_plus.cli.local_server import Answer, serving
+from mccfr_plus.cli.local_server import Answer, serve_until_interrupted, serving
 from mccfr_plus.cli.play_page import PlayPages
 from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.cli.scene import scene_of
@@ -219,6 +222,7 @@ def test_a_game_by_requests(played):
         ("/play", "{", 400, "JSON object"),
         ("/other", "{}", 404, ""),
         ("/play", "x" * 100_000, 413, ""),
+        ("/play", "[" * 60_000, 400, "JSON object"),
     ],
 )
 def test_wrong_requests(played, path, body, status, text):
@@ -241,7 +245,7 @@ def test_other_sites_are_refused(played):
 
 def test_connections_are_bounded(monkeypatch):
     monkeypatch.setattr(local_server, "_MOST_CONNECTIONS", 2)
-    monkeypatch.setattr(local_server._Handler, "timeout", 0.5)
+    monkeypatch.setattr(local_server, "_SECONDS", 0.5)
     with serving(lambda *_: Answer("x"), 0) as server:
         idle = [socket.create_connection(server.server_address) for _ in range(2)]
         third = socket.create_connection(server.server_address)
@@ -253,6 +257,57 @@ def test_connections_are_bounded(monkeypatch):
         assert request(server, "GET", "/")[0] == 200
         for each in (*idle, third):
             each.close()
+
+
+def test_a_client_that_sends_a_byte_now_and_then_is_cut_off(monkeypatch):
+    monkeypatch.setattr(local_server, "_SECONDS", 0.3)
+    with serving(lambda *_: Answer("x"), 0) as server, socket.create_connection(server.server_address) as slow:
+        slow.settimeout(0.05)
+        answer, end = None, time.monotonic() + 30
+        while answer is None and time.monotonic() < end:
+            with contextlib.suppress(TimeoutError):
+                slow.sendall(b"G")
+                answer = slow.recv(1)
+        assert answer == b""
+        assert not server._since
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "x", "\xb2", ""])
+def test_lengths_that_are_none(played, capfd, length):
+    with socket.create_connection(played.server_address) as connection:
+        head = f"POST /play HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        connection.sendall(head.encode("latin-1"))
+        assert b" 413 " in connection.makefile("rb").readline()
+    assert capfd.readouterr().err == ""
+
+
+def test_the_end_waits_for_no_client():
+    with contextlib.ExitStack() as clients:
+        begin = time.monotonic()
+        with serving(lambda *_: Answer("x"), 0) as server:
+            for _ in range(8):
+                clients.enter_context(socket.create_connection(server.server_address)).sendall(b"GET / HTTP/1.1\r\n")
+        assert time.monotonic() - begin < 10
+
+
+@pytest.mark.xdist_group("signals")
+def test_a_signal_in_another_thread_ends_it(monkeypatch):
+    """As when it comes while a connection's thread is started."""
+
+    def interrupt(_):
+        threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)).start()
+        late.start()
+
+    monkeypatch.setattr(local_server, "_POLL_SECONDS", 0.05)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    late = threading.Timer(20, signal.raise_signal, [signal.SIGINT])
+    try:
+        begin = time.monotonic()
+        serve_until_interrupted(lambda *_: Answer("x"), 0, interrupt)
+        assert time.monotonic() - begin < 10
+    finally:
+        late.cancel()
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.xdist_group("signals")

@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import signal
 import socketserver
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from mccfr_plus import compile_game
 from mccfr_plus.cluster import Cluster, DistributedSolver
 from mccfr_plus.cluster.cluster import check_address
-from mccfr_plus.cluster.connection import on_localhost
+from mccfr_plus.cluster.connection import on_localhost, own_sigterm
 from mccfr_plus.errors import ClusterError, ConfigError
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -186,6 +187,17 @@ def test_other_versions(cluster, monkeypatch):
     monkeypatch.setattr(module, "versions", lambda: {**here, "numba": "0.1"})
     with pytest.raises(ClusterError, match=r"has numba .*, and this program 0\.1: results would not be the same"):
         Cluster().__enter__()
+
+
+def test_sigterm_while_ray_connects_is_the_programs():
+    """Ray's own handler would end it with another exit code, and without a word."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), own_sigterm():
+            sys.exit(signal.SIGTERM)  # as Ray's handler does
+        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_localhost_is_a_matter_of_the_block(monkeypatch):

@@ -19,7 +19,7 @@ def started(pool, kind=pool_workers.Echo, *constants):
     return pool
 
 
-def test_a_slow_worker_changes_no_order(cluster):
+def test_a_slow_worker_changes_no_order(cluster, monkeypatch):
     with started(WorkerPool(2, cluster)) as pool:
         tasks = [{"number": number, "seconds": 0.3 * (number == 0)} for number in range(5)]
         found = list(pool.work("shared", tasks))
@@ -31,6 +31,9 @@ def test_a_slow_worker_changes_no_order(cluster):
         list(pool.work("again", tasks[:1]))
         with pytest.raises(ClusterError, match="on purpose"):
             list(pool.work("shared", ["fail"]))
+        monkeypatch.setattr("mccfr_plus.cluster.worker_pool.WORK_SECONDS", 0.1)
+        with pytest.raises(ClusterError, match=r"a worker's task has not ended within .* `ray status`"):
+            list(pool.work("shared", [{"number": 0, "seconds": 2.0}]))
     assert not pool.has_started
     assert cluster.ray.is_initialized()  # it was there before
 

@@ -234,6 +234,17 @@ def test_less_memory_than_a_checkpoint_needs(path):
         Solver.from_checkpoint(path, memory="1MB")
 
 
+@pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
+def test_a_little_less_memory_than_a_full_tree_had(path):
+    """Another process with the same limit may have taken some more of it before it made the tree."""
+    full = lazy_solver("leduc_poker", "external", plan=PLENTY._replace(max_nodes=1000, max_transient=2000), seed=3)
+    full.run(20).save_checkpoint(path)
+    assert full.tree.sizes().nodes > 980
+    less = PLENTY._replace(max_nodes=970, max_transient=1950)
+    other = lazy_solver("leduc_poker", "external", plan=less, seed=8).run(2).restore(path).run(20)
+    assert differences(Solver(naive.tree_of("leduc_poker"), "external", seed=3).run(40), other) == []
+
+
 @pytest.mark.parametrize(
     ("options", "name"),
     [

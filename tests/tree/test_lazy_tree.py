@@ -13,6 +13,7 @@ from lazy_trees import PLENTY, differences, lazy_solver, pair
 from mccfr_plus import BudgetError, ConfigError, GameError, Solver
 from mccfr_plus.solver import registry as parts
 from mccfr_plus.tree import expansion as g
+from mccfr_plus.tree import lazy_tree
 from mccfr_plus.tree.keys import KINDS, Keys
 from mccfr_plus.tree.lazy_tree import LazyTree
 
@@ -239,7 +240,7 @@ def test_a_walk_that_needs_more_than_there_is():
 
 
 def test_infosets_take_what_nodes_leave():
-    plan = PLENTY._replace(infosets_bytes=150 * 100 + 400 * 50, max_nodes=1000)
+    plan = PLENTY._replace(infosets_bytes=150 * 100 + 400 * 50, max_nodes=1000, limit=1)
     less, more = (
         lazy_solver("leduc_poker", "outcome", plan=plan._replace(node_cost=cost), seed=3).run(20_000)
         for cost in (0, 40)
@@ -251,6 +252,26 @@ def test_infosets_take_what_nodes_leave():
     left = 40 * (plan.max_nodes - more.tree.sizes().nodes)
     assert plan.infosets_bytes < cost <= plan.infosets_bytes + left
     assert more.tree.why_too_small(more.tree.sizes()) is None  # a checkpoint of it fits as well
+
+
+@pytest.mark.parametrize("keys", KINDS)
+def test_infosets_take_what_the_process_has_left(keys, monkeypatch):
+    """As far as states and transient nodes can fill what is kept for them, and a policy fits instead of the states."""
+    plan = PLENTY._replace(infosets_bytes=35_000, node_cost=40, limit=160_000, max_transient=400, state_bytes=30_000)
+    costs = []
+
+    def resident():
+        nodes, cost = 40 * solver.tree.sizes().nodes, solver.tree._cost(solver.tree.sizes())
+        costs.append(nodes + cost // 2 + max(30_000 + 40 * 200, cost // 2))
+        return nodes + cost // 2 + int(30_000 * solver.tree.expander.kept_share)
+
+    monkeypatch.setattr(lazy_tree, "resident_bytes", resident)
+    solver = lazy_solver("leduc_poker", "outcome", plan=plan._replace(max_nodes=1000), keys=keys, seed=3)
+    solver.run(20_000)
+    assert "information sets have filled" in solver.stopped
+    assert len(costs) > 1
+    assert 0.97 * plan.limit < costs[-1] <= plan.limit
+    assert solver.tree.why_too_small(solver.tree.sizes()) is None
 
 
 @pytest.mark.parametrize(
