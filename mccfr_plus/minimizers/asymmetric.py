@@ -27,6 +27,8 @@ LAST = 1  # the regrets of the last visit
 ERROR = 2  # sum of |r_t - r_{t-1}|^2
 CHANGE = 3  # sum of |R_t - R_{t-1}|^2
 
+_SMALLEST = 1e-300  # keeps the quotient of the two finite, or infinite, where regrets have not changed
+
 
 @inline_kernel
 def asymmetric(values, strategy, tables, first, last, iteration, parameters):
@@ -37,18 +39,18 @@ def asymmetric(values, strategy, tables, first, last, iteration, parameters):
         instant, before = values[at(slot)] - value, tables[REGRET, at(slot)]
         regret, miss = max(before + instant, 0.0), instant - tables[LAST, at(slot)]
         error += miss * miss
-        change += (regret - before) * (regret - before)
+        moved = regret - before
+        change += moved * moved
         tables[REGRET, at(slot)] = regret
         tables[LAST, at(slot)] = instant
     tables[ERROR, at(first)] = error
     tables[CHANGE, at(first)] = change
-    alpha = parameters[0]
-    if error < alpha * alpha * change:
-        alpha = math.sqrt(error / change)
-    weight = 1.0 / (1.0 + alpha)
+    least = math.sqrt(change)
+    most = least + min(math.sqrt(error), parameters[0] * least)
     for slot in range(first, last):
-        values[at(slot)] = max(tables[REGRET, at(slot)] + weight * tables[LAST, at(slot)], 0.0)
-        total += values[at(slot)]
+        share = max(tables[REGRET, at(slot)] * most + tables[LAST, at(slot)] * least, 0.0)
+        values[at(slot)] = share
+        total += share
     play_in_proportion(values, strategy, first, last, total)
     return value
 

@@ -20,7 +20,7 @@ def update_infoset(values, strategy, tables, first, last, iteration, parameters)
 
 
 @inline_kernel
-def prepare(tree, tables, scratch, player, iteration, parameters):
+def prepare(tree, strategy, tables, scratch, player, iteration, parameters):
     """The place of a minimizer's `prepare`. No-op by default."""
 
 
@@ -33,7 +33,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     `tables` and `scratch` are modified in place.
     """
     gradient, touched = scratch.gradient, scratch.touched
-    prepare(tree, tables, scratch, player, iteration, parameters)
+    prepare(tree, strategy, tables, scratch, player, iteration, parameters)
     begin = tree.infoset_range[player]
     for position in range(begin + scratch.num_touched[player] - 1, begin - 1, -1):
         ahead = touched[at(max(position - LOOK_AHEAD, begin))]

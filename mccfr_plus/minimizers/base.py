@@ -33,7 +33,7 @@ class Minimizer(abc.ABC):
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters; every minimizer has
             one.
         prepare: A kernel that is called once per update, before the first infoset; None: there is none.
-            ``prepare(tree, tables, scratch, player, iteration, parameters)``; it may write to all but the tree.
+            ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may write to all but the tree.
         num_tables: Rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         is_local: Whether all that the kernel reads and writes belongs to its infoset, so that threads may update
