@@ -27,8 +27,6 @@ LAST = 1  # the regrets of the last visit
 ERROR = 2  # sum of |r_t - r_{t-1}|^2
 CHANGE = 3  # sum of |R_t - R_{t-1}|^2
 
-_SMALLEST = 1e-300  # keeps the quotient of the two finite, or infinite, where regrets have not changed
-
 
 @inline_kernel
 def asymmetric(values, strategy, tables, first, last, iteration, parameters):
@@ -45,7 +43,7 @@ def asymmetric(values, strategy, tables, first, last, iteration, parameters):
         tables[LAST, at(slot)] = instant
     tables[ERROR, at(first)] = error
     tables[CHANGE, at(first)] = change
-    least = math.sqrt(change)
+    least = math.sqrt(change)  # shares are R + r / (1 + alpha) times (1 + alpha) and this root: no quotients
     most = least + min(math.sqrt(error), parameters[0] * least)
     for slot in range(first, last):
         share = max(tables[REGRET, at(slot)] * most + tables[LAST, at(slot)] * least, 0.0)

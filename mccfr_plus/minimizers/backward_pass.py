@@ -29,7 +29,8 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
     First-visit order puts parents first, so that the list is read backwards. An entry without actions stands for an
-    infoset that is up to date, whose value is in the gradient. What stands there afterwards means nothing. `strategy`,
+    infoset that is up to date, whose value is in the gradient; so is that of an infoset with one action, which is not
+    updated. What stands there afterwards means nothing. `strategy`,
     `tables` and `scratch` are modified in place.
     """
     gradient, touched = scratch.gradient, scratch.touched
@@ -45,7 +46,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
         infoset = touched[at(position)]
         first = infoset["first_slot"]
         count = infoset["num_actions"]
-        if count > 0:
+        if count > 1:
             value = update_infoset(gradient, strategy, tables, first, first + count, iteration, parameters)
         else:
             value = gradient[at(first)]

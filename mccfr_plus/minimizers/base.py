@@ -17,7 +17,7 @@ class Minimizer(abc.ABC):
     """Minimizes regret at every infoset, given sampled action values.
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
-    once per touched infoset, children before parents. `values` and `strategy` are ``[num_slots]``, `tables` is
+    once per touched infoset with a choice, children before parents. `values` and `strategy` are ``[num_slots]``, `tables` is
     ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
 
     1. ``values[first:last]`` are the counterfactual values of the actions, ``strategy[first:last]`` is the strategy

@@ -25,6 +25,7 @@ from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET
+from mccfr_plus.tree.expansion import NUM_SLOTS
 
 # Rows of the tables beside REGRET, which is theta.
 REFERENCE = 1  # y
@@ -73,29 +74,25 @@ def reward_transformation(values, strategy, tables, first, last, iteration, para
 @kernel
 def prepare_reward_transformation(tree, strategy, tables, scratch, player, iteration, parameters):
     """Takes mu (x - y) from the gradient; y becomes x where a period begins. Modified in place."""
-    begin, reach, mu = tree.infoset_range[player], scratch.reach, parameters[MU]
+    begin, gradient, reach, mu = tree.infoset_range[player], scratch.gradient, scratch.reach, parameters[MU]
     num_slots, period = tree.slot_range[-1], np.int64(parameters[PERIOD])
     parameters[GAMMA_BEFORE] = parameters[GAMMA] * 0.5 ** ((iteration - 2) // period)
     parameters[GAMMA_NOW] = parameters[GAMMA] * 0.5 ** ((iteration - 1) // period)
     begins, is_known = (iteration - 1) % period == 0, scratch.reach_valid[player] == 1
-    if is_known and not begins and tree.expansion[0] == 0:
+    if is_known and not begins and tree.expansion[NUM_SLOTS] == 0:  # a player's slots are in a row on stored trees
         for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-            scratch.gradient[at(slot)] -= mu * (reach[at(slot)] - tables[REFERENCE, at(slot)])
+            gradient[at(slot)] -= mu * (reach[at(slot)] - tables[REFERENCE, at(slot)])
         return
     for position in range(begin, begin + scratch.num_touched[player]):
         infoset = scratch.touched[at(position)]
-        first = infoset["first_slot"]
-        last = first + infoset["num_actions"]
-        if not is_known:
-            parent = infoset["parent_slot"]
-            above = reach[at(parent)] if parent < num_slots else 1.0
-            for slot in range(first, last):
+        first, parent = infoset["first_slot"], infoset["parent_slot"]
+        above = reach[at(parent)] if parent < num_slots else 1.0
+        for slot in range(first, first + infoset["num_actions"]):
+            if not is_known:
                 reach[at(slot)] = above * strategy[at(slot)]
-        if begins:
-            for slot in range(first, last):
+            if begins:
                 tables[REFERENCE, at(slot)] = reach[at(slot)]
-        for slot in range(first, last):
-            scratch.gradient[at(slot)] -= mu * (reach[at(slot)] - tables[REFERENCE, at(slot)])
+            gradient[at(slot)] -= mu * (reach[at(slot)] - tables[REFERENCE, at(slot)])
 
 
 @dataclass(frozen=True)
