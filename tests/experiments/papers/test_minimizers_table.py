@@ -1,5 +1,7 @@
 """The table of minimizers: ranks by hand, and its forms on a small setting."""
 
+import json
+
 import pytest
 
 from mccfr_plus.experiments.papers import minimizers
@@ -46,9 +48,9 @@ def test_a_form(setting, monkeypatch, name):
     result = minimizers.table(setting, name)
     expected = {"rm", "hs_dcfr", "mmd"} if name == "last" else {"rm", "hs_dcfr", "prm+/schedule"}
     assert {row.what for row in result.rows} == expected
-    assert [path.name for path in result.pictures] == [f"{name}-kuhn-iterations.png", f"{name}-kuhn-seconds.png"]
+    assert [path.name for path in result.pictures] == [f"{name}-kuhn-iterations.png", f"{name}-kuhn-cpu_seconds.png"]
     assert all(path.exists() for path in result.pictures)
-    lines = (setting.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-    assert {tuple(line.split(";")[:2]) for line in lines[1:]} == {("Kuhn", minimizer) for minimizer in expected}
-    assert all(len(line.split(";")) == 6 for line in lines)
+    lines = [json.loads(line) for line in (setting.folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {(line["game"], line["minimizer"]) for line in lines} == {("Kuhn", minimizer) for minimizer in expected}
+    assert all(line["points"][-1][0] == 30 and line["points"][-1][1] > 0 for line in lines)
     assert result.details[-1].count("|") == len(expected) + 2
