@@ -1,7 +1,8 @@
 """Regret bounds, and the measured regret of a run.
 
 `treeplex` has the sizes of a game in the theorems, `dilated` the bounds of FTRL and mirror descent, `regret` the bound
-of an estimator and a minimizer, `measured` the exact regret, `correlated` coarse correlated equilibria, `nash_conv` the NashConv that follows from regrets.
+of an estimator and a minimizer, `measured` the exact regret, `correlated` coarse correlated equilibria,
+`nash_conv` the NashConv that follows from regrets.
 """
 
 from mccfr_plus.bounds.correlated import CoarseCorrelatedEquilibrium, pure_plans, solve_cce

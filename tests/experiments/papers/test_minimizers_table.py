@@ -1,6 +1,7 @@
 """The table of minimizers: ranks by hand, and its forms on a small setting."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,48 @@ def test_a_form(setting, monkeypatch, name):
     assert {(line["game"], line["minimizer"]) for line in lines} == {("Kuhn", minimizer) for minimizer in expected}
     assert all(line["points"][-1][0] == 30 and line["points"][-1][1] > 0 for line in lines)
     assert result.details[-1].count("|") == len(expected) + 2
+
+
+# --- the committed table ---
+
+DOCS = Path(__file__).parents[3] / "docs" / "benchmarks"
+PAGE = (DOCS / "which-algorithm.md").read_text(encoding="utf-8")
+ENDS = {name: minimizers.read_ends(DOCS / "minimizers" / f"{name}.jsonl") for name in minimizers.FORMS}
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_summary_is_as_recorded():
+    rows = {name: {row.what: row.here for row in minimizers.summary_of(ends)} for name, ends in ENDS.items()}
+    names = {name for found in rows.values() for name in found}
+    for line in PAGE.partition("times the best |\n| `")[2].partition("\n\n")[0].splitlines():
+        name, *written = cells_of(line)
+        name = name.strip("`")
+        names.remove(name)
+        for found, rank, ratio in zip(rows.values(), written[::2], written[1::2], strict=True):
+            assert found.get(name, "") == (f"mean rank {rank}, {ratio} times the best" if rank else "")
+    assert not names
+
+
+@pytest.mark.parametrize("name", minimizers.FORMS)
+def test_exploitabilities_are_as_recorded(name):
+    assert set(ENDS[name]) == set(minimizers.GAMES)
+    header, *lines = (cells_of(line) for line in minimizers.lines_of(ENDS[name]) if "---" not in line)
+    (text,) = [text for text in PAGE.split("\n\n") if text.startswith("|  | `") and table_of(text) == name]
+    chosen, _, *written = (cells_of(line) for line in text.splitlines())
+    columns = [header.index(minimizer) for minimizer in chosen]
+    assert written == [[line[column] for column in columns] for line in lines]
+
+
+def table_of(text):
+    """Returns the form of a table: what stands above it says so."""
+    above = PAGE.partition(text)[0].rpartition("**")[0].rpartition("**")[2]
+    return {"Exact gradients, average": "average", "Exact gradients, last": "last"}.get(
+        above[: above.rfind(" ")], "external"
+    )
+
+
+def test_records_are_small():
+    assert sum(path.stat().st_size for path in (DOCS / "minimizers").iterdir()) < 200_000
