@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
@@ -79,9 +79,8 @@ class AsymmetricPredictive(Minimizer):
     kernel: ClassVar[Any] = staticmethod(asymmetric)
 
     def __post_init__(self) -> None:
-        largest = self.largest
-        if isinstance(largest, bool) or not isinstance(largest, int | float) or not 0 <= largest < math.inf:
-            raise ConfigError(f"largest={largest!r}: must be a finite number, at least 0; the paper uses largest=5.")
+        allowed = "must be a finite number, at least 0; the paper uses largest=5"
+        check_number("largest", self.largest, 0, LARGEST, allowed, inclusive=True)
 
     def parameters(self) -> np.ndarray:
         return np.array([float(self.largest)])

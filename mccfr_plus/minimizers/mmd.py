@@ -20,13 +20,12 @@ decreases for a Nash equilibrium.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.minimizers.dilated import VALUE, WEIGHT, Dilated, dilated
 from mccfr_plus.minimizers.step_size import ETA, ETA_NOW, KEEP, step_size
@@ -83,9 +82,8 @@ class MagneticMirrorDescent(Dilated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        alpha = self.alpha
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha < math.inf:
-            raise ConfigError(f"alpha={alpha!r}: the temperature must be a finite number, at least 0.")
+        allowed = "the temperature must be a finite number, at least 0"
+        check_number("alpha", self.alpha, 0, LARGEST, allowed, inclusive=True)
 
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]

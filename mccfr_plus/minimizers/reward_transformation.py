@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import check_number
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import at
@@ -129,8 +130,7 @@ class RewardTransformation(Minimizer):
 
     def __post_init__(self) -> None:
         for name, value, most in (("mu", self.mu, 1e9), ("gamma", self.gamma, 1.0)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-                raise ConfigError(f"{name}={value!r}: must be a number from 0 to {most:g}.")
+            check_number(name, value, 0, most, f"must be a number from 0 to {most:g}", inclusive=True)
         if isinstance(self.period, bool) or not isinstance(self.period, int) or self.period < 1:
             raise ConfigError(f"period={self.period!r}: must be a whole number of iterations, at least 1.")
 

@@ -10,13 +10,12 @@ restarts are not here, as they depend on all information sets together.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
@@ -108,8 +107,7 @@ class SmoothPredictive(Minimizer):
     kernel: ClassVar[Any] = staticmethod(smooth_predictive)
 
     def __post_init__(self) -> None:
-        if isinstance(self.eta, bool) or not isinstance(self.eta, int | float) or not 0 < self.eta < math.inf:
-            raise ConfigError(f"eta={self.eta!r}: the step size must be a finite number above 0.")
+        check_number("eta", self.eta, 0, LARGEST, "the step size must be a finite number above 0")
 
     def parameters(self) -> np.ndarray:
         return np.array([float(self.eta)])
