@@ -8,8 +8,10 @@ from open_spiel.python.algorithms import cfr_br
 from mccfr_plus import BestResponseOpponent, CFRBRSolver, ConfigError, GameError, Solver, best_response, solve_lp
 
 
-@pytest.mark.parametrize("plus", [False, True])
-@pytest.mark.parametrize("game", ["perturbed:kuhn_poker", "liars_dice(dice_sides=2)"])
+# Without plus, regrets of Kuhn poker cancel but for rounding.
+@pytest.mark.parametrize(
+    ("game", "plus"), [("kuhn_poker", True), ("liars_dice(dice_sides=2)", True), ("liars_dice(dice_sides=2)", False)]
+)
 def test_equals_openspiels(game, plus):
     tree = naive.tree_of(game)
     theirs, ours = (solver(tree.game, linear_averaging=plus, regret_matching_plus=plus) for solver in SOLVERS)
