@@ -88,7 +88,6 @@ try:
         nash_conv,
         sampled_best_response,
     )
-    from mccfr_plus.evaluation.game_value import GameValue, game_value
     from mccfr_plus.evaluation.linear_program import Equilibrium, solve_lp
     from mccfr_plus.minimizers import (
         FTRL,
@@ -111,6 +110,7 @@ try:
     from mccfr_plus.policies.files import load_policy, save_policy
     from mccfr_plus.policies.keyed_policy import KeyedPolicy
     from mccfr_plus.policies.tree_policy import TreePolicy
+    from mccfr_plus.solver.game_value import GameValue, game_value
     from mccfr_plus.solver.solver import Progress, Solver
     from mccfr_plus.tree import GameTree, SizeEstimate, Statistics, compile_game, estimate_size, load_game
 finally:

@@ -15,7 +15,7 @@ from mccfr_plus.checks.script import plain
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.solver import engine
-from mccfr_plus.tree import positions, successors
+from mccfr_plus.tree.by_rules import rows, successors
 
 _composed = engine.composed
 
@@ -35,7 +35,7 @@ def _words_at(address) -> np.ndarray:
 _REPLACEMENTS = {
     at: checked,
     successors._words: _words_at,
-    positions.symmetries_of: lambda expansion: _words_at(expansion[positions.SYMMETRIES]),
+    rows.symmetries_of: lambda expansion: _words_at(expansion[rows.SYMMETRIES]),
 }
 
 

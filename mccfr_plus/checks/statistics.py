@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mccfr_plus.tree.size import student_t
+from mccfr_plus.tree.sizes.size import student_t
 
 FALSE_ALARM = 1e-6
 

@@ -20,9 +20,9 @@ from mccfr_plus.evaluation.expected_time import estimated_seconds, estimated_sec
 from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.implicit_tree import ImplicitTree
-from mccfr_plus.tree.infoset_estimate import estimate_infosets
-from mccfr_plus.tree.size import as_text
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
+from mccfr_plus.tree.sizes.size import as_text
 
 DEFAULT_SECONDS = 10.0
 DEFAULT_CHECKPOINT_INTERVAL = 60.0

@@ -20,7 +20,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
 
-import mccfr_plus
 from mccfr_plus.cluster.connection import (
     CLIENT,
     is_on_localhost_only,
@@ -304,7 +303,7 @@ def _version(name: str) -> str:
 
 def _digest_of_sources() -> str:
     """Returns a digest of this package's files: two working copies may have one version and two contents."""
-    root, digest = Path(mccfr_plus.__file__).parent, hashlib.sha256()
+    root, digest = Path(__file__).parent.parent, hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())

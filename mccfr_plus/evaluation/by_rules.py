@@ -33,10 +33,8 @@ from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.scratch import THREAD
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.access import ALL_PLAYERS
-from mccfr_plus.tree.expansion import INTERRUPTED
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.histories import DEPTH_OF_PIECES, traverse_histories
-from mccfr_plus.tree.implicit_tree import (
+from mccfr_plus.tree.by_rules.histories import DEPTH_OF_PIECES, traverse_histories
+from mccfr_plus.tree.by_rules.implicit_tree import (
     ImplicitTree,
     fixed_cost,
     infoset_cost,
@@ -44,9 +42,7 @@ from mccfr_plus.tree.implicit_tree import (
     rules_to_traverse,
     slot_cost,
 )
-from mccfr_plus.tree.infoset_estimate import InfosetEstimate, estimate_infosets
-from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
-from mccfr_plus.tree.payoff_matrix import (
+from mccfr_plus.tree.by_rules.payoff_matrix import (
     Leaves,
     both_gradients,
     bytes_of_matrix,
@@ -55,7 +51,11 @@ from mccfr_plus.tree.payoff_matrix import (
     num_entries,
     room_for_leaves,
 )
-from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
+from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree, require_symmetries
+from mccfr_plus.tree.expansion import INTERRUPTED
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -161,7 +161,7 @@ class RulesEvaluator:
 
         # One after the other, so that infosets get the same numbers every time.
         self._traverse("counting leaves", with_leaves(counted), np.zeros(0), is_serial=True, **options)
-        missing = bytes_of_matrix(counted, tree.num_slots) - tree.bytes_left
+        missing = bytes_of_matrix(num_entries(counted), tree.num_slots, len(threads)) - tree.bytes_left
         if missing > 0:
             logger.warning(
                 "the payoff matrix of %s leaves does not fit memory=%.0fMB, %s: give memory=%.0fMB.",

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.tree.size import student_t
+from mccfr_plus.tree.sizes.size import student_t
 
 Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 

@@ -12,10 +12,10 @@ from open_spiel.python import policy as openspiel_policy
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.tree.by_rules.rules_keys import RulesKeys
 from mccfr_plus.tree.game import quiet_openspiel
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import representative_states
-from mccfr_plus.tree.rules_keys import RulesKeys
 
 Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
 AnyPolicy: TypeAlias = openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities]

@@ -1,8 +1,8 @@
 """The probabilities of any policy at all infosets of a game that is not stored.
 
-A history of each infoset is known (`tree.histories`). In the order of their actions, histories share most of their
-states with the one before, so that a state takes one or two moves of pyspiel. The policy gives its probabilities once
-per infoset: batch by batch if it can, as networks do.
+A history of each infoset is known (`tree.by_rules.histories`). In the order of their actions, histories share most of
+their states with the one before, so that a state takes one or two moves of pyspiel. The policy gives its probabilities
+once per infoset: batch by batch if it can, as networks do.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from mccfr_plus.evaluation.behavior import JointPolicy, answers_at_batches
 from mccfr_plus.evaluation.strategies import distribution, one_per_player
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
-from mccfr_plus.tree.frames import element_of, stabilizer_of
-from mccfr_plus.tree.implicit_tree import ImplicitTree
-from mccfr_plus.tree.symmetric_tree import SymmetricTree
+from mccfr_plus.tree.by_rules.frames import element_of, stabilizer_of
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree
 
 _BATCH = 4096  # states
 _WHAT = "tabulating the policy"
@@ -36,7 +36,9 @@ class InfosetHistories(NamedTuple):
 
     actions: np.ndarray  # [num_infosets, max_depth] uint8 or uint16
     lengths: np.ndarray  # [num_infosets] int16: one more than the number of actions; 0: there is none yet
-    frames: np.ndarray  # [num_infosets] int32: the player's frame there, in games with symmetries; see `tree.frames`
+    frames: (
+        np.ndarray
+    )  # [num_infosets] int32: the player's frame there (see `by_rules.frames`), in games with symmetries
 
     @classmethod
     def none(cls) -> InfosetHistories:

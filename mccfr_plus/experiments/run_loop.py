@@ -22,9 +22,9 @@ from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.tree.by_rules.implicit_tree import can_be_implicit
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.tree.implicit_tree import can_be_implicit
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints, which are only written at measuring points;
 SAVING_SHARE = 0.02  # less often where they would take more than this share of the time

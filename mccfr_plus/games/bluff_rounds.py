@@ -1,7 +1,7 @@
 """The values of the rounds of Bluff that may follow a round.
 
 ``tools/solve_bluff_rounds.py`` computed those in ``bluff_rounds.json``, each with the bounds of two best responses.
-`solve`, set by `mccfr_plus.evaluation.game_value`, computes others when a game first needs them: this module is below
+`solve`, set by `mccfr_plus.solver.game_value`, computes others when a game first needs them: this module is below
 solvers.
 """
 

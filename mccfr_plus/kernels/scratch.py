@@ -314,8 +314,11 @@ def refresh_reach(tree, strategy, scratch, player):
     infosets, reach = tree.infosets, scratch.reach
     for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
         record = infosets[at(infoset)]
-        first = record["first_slot"]
+        first, count = record["first_slot"], record["num_actions"]
         above = reach[at(record["parent_slot"])]
-        for slot in range(first, first + record["num_actions"]):
-            reach[at(slot)] = above * strategy[at(slot)]
+        if count == 2:  # as most often; without a loop
+            reach[at(first)], reach[at(first + 1)] = above * strategy[at(first)], above * strategy[at(first + 1)]
+        else:
+            for slot in range(first, first + count):
+                reach[at(slot)] = above * strategy[at(slot)]
     scratch.reach_valid[player] = 1

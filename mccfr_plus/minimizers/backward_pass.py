@@ -46,7 +46,9 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
         infoset = touched[at(position)]
         first = infoset["first_slot"]
         count = infoset["num_actions"]
-        if count > 1:
+        if count == 2:  # as most often; with a constant there are no loops
+            value = update_infoset(gradient, strategy, tables, first, first + 2, iteration, parameters)
+        elif count > 1:
             value = update_infoset(gradient, strategy, tables, first, first + count, iteration, parameters)
         else:
             value = gradient[at(first)]

@@ -11,10 +11,10 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.policies.table import SHOWN, PolicyTable, html_of
+from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, SymmetricKeys
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game import action_name
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.rules_keys import RulesKeys, SymmetricKeys
 
 _TOLERANCE = 1e-6
 

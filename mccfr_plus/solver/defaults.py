@@ -15,13 +15,13 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits, bytes_to_solve, compiled_if_it_fits, suits_rules
+from mccfr_plus.tree.by_rules.implicit_tree import can_be_implicit, rules_to_traverse
+from mccfr_plus.tree.by_rules.payoff_matrix import BYTES_PER_ENTRY, bytes_of_matrix
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
-from mccfr_plus.tree.implicit_tree import can_be_implicit, rules_to_traverse
-from mccfr_plus.tree.infoset_estimate import estimate_infosets
-from mccfr_plus.tree.payoff_matrix import BYTES_PER_ENTRY
-from mccfr_plus.tree.size import SizeEstimate, as_text, number_of
-from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
+from mccfr_plus.tree.sizes.size import SizeEstimate, as_text, number_of
+from mccfr_plus.tree.sizes.size_estimate import estimate_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
 # After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to
@@ -140,17 +140,18 @@ def _full_by_rules(
         return None
     symmetries = max(len(rules.sizes.symmetries), 1)
     visited = visited_histories(game, rules, symmetries > 1)
-    leaves = visited * number_of(estimate.terminal_nodes.log10 - estimate.histories.log10)
+    leaves = visited * number_of(estimate.paying_nodes.log10 - estimate.histories.log10)
     infosets = estimate_infosets(rules) if leaves * BYTES_PER_ENTRY < max_bytes else None
     if infosets is None:
         return None
     chosen = {"estimator": "full", **({"symmetry": True} if symmetries > 1 else {})}
-    needed = bytes_to_solve(rules, _config(chosen), infosets.times(1 / symmetries)) + leaves * BYTES_PER_ENTRY
-    seconds = estimated_seconds_to_begin(visited, infosets.slots / symmetries, True, symmetries > 1)
+    found, config = infosets.times(1 / symmetries), _config(chosen)
+    needed = bytes_to_solve(rules, config, found) + bytes_of_matrix(leaves, found.slots, config.threads)
+    seconds = estimated_seconds_to_begin(visited, found.slots, True, symmetries > 1)
     if needed > max_bytes or seconds > _LONG_BEGIN:
         return None
     reason = (
-        f"by the rules, a payoff matrix of up to {leaves:,.0f} leaves takes about {seconds:.0f} s and, with the "
+        f"by the rules, a payoff matrix of about {leaves:,.0f} leaves takes about {seconds:.0f} s and, with the "
         f"solver, {needed / 1e9:.1f} GB; soon after, full iterations are ahead of sampling"
     )
     return chosen, reason

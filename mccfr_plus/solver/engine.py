@@ -36,10 +36,10 @@ from mccfr_plus.kernels.scratch import (
 )
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.arrays import TreeArrays
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.expanding_tree import ExpandingTree, Sizes
 from mccfr_plus.tree.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NODES_FULL, STATUS
 from mccfr_plus.tree.game_tree import GameTree
-from mccfr_plus.tree.implicit_tree import ImplicitTree
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _SUM_TOLERANCE = 1e-6

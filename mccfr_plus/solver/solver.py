@@ -37,9 +37,9 @@ from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.history import History, axes_for
 from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
 from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.tree.implicit_tree import ImplicitTree
 
 logger = logging.getLogger("mccfr_plus")
 

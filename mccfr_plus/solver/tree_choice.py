@@ -15,24 +15,24 @@ from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
-from mccfr_plus.tree.implicit_tree import (
+from mccfr_plus.tree.by_rules.implicit_tree import (
     ImplicitTree,
     can_be_implicit,
     fixed_cost,
     mean_cost_of_blocks,
     rules_to_traverse,
 )
-from mccfr_plus.tree.implicit_tree import infoset_cost as implicit_infoset_cost
-from mccfr_plus.tree.implicit_tree import slot_cost as implicit_slot_cost
-from mccfr_plus.tree.infoset_estimate import InfosetEstimate
+from mccfr_plus.tree.by_rules.implicit_tree import infoset_cost as implicit_infoset_cost
+from mccfr_plus.tree.by_rules.implicit_tree import slot_cost as implicit_slot_cost
+from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree, require_symmetries
+from mccfr_plus.tree.expanding_tree import ExpandingTree
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import DEFAULT_MAX_BYTES, DEFAULT_MAX_NODES_OF_RULES, GameTree, compile_game
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
 from mccfr_plus.tree.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
-from mccfr_plus.tree.size_estimate import estimate_size
-from mccfr_plus.tree.symmetric_tree import SymmetricTree, require_symmetries
+from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate
+from mccfr_plus.tree.sizes.size_estimate import estimate_size
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -2,8 +2,8 @@
 
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game
-from mccfr_plus.tree.size import SizeEstimate
-from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.size import SizeEstimate
+from mccfr_plus.tree.sizes.size_estimate import estimate_size
 from mccfr_plus.tree.statistics import Statistics
 
 __all__ = ["GameTree", "SizeEstimate", "Statistics", "compile_game", "estimate_size", "load_game"]

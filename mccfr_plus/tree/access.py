@@ -1,7 +1,7 @@
 """How a traversal reads a game: the functions of stored trees, compiled or lazily expanded.
 
-`mccfr_plus.tree.positions` has functions of the same names for games that are not stored. Those are composed in: so
-there is one source of each estimator, and no test at run time of how the game is held.
+`mccfr_plus.tree.by_rules.positions` has functions of the same names for games that are not stored. Those are composed
+in: so there is one source of each estimator, and no test at run time of how the game is held.
 
 A *node* is what these functions take and return: here its number in ``tree.nodes``. A traversal has one node that it
 moves on (`first_node`, `step`, `child_of`), one that is open, whose children it visits (`reopen`), and nodes that wait

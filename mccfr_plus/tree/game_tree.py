@@ -15,8 +15,9 @@ import pyspiel
 from mccfr_plus.display import html_summary
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
-from mccfr_plus.tree import leaves, rules_tree
+from mccfr_plus.tree import leaves
 from mccfr_plus.tree.arrays import INFOSET, Shape, TreeArrays
+from mccfr_plus.tree.by_rules import rules_tree
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.info_states import InfoStates
 from mccfr_plus.tree.layout import Layout, lay_out

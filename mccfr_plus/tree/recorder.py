@@ -24,8 +24,8 @@ from mccfr_plus.tree.game import (
     game_error,
     unknown_mover,
 )
-from mccfr_plus.tree.size import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE, as_text
-from mccfr_plus.tree.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.size import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE, as_text
+from mccfr_plus.tree.sizes.size_estimate import estimate_size
 
 _CHECK_EVERY = 1024  # nodes between two checks of the budget
 # Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.

@@ -16,7 +16,7 @@ from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.expected_time import visited_histories
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.tree.arrays import TERMINAL
-from mccfr_plus.tree.openings import openings_of
+from mccfr_plus.tree.by_rules.openings import openings_of
 
 DICE, TWO_DICE = "liars_dice(dice_sides=3)", "liars_dice(numdice=2,dice_sides=2)"
 HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"

@@ -7,7 +7,7 @@ import pytest
 
 from mccfr_plus.evaluation import Estimate
 from mccfr_plus.evaluation.estimates import Running, best_look, confidence_of_look, mean_estimate, sum_of
-from mccfr_plus.tree.size import student_t
+from mccfr_plus.tree.sizes.size import student_t
 
 
 @pytest.mark.parametrize(

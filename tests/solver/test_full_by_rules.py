@@ -16,7 +16,7 @@ from mccfr_plus.evaluation import by_rules
 from mccfr_plus.solver import solver as solver_module
 from mccfr_plus.tree import payoff_matrix
 from mccfr_plus.tree.arrays import TERMINAL
-from mccfr_plus.tree.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.order import representative_states
 
 KUHN, LEDUC, THREE = "kuhn_poker", "leduc_poker", "kuhn_poker(players=3)"

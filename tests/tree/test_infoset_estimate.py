@@ -4,7 +4,7 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.tree.infoset_estimate import estimate_infosets
+from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
 
 GAMES = [
     "kuhn_poker(players=3)",

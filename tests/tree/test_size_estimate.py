@@ -15,12 +15,13 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import estimator_of, minimizer_of
 from mccfr_plus.solver.solver import bytes_on_top
 from mccfr_plus.solver.tree_choice import costs_of
-from mccfr_plus.tree import size
+from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.infoset_counts import InfosetCounts
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.size import as_text, interval_of, student_t
-from mccfr_plus.tree.stratified_beam import StratifiedBeam, draw
+from mccfr_plus.tree.sizes import size
+from mccfr_plus.tree.sizes.infoset_counts import InfosetCounts
+from mccfr_plus.tree.sizes.size import as_text, interval_of, student_t
+from mccfr_plus.tree.sizes.stratified_beam import StratifiedBeam, draw
 
 SMALL = (
     "kuhn_poker",
@@ -54,6 +55,12 @@ def exact_masses(game):
     return masses(naive.root_of(game), players, np.ones(3 + players))
 
 
+def num_paying(game):
+    tree = naive.tree_of(game)
+    nodes = tree.arrays.nodes
+    return int(tree.arrays.payoffs[nodes["payload"][nodes["kind"] == TERMINAL]].any(axis=1).sum())
+
+
 # --- games that are counted ---
 
 
@@ -67,6 +74,7 @@ def test_small_games_are_counted(game):
     assert found.histories.is_exact
     assert found.chance_nodes.value == pytest.approx(statistics.chance_nodes)
     assert found.terminal_nodes.value == pytest.approx(statistics.terminal_nodes)
+    assert found.paying_nodes.value == pytest.approx(num_paying(game))
     assert [x.value for x in found.decision_nodes] == pytest.approx(statistics.decision_nodes)
     assert [b.seen for b in found.infosets] == [b.at_least for b in found.infosets] == statistics.infosets
     assert [10**b.at_most for b in found.infosets] == pytest.approx(statistics.infosets)
@@ -150,7 +158,9 @@ def test_beams_are_unbiased(game, width, count, pilots):
     assert not any(run.is_exact for run in runs)
     statistics = naive.tree_of(game).statistics()
     counts = [statistics.terminal_nodes, statistics.chance_nodes, *statistics.decision_nodes]
+    paying = num_paying(game)
     for found, exact in (
+        (np.exp([[run.paying] for run in runs]), np.array([paying], float)),
         (np.exp([run.measures for run in runs]), exact_masses(game)),
         (np.exp([run.kinds for run in runs]), np.array(counts, float)),
     ):

@@ -9,8 +9,8 @@ from lazy_trees import beside_this_process
 from mccfr_plus import Solver
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.intrinsics import address_of
-from mccfr_plus.tree import successors as n
-from mccfr_plus.tree.successors import enter  # by its name: `compose` finds it so
+from mccfr_plus.tree.by_rules import successors as n
+from mccfr_plus.tree.by_rules.successors import enter  # by its name: `compose` finds it so
 
 COUNT_BITS, MAX_COUNT = 5, 31
 

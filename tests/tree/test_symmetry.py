@@ -16,8 +16,8 @@ from mccfr_plus.errors import CheckError
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.symmetries import board_symmetries
+from mccfr_plus.tree.by_rules.rules_keys import SymmetricKeys
 from mccfr_plus.tree.order import representative_states
-from mccfr_plus.tree.rules_keys import SymmetricKeys
 
 # `mccfr-plus evaluate --symmetry` is tested with compiled kernels, and slow tests have some.
 pytestmark = pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")

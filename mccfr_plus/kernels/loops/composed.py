@@ -14,7 +14,7 @@ from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import compose
 from mccfr_plus.minimizers.backward_pass import minimize_with
 from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.tree.positions import cannot_expand
+from mccfr_plus.tree.by_rules.positions import cannot_expand
 
 
 def estimate_with(

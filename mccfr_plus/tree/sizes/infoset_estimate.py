@@ -22,8 +22,8 @@ from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.random_numbers import new_state, next_double
-from mccfr_plus.tree.positions import rule_observe
-from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_outcomes
+from mccfr_plus.tree.by_rules.new_infosets import rule_observe
+from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_outcomes
 
 _MOST_BYTES = 1 << 26  # of the states of an infoset; beyond it there is no estimate
 _BATCH = 16  # probes between looks at the clock

@@ -10,8 +10,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word, pointer, publish_word, swap_word
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.tree.access import ALL_PLAYERS
-from mccfr_plus.tree.expansion import EXPANDING, LOCK, MAX_SLOTS, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
-from mccfr_plus.tree.frames import (
+from mccfr_plus.tree.by_rules.frames import (
     NUM_SYMMETRIES,
     after,
     canonical_actions,
@@ -24,8 +23,10 @@ from mccfr_plus.tree.frames import (
     to_representative,
     turned,
 )
-from mccfr_plus.tree.payoff_matrix import list_leaf
-from mccfr_plus.tree.positions import (
+from mccfr_plus.tree.by_rules.new_infosets import infoset_at
+from mccfr_plus.tree.by_rules.payoff_matrix import list_leaf
+from mccfr_plus.tree.by_rules.positions import first_node, keep
+from mccfr_plus.tree.by_rules.rows import (
     MAX_ACTIONS,
     MAX_DEPTH,
     NUM_ABOVE,
@@ -39,11 +40,8 @@ from mccfr_plus.tree.positions import (
     PATHS,
     STATE_SIZE,
     find_outcomes,
-    first_node,
     first_waiting,
     high_of,
-    infoset_at,
-    keep,
     low_of,
     outcomes_of,
     own_words,
@@ -56,7 +54,8 @@ from mccfr_plus.tree.positions import (
     words_before_rows,
     words_per_row,
 )
-from mccfr_plus.tree.rules_traversal import rule_apply, rule_legal, rule_returns
+from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_returns
+from mccfr_plus.tree.expansion import EXPANDING, LOCK, MAX_SLOTS, NUM_INFOSETS, NUM_SLOTS, SELF, STATUS, STRATEGY
 
 DEPTH_OF_PIECES = 4  # subtrees below this depth are dealt out to threads
 

@@ -19,16 +19,18 @@ from mccfr_plus.games.rules import MOVER
 from mccfr_plus.kernels.compile import compose, inline_kernel, may_make_arrays
 from mccfr_plus.kernels.intrinsics import address_of
 from mccfr_plus.tree import expansion as g
-from mccfr_plus.tree import positions as p
-from mccfr_plus.tree import successors as n
 from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
+from mccfr_plus.tree.by_rules import positions
+from mccfr_plus.tree.by_rules import rows as r
+from mccfr_plus.tree.by_rules import successors as n
+from mccfr_plus.tree.by_rules.histories import traverse_histories, words_per_depth
+from mccfr_plus.tree.by_rules.new_infosets import num_successor_words, num_uniform
+from mccfr_plus.tree.by_rules.openings import Openings, openings_of
+from mccfr_plus.tree.by_rules.payoff_matrix import PayoffMatrix
+from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, places_of
+from mccfr_plus.tree.by_rules.rules_traversal import rule_outcomes
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
-from mccfr_plus.tree.histories import traverse_histories, words_per_depth
 from mccfr_plus.tree.memory import MemoryPlan
-from mccfr_plus.tree.openings import Openings, openings_of
-from mccfr_plus.tree.payoff_matrix import PayoffMatrix
-from mccfr_plus.tree.rules_keys import RulesKeys, places_of
-from mccfr_plus.tree.rules_traversal import rule_outcomes
 
 _KEY_COST = 16
 _ACTION, _WORD = 4, 8  # bytes of a slot's action, and of a word of the table of successors
@@ -36,7 +38,7 @@ _MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
 _MOST_BYTES_OF_NUMBERS = 1 << 28
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
 
-_OF_OPENINGS = p.OPENING_STATES, p.OPENING_CHANCE, p.OPENING_COUNTS
+_OF_OPENINGS = r.OPENING_STATES, r.OPENING_CHANCE, r.OPENING_COUNTS
 
 _ACCESS = (
     "first_node",
@@ -50,7 +52,6 @@ _ACCESS = (
     "child_of",
     "fetch_ahead",
     "outcome_probability",
-    "outcome_probabilities",
 )
 
 
@@ -139,34 +140,34 @@ class ImplicitTree(ExpandingTree):
             payoffs=np.zeros((0, sizes.num_players)),
             chance=np.zeros(0, OUTCOME),
             infosets=np.zeros(plan.max_infosets, INFOSET),
-            expansion=np.zeros(p.NUM_WORDS, np.int64),
+            expansion=np.zeros(r.NUM_WORDS, np.int64),
         )
         super().__init__(game, plan, self._stored, shape)
         self.node_capacity = _MOST_VISITS
-        self._successors = np.zeros(self._size_of(p.num_successor_words, plan.max_slots), np.int64)
+        self._successors = np.zeros(self._size_of(num_successor_words, plan.max_slots), np.int64)
         self._blocks = np.zeros(n.BLOCK_WORDS_PER_INFOSET * plan.max_infosets, np.int64)
         self._slot_actions = np.zeros(plan.max_slots, np.int32)
         self._info_keys = np.zeros((plan.max_infosets, 2), np.int64)
         self._places = places_of(rules_game)
         self.keys = self._new_keys()
-        words = self._size_of(p.words_before_rows)
-        words += self._size_of(p.words_per_row) * (self._size_of(p.first_waiting) + shape.max_stack)
+        words = self._size_of(r.words_before_rows)
+        words += self._size_of(r.words_per_row) * (self._size_of(r.first_waiting) + shape.max_stack)
         paths, words = 8 * words, words + self._size_of(words_per_depth) * (max_depth + 1)
         words = -(-words // 16) * 16 + 16  # threads write to lines of the cache of their own
         self.max_threads = max(threads, os.cpu_count() or 1)  # an evaluation may use more of them than the solver
         self._rows = np.zeros((self.max_threads, words), np.int64)
         expansion = self._expansion
-        expansion[p.ROWS], expansion[p.BYTES_PER_THREAD] = address_of(self._rows), 8 * words
-        expansion[p.THREADS], expansion[p.PATHS], expansion[p.MAX_DEPTH] = threads, paths, max_depth
+        expansion[r.ROWS], expansion[r.BYTES_PER_THREAD] = address_of(self._rows), 8 * words
+        expansion[r.THREADS], expansion[r.PATHS], expansion[r.MAX_DEPTH] = threads, paths, max_depth
         # Empty arrays have an address, too.
         self._parameters = np.append(rules_game.parameters, 0)
         self._table = np.append(rules_game.table, 0.0)
         self._first_state = rules_game.first_state.copy()
-        expansion[p.PARAMETERS], expansion[p.NUM_PARAMETERS] = address_of(self._parameters), len(self._parameters)
-        expansion[p.TABLE_OF_RULES], expansion[p.NUM_TABLE] = address_of(self._table), len(self._table)
-        expansion[[p.FIRST_STATE, *_OF_OPENINGS]] = address_of(self._first_state)
-        expansion[p.PLACES], expansion[p.NUM_PLACES] = address_of(self._places), len(self._places)
-        expansion[p.FIRST_UNIFORM] = self.max_slots
+        expansion[r.PARAMETERS], expansion[r.NUM_PARAMETERS] = address_of(self._parameters), len(self._parameters)
+        expansion[r.TABLE_OF_RULES], expansion[r.NUM_TABLE] = address_of(self._table), len(self._table)
+        expansion[[r.FIRST_STATE, *_OF_OPENINGS]] = address_of(self._first_state)
+        expansion[r.PLACES], expansion[r.NUM_PLACES] = address_of(self._places), len(self._places)
+        expansion[r.FIRST_UNIFORM] = self.max_slots
         expansion[g.KEYS] = address_of(self._info_keys)
         expansion[n.WORDS], expansion[n.BLOCKS] = address_of(self._successors), address_of(self._blocks)
         expansion[g.SLOT_ACTIONS] = address_of(self._slot_actions)
@@ -219,7 +220,7 @@ class ImplicitTree(ExpandingTree):
     @cached_property
     def access(self) -> Mapping[str, Any]:
         """The functions of `mccfr_plus.tree.access` for this game, by name."""
-        functions = (*(getattr(p, name) for name in _ACCESS), traverse_histories)
+        functions = (*(getattr(positions, name) for name in _ACCESS), r.outcome_probabilities, traverse_histories)
         return {f.__name__: compose(f, strict=False, **self.rule_kernels) for f in functions}
 
     def bind(
@@ -233,7 +234,7 @@ class ImplicitTree(ExpandingTree):
         """Makes the tree that of a solver; see `LazyTree.bind`."""
         self._bind(strategy, ones)
         for count in range(1, self.rules_game.most_actions + 1):
-            first = self.max_slots + self._size_of(p.num_uniform, count - 1)
+            first = self.max_slots + self._size_of(num_uniform, count - 1)
             strategy[first : first + count] = 1.0 / count
 
     def set_prior(self, bounds: np.ndarray, keys: np.ndarray, first: np.ndarray, probabilities: np.ndarray) -> None:
@@ -246,8 +247,8 @@ class ImplicitTree(ExpandingTree):
             probabilities: ``[num_rows]`` float64, of the legal actions in their order.
         """
         self._prior = tuple(np.ascontiguousarray(array) for array in (bounds, keys, first, probabilities))
-        self._expansion[p.NUM_PRIOR] = len(keys)
-        places = (p.PRIOR_RANGE, p.PRIOR_KEYS, p.PRIOR_FIRST, p.PRIOR_PROBABILITIES)
+        self._expansion[r.NUM_PRIOR] = len(keys)
+        places = (r.PRIOR_RANGE, r.PRIOR_KEYS, r.PRIOR_FIRST, r.PRIOR_PROBABILITIES)
         for place, array in zip(places, self._prior, strict=True):
             self._expansion[place] = address_of(array)
 
@@ -256,7 +257,7 @@ class ImplicitTree(ExpandingTree):
         """Those of the game. From now on, traversals of all histories begin with them."""
         found, words = openings_of(self.rules_game), self._expansion
         if found is not None:
-            words[p.NUM_OPENINGS], words[p.NUM_ABOVE] = len(found.states), found.num_above
+            words[r.NUM_OPENINGS], words[r.NUM_ABOVE] = len(found.states), found.num_above
             words[list(_OF_OPENINGS)] = [address_of(found.states), address_of(found.chance), address_of(found.counts)]
         return found
 
@@ -268,7 +269,7 @@ class ImplicitTree(ExpandingTree):
     @property
     def matrix_words(self) -> np.ndarray | None:
         """The words that lead kernels to the payoff matrix; None if there is none."""
-        words = self.arrays.expansion[p.MATRIX :]
+        words = self.arrays.expansion[r.MATRIX :]
         return words if words[0] else None
 
     def set_payoff_matrix(self, matrix: PayoffMatrix, num_histories: int) -> None:
@@ -279,9 +280,9 @@ class ImplicitTree(ExpandingTree):
             num_histories: That a traversal of all visits.
         """
         self._matrix = matrix  # keeps it alive
-        self._expansion[p.NUM_HISTORIES] = num_histories
+        self._expansion[r.NUM_HISTORIES] = num_histories
         words = (*map(address_of, matrix[:3]), len(matrix.entries), matrix.column_bits)
-        self._expansion[p.MATRIX : p.MATRIX + len(words)] = words
+        self._expansion[r.MATRIX : r.MATRIX + len(words)] = words
 
     def evict(self) -> slice:
         """Does nothing: no node is stored."""
@@ -329,7 +330,7 @@ class ImplicitTree(ExpandingTree):
 
     def begin_loading(self) -> None:
         """Clears all that was found."""
-        self._expansion[p.MATRIX] = 0
+        self._expansion[r.MATRIX] = 0
         for words in self._slot_words(self.num_slots):
             words[:] = 0
         self._blocks[: self.count(n.NUM_BLOCK_WORDS)] = 0
@@ -351,7 +352,7 @@ class ImplicitTree(ExpandingTree):
     @property
     def max_slots(self) -> int:
         """Largest number of (infoset, action) pairs that may be found; the rest is for infosets without a number."""
-        return self.plan.max_slots - self._size_of(p.num_uniform, self.rules_game.most_actions)
+        return self.plan.max_slots - self._size_of(num_uniform, self.rules_game.most_actions)
 
     @property
     def num_nodes(self) -> int:

@@ -10,8 +10,8 @@ import numpy as np
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import Rules
 from mccfr_plus.kernels.compile import announce_compilation, compose
-from mccfr_plus.tree import rules_traversal as t
 from mccfr_plus.tree.arrays import INFOSET, NODE
+from mccfr_plus.tree.by_rules import rules_traversal as t
 from mccfr_plus.tree.game import WrongAnswerError, game_error
 from mccfr_plus.tree.info_states import InfoStates, key_layout
 from mccfr_plus.tree.interning import EMPTY, num_places, table_of_rows

@@ -7,7 +7,7 @@ import pytest
 
 from mccfr_plus import ConfigError, GameError, Solver, compile_game, expected_values, game_value
 
-module = sys.modules["mccfr_plus.evaluation.game_value"]  # the name in the package is the function's
+module = sys.modules["mccfr_plus.solver.game_value"]  # the name in the package is the function's
 
 # Kuhn 1950 for the standard game; with a deck of three, one-card poker is the same game.
 VALUES = {"kuhn_poker": -1 / 18, "one_card_poker(deck_size=3)": -1 / 18, "matrix_rps": 0.0, "matrix_mp": 0.0}

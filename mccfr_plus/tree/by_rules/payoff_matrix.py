@@ -66,10 +66,16 @@ def num_entries(counted: Sequence[Leaves]) -> int:
     return sum(int(leaves.leaf_next.sum()) for leaves in counted)
 
 
-def bytes_of_matrix(counted: Sequence[Leaves], num_slots: int) -> int:
-    """Returns what the matrix of leaves that were counted takes, while it is filled, in bytes."""
-    rows = (len(counted) + _ARRAYS_OF_ROWS) * np.dtype(np.int64).itemsize
-    return num_entries(counted) * BYTES_PER_ENTRY + (num_slots + 1) * rows
+def bytes_of_matrix(entries: float, num_slots: float, num_threads: int) -> float:
+    """Returns what a matrix takes while it is filled, in bytes.
+
+    Args:
+        entries: Of the matrix.
+        num_slots: Of both players.
+        num_threads: Threads that fill it.
+    """
+    rows = (num_threads + _ARRAYS_OF_ROWS) * np.dtype(np.int64).itemsize
+    return entries * BYTES_PER_ENTRY + (num_slots + 1) * rows
 
 
 def room_for_leaves(counted: Sequence[Leaves], num_slots: int) -> tuple[PayoffMatrix, list[Leaves]] | None:

@@ -1,11 +1,11 @@
 """The size of a game of any size, from a sample of its histories.
 
-1. Pilot beams (`tree.stratified_beam`) teach the `PilotEstimate` what lies below which actions.
+1. Pilot beams (`stratified_beam`) teach the `PilotEstimate` what lies below which actions.
 2. Twenty beams of one width, or more, then give independent unbiased estimates of each sum over histories. Their mean
-   is the estimate, and their spread gives its interval (`tree.confidence_interval`).
+   is the estimate, and their spread gives its interval (`size.interval_of`).
 3. Infosets cannot be estimated without bias from single histories: how many histories share one is not seen. So there
-   are a lower limit, from how often independent beams met the same ones (`tree.infoset_counts`), and an upper limit,
-   the number of decision nodes.
+   are a lower limit, from how often independent beams met the same ones (`infoset_counts`), and an upper limit, the
+   number of decision nodes.
 
 A game whose levels all fit a beam is counted, not estimated.
 """
@@ -25,8 +25,8 @@ from mccfr_plus.games import PyspielGame
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.size import InfosetBounds, Interval, SizeEstimate, exactly, interval_of, log10_of
-from mccfr_plus.tree.stratified_beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, StratifiedBeam
+from mccfr_plus.tree.sizes.size import InfosetBounds, Interval, SizeEstimate, exactly, interval_of, log10_of
+from mccfr_plus.tree.sizes.stratified_beam import ALL, CHANCE_SAMPLED, EXTERNAL, PLAYED, Run, StratifiedBeam
 
 _FIRST_WIDTH = 4
 _MAX_WIDTH = 20_000  # states in memory
@@ -71,8 +71,8 @@ def estimate_size(
         >>> estimate.fits(max_nodes=50_000_000, max_bytes=8 << 30)
         True
 
-    References: Knuth 1975; Chen 1992; Vaisman, Kroese 2017 (histories; see `mccfr_plus.tree.stratified_beam`).
-    Chao 1987 (infosets; see `mccfr_plus.tree.infoset_counts`).
+    References: Knuth 1975; Chen 1992; Vaisman, Kroese 2017 (histories; see `mccfr_plus.tree.sizes.stratified_beam`).
+    Chao 1987 (infosets; see `mccfr_plus.tree.sizes.infoset_counts`).
     """
     for name, value, is_right, allowed in (
         ("sample_size", sample_size, lambda x: 1 <= x < 2**63 and x == int(x), "a whole number above 0"),
@@ -180,6 +180,7 @@ class _Sample:
             decision_nodes=decision_nodes,
             chance_nodes=kind(CHANCE),
             terminal_nodes=kind(TERMINAL),
+            paying_nodes=interval([run.paying for run in runs]),
             infosets=tuple(
                 InfosetBounds(
                     seen(player),

@@ -11,11 +11,11 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.kernels.intrinsics import address_of
-from mccfr_plus.tree import positions as p
-from mccfr_plus.tree.frames import packed
-from mccfr_plus.tree.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.frames import packed
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.rows import SYMMETRIES
+from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, SymmetricKeys
 from mccfr_plus.tree.memory import MemoryPlan
-from mccfr_plus.tree.rules_keys import RulesKeys, SymmetricKeys
 
 
 class SymmetricTree(ImplicitTree):
@@ -37,7 +37,7 @@ class SymmetricTree(ImplicitTree):
         self.num_symmetries = len(self.symmetries)
         super().__init__(game, rules_game, plan, threads)
         self._packed = packed(self.symmetries)
-        self._expansion[p.SYMMETRIES] = address_of(self._packed)
+        self._expansion[SYMMETRIES] = address_of(self._packed)
 
     @cached_property
     def _constants(self) -> dict[str, int]:

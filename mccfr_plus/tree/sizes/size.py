@@ -98,6 +98,7 @@ class SizeEstimate:
         decision_nodes: Of each player.
         chance_nodes: Chance nodes.
         terminal_nodes: Ends of the game.
+        paying_nodes: Those at which not all payoffs are 0: the entries of a payoff matrix.
         infosets: Of each player, between two limits.
         mean_actions: Mean number of actions at each player's decision nodes.
         most_actions: Largest number of actions seen at a decision node of each player.
@@ -132,6 +133,7 @@ class SizeEstimate:
     decision_nodes: tuple[Interval, ...]
     chance_nodes: Interval
     terminal_nodes: Interval
+    paying_nodes: Interval
     infosets: tuple[InfosetBounds, ...]
     mean_actions: tuple[float, ...]
     most_actions: tuple[int, ...]

@@ -1,6 +1,6 @@
-"""NFSP: networks learn best responses and their average.
+"""Deep CFR, DREAM, ESCHER and NFSP on a game whose tree fits into memory.
 
-python examples/nfsp.py --game=leduc_poker --iterations=200 --checkpoint=leduc.checkpoint
+python examples/neural.py --algorithm=dream --game=leduc_poker --iterations=300 --checkpoint=leduc.checkpoint
 
 Needs torch: pip install 'mccfr_plus[neural]'. A second call with the same --checkpoint runs --iterations more.
 """
@@ -10,27 +10,29 @@ from pathlib import Path
 from absl import app, flags
 
 import mccfr_plus
-from mccfr_plus.neural import NFSP, NFSPConfig
+from mccfr_plus import neural
 
+SMALL = {"hidden_layers": (64, 64), "train_steps": 20}  # for a laptop and a small game
+SOLVERS = {
+    "deep_cfr": (neural.DeepCFR, neural.DeepCFRConfig(traversals=500, **SMALL)),
+    "dream": (neural.DREAM, neural.DREAMConfig(traversals=500, **SMALL)),
+    "escher": (neural.ESCHER, neural.ESCHERConfig(traversals=500, value_traversals=500, **SMALL)),
+    "nfsp": (neural.NFSP, neural.NFSPConfig(episodes=1000, hidden_layers=(64, 64))),
+}
+
+_ALGORITHM = flags.DEFINE_enum("algorithm", "deep_cfr", list(SOLVERS), "Which networks learn what.")
 _GAME = flags.DEFINE_string("game", "kuhn_poker", "An OpenSpiel game string.")
-_ITERATIONS = flags.DEFINE_integer("iterations", 100, "How many iterations to run.", lower_bound=1)
-_HIDDEN_LAYERS = flags.DEFINE_list("hidden_layers", ["64", "64"], "Widths of the hidden layers.")
-_EPISODES = flags.DEFINE_integer("episodes", 1000, "Episodes per iteration.", lower_bound=1)
-_ANTICIPATORY = flags.DEFINE_float("anticipatory", 0.1, "Probability of a best response in an episode.")
+_ITERATIONS = flags.DEFINE_integer("iterations", 50, "How many iterations to run.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 1, "Makes the run repeatable.", lower_bound=0)
 _CHECKPOINT = flags.DEFINE_string("checkpoint", None, "The file to save the state in and resume from.")
 _POLICY = flags.DEFINE_string("policy", None, "A file for the average policy, .npz.")
 
 
 def make_solver():
+    solver_class, config = SOLVERS[_ALGORITHM.value]
     if _CHECKPOINT.value is not None and Path(_CHECKPOINT.value).exists():
-        return NFSP.load(_CHECKPOINT.value)
-    config = NFSPConfig(
-        hidden_layers=tuple(int(width) for width in _HIDDEN_LAYERS.value),
-        episodes=_EPISODES.value,
-        anticipatory=_ANTICIPATORY.value,
-    )
-    return NFSP(_GAME.value, config, seed=_SEED.value)
+        return solver_class.load(_CHECKPOINT.value)
+    return solver_class(_GAME.value, config, seed=_SEED.value)
 
 
 def report(progress):

@@ -32,7 +32,7 @@ import pyspiel
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game import checked_actions, checked_outcomes, checked_returns, game_error, unknown_mover
-from mccfr_plus.tree.infoset_counts import InfosetCounts
+from mccfr_plus.tree.sizes.infoset_counts import InfosetCounts
 
 # Measures; those of external sampling, one per player, come last.
 ALL, CHANCE_SAMPLED, PLAYED, EXTERNAL = 0, 1, 2, 3
@@ -54,6 +54,7 @@ class Run:
         measures: ``[3 + num_players]``, the estimate of each measure.
         kinds: ``[2 + num_players]``, the estimated number of terminal nodes, chance nodes, and each player's nodes.
         children: ``[num_players]``, the estimated number of children of each player's nodes.
+        paying: The estimated number of terminal nodes at which not all payoffs are 0.
         most_actions: ``[num_players]`` int64, most actions seen at a node of each player.
         is_exact: Whether no level was wider than the beam, so that all numbers are counts.
         num_nodes: Histories visited.
@@ -66,6 +67,7 @@ class Run:
     kinds: np.ndarray
     children: np.ndarray
     most_actions: np.ndarray
+    paying: float = float("-inf")
     is_exact: bool = True
     num_nodes: int = 0
     seconds: float = 0.0
@@ -124,6 +126,9 @@ class StratifiedBeam:
             kinds = np.array([node.kind for node in nodes]) - TERMINAL
             num_actions = np.array([len(node.actions) for node in nodes])
             _add_up(found, logs, kinds, num_actions)
+            pays = np.array([node.pays for node in nodes])
+            if pays.any():
+                found.paying = float(np.logaddexp(found.paying, log_sum(logs[pays, ALL])))
             for node, past in zip(nodes, pasts, strict=True):
                 if node.kind >= 0:
                     self.counts.add(node.kind, node.info_state, past[node.kind], len(node.actions))
@@ -200,8 +205,8 @@ class StratifiedBeam:
                 return _Node(CHANCE, "", [action for action, _ in outcomes], probabilities)
             if kind != pyspiel.PlayerId.TERMINAL:
                 raise unknown_mover(kind)
-            checked_returns(state.returns(), self._game.num_players())
-            return _Node(TERMINAL, "", [], np.zeros(0))
+            payoffs = checked_returns(state.returns(), self._game.num_players())
+            return _Node(TERMINAL, "", [], np.zeros(0), any(payoffs))
         except Exception as error:
             self._raise(state.history(), error)
 
@@ -215,6 +220,7 @@ class _Node(NamedTuple):
     info_state: str  # of the player to move
     actions: list[int]
     log_probabilities: np.ndarray  # of the actions, in random play
+    pays: bool = False  # whether it is terminal with payoffs that are not all 0
 
 
 def _add_up(found: Run, logs: np.ndarray, kinds: np.ndarray, num_actions: np.ndarray) -> None:

@@ -1,0 +1,235 @@
+"""Positions of a game with compiled rules, in the place of stored nodes: the functions of `access` for them.
+
+A node is a row of words that belongs to a thread: the state, each player's last slot and last action, and the infoset
+of the player to move. Row 0 is the open node, row 1 the root and what it becomes as it is moved on, then come the
+children of the open node, of which one is moved on, and the others wait on the stack. So a history takes no memory once
+it has been visited.
+
+All children are made when their parent is opened, and what their infosets have in memory is fetched then, in parallel:
+DRAM takes hundreds of nanoseconds to answer, which is longer than all that is computed at a node.
+"""
+
+import numba
+import numpy as np
+
+from mccfr_plus.games.rules import CHANCE as CHANCE_MOVES
+from mccfr_plus.games.rules import MOVER
+from mccfr_plus.games.rules import TERMINAL as GAME_OVER
+from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.kernels.intrinsics import load_word, pointer, prefetch
+from mccfr_plus.tree.access import ALL_PLAYERS
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.by_rules.frames import (
+    NUM_SYMMETRIES,
+    after,
+    draw_turn,
+    element_of,
+    first_frame,
+    inverse,
+    stabilizer_of,
+    turned,
+)
+from mccfr_plus.tree.by_rules.new_infosets import fetch_infoset, infoset_at, known_infoset, uniform_infoset
+from mccfr_plus.tree.by_rules.rows import (
+    FIRST_CHILD,
+    FIRST_STATE,
+    FIRST_UNIFORM,
+    MOVED,
+    NUM_PLAYERS,
+    OPEN,
+    STATE_SIZE,
+    actions_of,
+    find_outcomes,
+    first_waiting,
+    high_of,
+    low_of,
+    outcomes_of,
+    pair,
+    parameters_of,
+    payoffs_of,
+    place_of_frame,
+    row_of,
+    slot_actions_of,
+    state_of,
+    symmetries_of,
+    table_of,
+    traverser_of,
+    words_per_row,
+)
+from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_returns
+from mccfr_plus.tree.by_rules.successors import fetch_word
+from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
+
+
+@inline_kernel
+def first_node(tree, scratch, player):
+    """Returns the root, moved on; see `access.first_node`."""
+    traverser_of(tree, scratch)[0] = player
+    row = row_of(tree, scratch, MOVED)
+    first = numba.carray(pointer(tree.expansion[FIRST_STATE]), STATE_SIZE, np.int64)
+    for word in range(STATE_SIZE):
+        row[word] = first[word]
+    for player in range(NUM_PLAYERS):
+        row[STATE_SIZE + player] = pair(tree.expansion[MAX_SLOTS] + player, -1)
+        if NUM_SYMMETRIES > 1:
+            row[place_of_frame(player)] = first_frame()
+    row[STATE_SIZE + NUM_PLAYERS] = 0
+    return MOVED
+
+
+@inline_kernel
+def head(tree, scratch, node):
+    """Returns the kind and the number of children of the moved node; 0 children if its infoset has no room."""
+    row = row_of(tree, scratch, node)
+    state = state_of(row)
+    mover = state[MOVER]
+    if mover == GAME_OVER:
+        return TERMINAL, 0
+    if mover == CHANCE_MOVES:
+        return CHANCE, find_outcomes(tree, scratch, state, MOVED)
+    found = row[STATE_SIZE + NUM_PLAYERS]
+    if found == 0:  # or it was found when the parent was opened
+        traverser = traverser_of(tree, scratch)[0]
+        if traverser in (mover, ALL_PLAYERS):
+            found = infoset_at(tree, scratch, row, state, mover)
+        else:
+            found = known_infoset(tree, row, state, mover)
+            if found == 0:
+                found = uniform_infoset(tree, scratch, state)
+        fetch_infoset(tree, scratch, found)
+    if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
+        return mover, 0
+    row[STATE_SIZE + NUM_PLAYERS] = found
+    return mover, high_of(found)
+
+
+@inline_kernel
+def payload_of(tree, scratch, node):
+    """Returns the first slot of the moved node's infoset."""
+    return low_of(row_of(tree, scratch, node)[STATE_SIZE + NUM_PLAYERS])
+
+
+@inline_kernel
+def step(tree, scratch, node, payload, index):
+    """Moves the node on to a child."""
+    _move(tree, scratch, row_of(tree, scratch, node), payload, index, MOVED)
+    return node
+
+
+@inline_kernel
+def payoff(tree, scratch, node, player):
+    """Returns a player's payoff at the moved node."""
+    payoffs = payoffs_of(tree, scratch)
+    for each in range(NUM_PLAYERS):
+        payoffs[each] = 0.0
+    rule_returns(parameters_of(tree), table_of(tree), state_of(row_of(tree, scratch, node)), payoffs)
+    return payoffs[player]
+
+
+@inline_kernel
+def keep(tree, scratch, node, position):
+    """Copies the moved node to a row that waits, and returns that row's number."""
+    _copy(tree, scratch, node, first_waiting() + position)
+    row = row_of(tree, scratch, node)
+    for player in range(NUM_PLAYERS):
+        fetch_word(tree.expansion, low_of(row[STATE_SIZE + player]))
+    return first_waiting() + position
+
+
+@inline_kernel
+def resume(tree, scratch, kept):
+    """Returns a node that has waited, as the moved one."""
+    _copy(tree, scratch, kept, MOVED)
+    return MOVED
+
+
+@inline_kernel
+def reopen(tree, scratch, kept):
+    """Opens a node that has waited, and makes its children; see `access.reopen`."""
+    _copy(tree, scratch, kept, OPEN)
+    row = row_of(tree, scratch, OPEN)
+    mover = row[MOVER]
+    if mover == CHANCE_MOVES:
+        kind, count, payload = np.int64(CHANCE), find_outcomes(tree, scratch, state_of(row), OPEN), np.int64(0)
+    else:
+        found = row[STATE_SIZE + NUM_PLAYERS]
+        kind, count, payload = mover, high_of(found), low_of(found)
+        if payload >= tree.expansion[FIRST_UNIFORM]:
+            uniform_infoset(tree, scratch, state_of(row))  # lists the actions
+    for index in range(count):
+        _make_child(tree, scratch, payload, index)
+    return kind, count, payload, OPEN
+
+
+@inline_kernel
+def _make_child(tree, scratch, payload, index):
+    """Makes a child of the open node, and fetches what is known of its infoset."""
+    _copy(tree, scratch, OPEN, FIRST_CHILD + index)
+    row = row_of(tree, scratch, FIRST_CHILD + index)
+    _move(tree, scratch, row, payload, index, OPEN)
+    state = state_of(row)
+    if state[MOVER] >= 0:
+        found = known_infoset(tree, row, state, state[MOVER])
+        row[STATE_SIZE + NUM_PLAYERS] = found
+        fetch_infoset(tree, scratch, found)
+
+
+@inline_kernel
+def child_of(tree, scratch, opened, payload, index):
+    """Returns a child of the open node, as the moved one."""
+    return FIRST_CHILD + index
+
+
+@inline_kernel
+def outcome_probability(tree, scratch, payload, index):
+    """Returns the probability of an outcome of the open node."""
+    return outcomes_of(tree, scratch, OPEN)[1][index]
+
+
+@inline_kernel
+def fetch_ahead(array, index):
+    """Begins to fetch an entry of a large array."""
+    prefetch(array, index)
+
+
+@inline_kernel
+def cannot_expand(expansion, node, thread):
+    """Takes the place of `expand`: what is unknown here stays so until there is room. Returns False."""
+    return False
+
+
+@inline_kernel
+def _copy(tree, scratch, source, target):
+    old, new = row_of(tree, scratch, source), row_of(tree, scratch, target)
+    for word in range(words_per_row()):
+        new[word] = old[word]
+
+
+@inline_kernel
+def _move(tree, scratch, row, payload, index, outcomes):
+    """Plays an action, or the outcome of chance that is listed for a row. `row` is modified in place."""
+    state = state_of(row)
+    mover = state[MOVER]
+    if mover == CHANCE_MOVES:
+        action = outcomes_of(tree, scratch, outcomes)[0][index]
+    else:
+        slot = np.int64(payload + index)
+        if payload < tree.expansion[FIRST_UNIFORM]:
+            action = np.int64(slot_actions_of(tree.expansion)[slot])
+            if NUM_SYMMETRIES > 1:
+                action = _turn(tree, scratch, row, mover, action)
+        else:
+            action = actions_of(tree, scratch)[index]
+        row[STATE_SIZE + mover] = pair(slot, action)
+    rule_apply(parameters_of(tree), table_of(tree), state, action)
+    row[STATE_SIZE + NUM_PLAYERS] = 0
+
+
+@inline_kernel
+def _turn(tree, scratch, row, mover, action):
+    """Returns the action that is played for one of an infoset, and turns the player's frame with it."""
+    symmetries, frame, element = symmetries_of(tree.expansion), row[place_of_frame(mover)], np.int64(0)
+    if stabilizer_of(frame) > 1:
+        element = draw_turn(symmetries, frame, scratch.rng)
+    row[place_of_frame(mover)] = after(symmetries, frame, element, action)
+    return turned(symmetries, inverse(symmetries, element_of(row[place_of_frame(mover)])), action)

@@ -1,0 +1,1 @@
+"""How large a game is, estimated from a sample of its histories."""
