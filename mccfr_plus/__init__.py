@@ -34,11 +34,12 @@ _collecting = gc.isenabled()
 gc.disable()  # importing makes no garbage, but looking for it would take a third of the time
 try:
     from mccfr_plus.averages import PowerAverage, ScheduledAverage
-    from mccfr_plus.bounds import RegretBound, measured_regret, regret_bound
+    from mccfr_plus.bounds import CoarseCorrelatedEquilibrium, RegretBound, measured_regret, regret_bound, solve_cce
     from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer
     from mccfr_plus.citations import cite
     from mccfr_plus.drop_in import (
         AverageType,
+        CFRBRSolver,
         CFRPlusSolver,
         CFRSolver,
         DCFRSolver,
@@ -60,6 +61,7 @@ try:
         AverageStrategySampling,
         BalancedOutcomeSampling,
         Baseline,
+        BestResponseOpponent,
         ChanceSampling,
         Escher,
         Estimator,
@@ -124,12 +126,15 @@ __all__ = [
     "BalancedOutcomeSampling",
     "Baseline",
     "BestResponse",
+    "BestResponseOpponent",
     "BudgetError",
+    "CFRBRSolver",
     "CFRPlusSolver",
     "CFRSolver",
     "ChanceSampling",
     "CheckError",
     "CheckpointError",
+    "CoarseCorrelatedEquilibrium",
     "ConfigError",
     "DCFRSolver",
     "Discounted",
@@ -201,6 +206,7 @@ __all__ = [
     "regret_bound",
     "sampled_best_response",
     "save_policy",
+    "solve_cce",
     "solve_lp",
 ]
 

@@ -56,6 +56,7 @@ OPEN_IMPORTS = {"kernels.scratch imports tree.arrays"}
 
 PUBLIC = {
     "AsymmetricPredictive", "AverageStrategySampling", "BalancedOutcomeSampling", "Baseline", "BestResponse",
+    "BestResponseOpponent", "CoarseCorrelatedEquilibrium",
     "BudgetError", "ChanceSampling", "CheckError", "CheckpointError", "ConfigError", "Discounted", "Equilibrium",
     "Escher", "Estimate", "Estimator", "Evaluation", "ExternalSampling", "FTRL", "Full", "GameError", "GameTree",
     "GameValue", "HeadToHead", "Hedge", "InfoStatePolicy", "KeyedPolicy", "MagneticMirrorDescent", "MatchResult",
@@ -67,12 +68,12 @@ PUBLIC = {
     "check_minimizer", "cite", "compile_game", "estimate_quality", "estimate_size", "evaluate", "evaluate_by_rules",
     "expected_values", "exploitability", "exploitability_lower_bound", "game_value", "head_to_head", "load_game",
     "load_policy", "local_best_response", "measured_regret", "nash_conv", "play_games", "regret_bound",
-    "sampled_best_response", "save_policy", "solve_lp",
+    "sampled_best_response", "save_policy", "solve_cce", "solve_lp",
 }  # fmt: skip
 
 # Classes with OpenSpiel's names, from `mccfr_plus.drop_in`.
 DROP_IN = {
-    "AverageType", "CFRPlusSolver", "CFRSolver", "DCFRSolver", "ExternalSamplingSolver", "LCFRSolver",
+    "AverageType", "CFRBRSolver", "CFRPlusSolver", "CFRSolver", "DCFRSolver", "ExternalSamplingSolver", "LCFRSolver",
     "OutcomeSamplingSolver",
 }  # fmt: skip
 

@@ -54,14 +54,14 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
         for player in range(num_players):
             updated = arrays.slot_range[player] if solver.config.alternating else 0
             own_reach(arrays, np.concatenate([after[:updated], before[updated:]]), reach)
-            earned[player] += weight * _add_gradient(arrays, reach, gradient, player, weight, sums[player])
+            earned[player] += weight * add_gradient(arrays, reach, gradient, player, weight, sums[player])
         before = after
     best = [vertex_maximum(tree, player, 0.0, sums[player]) for player in range(num_players)]
     return (np.array(best) - earned) / weights.sum()
 
 
 @kernel
-def _add_gradient(tree, reach, gradient, player, weight, sums):
+def add_gradient(tree, reach, gradient, player, weight, sums):
     """Adds weight times the player's exact gradient to `sums`, and returns the player's expected payoff.
 
     `reach` is all players' own reach; `gradient` is overwritten.

@@ -9,6 +9,7 @@
 | `AverageStrategySampling` | one | one | a subset, by the average strategy |
 | `OutcomeSampling` | one | one | one, epsilon-on-policy |
 | `BalancedOutcomeSampling` | one | one | one, from the exploration-balanced strategy |
+| `BestResponseOpponent` | all | the best response | all |
 | `Escher` | one | one | one, from a fixed strategy; values of histories instead of weights |
 """
 
@@ -16,6 +17,7 @@ from mccfr_plus.estimators.average_strategy import AverageStrategySampling
 from mccfr_plus.estimators.balanced import BalancedOutcomeSampling, balanced_strategy
 from mccfr_plus.estimators.base import Estimator, SamplingWeights
 from mccfr_plus.estimators.baseline import Baseline
+from mccfr_plus.estimators.best_response import BestResponseOpponent
 from mccfr_plus.estimators.chance import ChanceSampling
 from mccfr_plus.estimators.escher import Escher
 from mccfr_plus.estimators.external import ExternalSampling
@@ -27,6 +29,7 @@ __all__ = [
     "AverageStrategySampling",
     "BalancedOutcomeSampling",
     "Baseline",
+    "BestResponseOpponent",
     "ChanceSampling",
     "Escher",
     "Estimator",

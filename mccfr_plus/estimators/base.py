@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -138,6 +139,9 @@ class Estimator(abc.ABC):
     def needs_nodes(self) -> bool:
         """Whether the kernel, or its sampling strategy, needs stored histories, so that no rules take their place."""
         return self.needs_whole_tree
+
+
+LARGEST = sys.float_info.max  # limit of what may be any finite number
 
 
 def check_number(name: str, value: Any, above: float, most: float, allowed: str, *, inclusive: bool = False) -> None:

@@ -65,8 +65,11 @@ class Equilibrium(NamedTuple):
 def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     """Returns an exact equilibrium of a two-player zero-sum game, by linear programming.
 
-    Leduc poker takes a second, and `leduc_ranks` with its 13 ranks about a minute. Time grows faster than the size: for
-    games of more than some 100,000 leaves that differ in their last sequences, `Solver` is the better way.
+    CPU seconds, by the number of pairs of last sequences with a payoff: `leduc_poker` (4,920) less than one,
+    `leduc_ranks(ranks=13)` (95,056) 2, `liars_dice` (147,420) 4, `leduc_ranks(ranks=20)` (351,200) 16 and
+    `leduc_ranks(ranks=28)` (970,816) 93, all with an exploitability below 1e-14. Information sets count, too:
+    `goofspiel` with 5 cards and random prizes (1,574,400; 236,450 of them) took more than 10 minutes. `Solver` is the
+    better way there.
 
     Args:
         game: The game, its name or its tree.

@@ -30,7 +30,7 @@ class Curve:
         return len(self.runs)
 
     def x(self, unit: str) -> np.ndarray:
-        """Returns the mean over seeds of iterations, nodes or seconds at each point."""
+        """Returns the mean over seeds of iterations, nodes, seconds or CPU seconds at each point."""
         return np.array([[getattr(point, unit) for point in run] for run in self.runs], float).mean(axis=0)
 
     def y(self, measure: str) -> np.ndarray:

@@ -52,7 +52,7 @@ def plot_curves(
     Args:
         curves: Of one or more games.
         paths: Files to write; the ending says what: .png, .svg, .pdf.
-        unit: What the horizontal axis shows: nodes, iterations or seconds.
+        unit: What the horizontal axis shows: nodes, iterations, seconds or cpu_seconds.
         measure: exploitability or nash_conv.
         algorithms: In the order of their colours; None: as they come.
         labels: What the legend calls them; None: as they are written.

@@ -29,6 +29,7 @@ class Point(NamedTuple):
     nash_conv: float  # of the average policy
     values: tuple[float, ...]  # per player, of the average policy
     best_response_values: tuple[float, ...] = ()  # per player, of the best response to the others' average policies
+    cpu_seconds: float = 0.0  # of the run, likewise, since it was begun or resumed; 0: not measured
 
 
 class Record:

@@ -195,6 +195,7 @@ def _measure(solver: AnySolver, run: Run) -> Point:
         found.nash_conv,
         tuple(found.values.tolist()),
         tuple(found.best_response_values.tolist()),
+        getattr(solver, "cpu_seconds", 0.0),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
@@ -37,18 +37,18 @@ def asymmetric(values, strategy, tables, first, last, iteration, parameters):
         instant, before = values[at(slot)] - value, tables[REGRET, at(slot)]
         regret, miss = max(before + instant, 0.0), instant - tables[LAST, at(slot)]
         error += miss * miss
-        change += (regret - before) * (regret - before)
+        moved = regret - before
+        change += moved * moved
         tables[REGRET, at(slot)] = regret
         tables[LAST, at(slot)] = instant
     tables[ERROR, at(first)] = error
     tables[CHANGE, at(first)] = change
-    alpha = parameters[0]
-    if error < alpha * alpha * change:
-        alpha = math.sqrt(error / change)
-    weight = 1.0 / (1.0 + alpha)
+    least = math.sqrt(change)  # shares are R + r / (1 + alpha) times (1 + alpha) and this root: no quotients
+    most = least + min(math.sqrt(error), parameters[0] * least)
     for slot in range(first, last):
-        values[at(slot)] = max(tables[REGRET, at(slot)] + weight * tables[LAST, at(slot)], 0.0)
-        total += values[at(slot)]
+        share = max(tables[REGRET, at(slot)] * most + tables[LAST, at(slot)] * least, 0.0)
+        values[at(slot)] = share
+        total += share
     play_in_proportion(values, strategy, first, last, total)
     return value
 
@@ -79,9 +79,8 @@ class AsymmetricPredictive(Minimizer):
     kernel: ClassVar[Any] = staticmethod(asymmetric)
 
     def __post_init__(self) -> None:
-        largest = self.largest
-        if isinstance(largest, bool) or not isinstance(largest, int | float) or not 0 <= largest < math.inf:
-            raise ConfigError(f"largest={largest!r}: must be a finite number, at least 0; the paper uses largest=5.")
+        allowed = "must be a finite number, at least 0; the paper uses largest=5"
+        check_number("largest", self.largest, 0, LARGEST, allowed, inclusive=True)
 
     def parameters(self) -> np.ndarray:
         return np.array([float(self.largest)])

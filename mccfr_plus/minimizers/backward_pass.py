@@ -20,7 +20,7 @@ def update_infoset(values, strategy, tables, first, last, iteration, parameters)
 
 
 @inline_kernel
-def prepare(tree, tables, scratch, player, iteration, parameters):
+def prepare(tree, strategy, tables, scratch, player, iteration, parameters):
     """The place of a minimizer's `prepare`. No-op by default."""
 
 
@@ -29,11 +29,12 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
     First-visit order puts parents first, so that the list is read backwards. An entry without actions stands for an
-    infoset that is up to date, whose value is in the gradient. What stands there afterwards means nothing. `strategy`,
+    infoset that is up to date, whose value is in the gradient; so is that of an infoset with one action, which is not
+    updated. What stands there afterwards means nothing. `strategy`,
     `tables` and `scratch` are modified in place.
     """
     gradient, touched = scratch.gradient, scratch.touched
-    prepare(tree, tables, scratch, player, iteration, parameters)
+    prepare(tree, strategy, tables, scratch, player, iteration, parameters)
     begin = tree.infoset_range[player]
     for position in range(begin + scratch.num_touched[player] - 1, begin - 1, -1):
         ahead = touched[at(max(position - LOOK_AHEAD, begin))]
@@ -47,7 +48,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
         count = infoset["num_actions"]
         if count == 2:  # as most often; with a constant there are no loops
             value = update_infoset(gradient, strategy, tables, first, first + 2, iteration, parameters)
-        elif count > 0:
+        elif count > 1:
             value = update_infoset(gradient, strategy, tables, first, first + count, iteration, parameters)
         else:
             value = gradient[at(first)]

@@ -17,8 +17,8 @@ class Minimizer(abc.ABC):
     """Minimizes regret at every infoset, given sampled action values.
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
-    once per touched infoset, children before parents. `values` and `strategy` are ``[num_slots]``, `tables` is
-    ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
+    once per touched infoset with several actions, children before parents. `values` and `strategy` are ``[num_slots]``,
+    `tables` is ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
 
     1. ``values[first:last]`` are the counterfactual values of the actions, ``strategy[first:last]`` is the strategy
        that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
@@ -33,7 +33,8 @@ class Minimizer(abc.ABC):
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters; every minimizer has
             one.
         prepare: A kernel that is called once per update, before the first infoset; None: there is none.
-            ``prepare(tree, tables, scratch, player, iteration, parameters)``; it may write to all but the tree.
+            ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may write to the last four
+            and the tables.
         num_tables: Rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         is_local: Whether all that the kernel reads and writes belongs to its infoset, so that threads may update

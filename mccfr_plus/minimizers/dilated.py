@@ -37,7 +37,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
-from mccfr_plus.minimizers.step_size import ETA_NOW, OPTIMISTIC, check_step_size, step_size, step_size_parameters
+from mccfr_plus.minimizers.step_size import ETA_NOW, KEEP, OPTIMISTIC, check_step_size, step_size, step_size_parameters
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -48,33 +48,37 @@ WEIGHT = 2  # beta
 PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
 
 
+RELATIVE = True  # composed in: whether uniform play has entropy 0, by log n_I in the regularizer
+
+
 @inline_kernel
 def dilated(values, strategy, tables, first, last, iteration, parameters):
-    """FTRL and OMD at one infoset. See `Minimizer` for the arguments and what is modified in place.
+    """FTRL, OMD and MMD at one infoset. See `Minimizer` for the arguments and what is modified in place.
 
     Returns the change of the infoset's smoothed value V, in the game's payoffs.
     """
-    eta, weight = parameters[ETA_NOW], tables[WEIGHT, at(first)]
+    eta, keep, weight = parameters[ETA_NOW], parameters[KEEP], tables[WEIGHT, at(first)]
     best = -math.inf
     for slot in range(first, last):
-        score = tables[SCORE, at(slot)] + eta * values[at(slot)]
+        score = keep * tables[SCORE, at(slot)] + eta * values[at(slot)]
         tables[SCORE, at(slot)] = score
         best = max(best, score)
     total, inverse = 0.0, 1.0 / weight
     for slot in range(first, last):
-        values[at(slot)] = math.exp((tables[SCORE, at(slot)] - best) * inverse)  # minus the best: no overflow
+        below = (tables[SCORE, at(slot)] - best) * inverse  # minus the best: no overflow
+        values[at(slot)] = math.exp(below) if below != 0.0 else 1.0
         total += values[at(slot)]
     scale = 1.0 / total
     for slot in range(first, last):
         strategy[at(slot)] = values[at(slot)] * scale
-    value = best + weight * math.log(total / (last - first))
-    change = value - tables[VALUE, at(first)]
+    value = best + weight * math.log(total / (last - first) if RELATIVE else total)
+    change = value - keep * tables[VALUE, at(first)]
     tables[VALUE, at(first)] = value
     return change / eta
 
 
 @kernel
-def prepare_dilated(tree, tables, scratch, player, iteration, parameters):
+def prepare_dilated(tree, strategy, tables, scratch, player, iteration, parameters):
     """Finds the step size, and in the optimistic forms puts the new guess into the gradient in place of the old one.
 
     `tables`, `scratch` and `parameters` are modified in place.

@@ -66,7 +66,7 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
 
 
 @inline_kernel
-def prepare_discount(tree, tables, scratch, player, iteration, parameters):
+def prepare_discount(tree, strategy, tables, scratch, player, iteration, parameters):
     """Brings the discounts up to date with the iteration. `parameters` is modified in place."""
     if parameters[AT] != iteration:
         next_discount(parameters, iteration)

@@ -45,7 +45,7 @@ def hedge(values, strategy, tables, first, last, iteration, parameters):
 
 
 @inline_kernel
-def prepare_hedge(tree, tables, scratch, player, iteration, parameters):
+def prepare_hedge(tree, strategy, tables, scratch, player, iteration, parameters):
     """Finds the step size of the strategy that comes out. `parameters` is modified in place."""
     parameters[ETA_NOW] = step_size(parameters, iteration + 1)
 

@@ -20,54 +20,28 @@ decreases for a Nash equilibrium.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.kernels.scratch import at
-from mccfr_plus.minimizers.dilated import WEIGHT, Dilated
-from mccfr_plus.minimizers.step_size import ETA_NOW, step_size
+from mccfr_plus.estimators.base import LARGEST, check_number
+from mccfr_plus.kernels.compile import compose, inline_kernel
+from mccfr_plus.minimizers.dilated import VALUE, WEIGHT, Dilated, dilated
+from mccfr_plus.minimizers.step_size import ETA, ETA_NOW, KEEP, step_size
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
 
-THETA = 0  # row of the tables
-MAGNET = 4  # entry of the parameters beside those of `step_size`: alpha
+MAGNET = 5  # entry of the parameters beside those of `step_size`: alpha
 
 
 @inline_kernel
-def magnetic(values, strategy, tables, first, last, iteration, parameters):
-    """MMD at one infoset, of which `values` are A. See `Minimizer`. Returns V."""
-    weight, best = tables[WEIGHT, at(first)], -math.inf
-    for slot in range(first, last):
-        best = max(best, values[at(slot)])
-    total, inverse = 0.0, 1.0 / weight
-    for slot in range(first, last):
-        values[at(slot)] = math.exp((values[at(slot)] - best) * inverse)  # minus the best: no overflow
-        total += values[at(slot)]
-    scale = 1.0 / total
-    for slot in range(first, last):
-        strategy[at(slot)] = values[at(slot)] * scale
-    return best + weight * math.log(total)
-
-
-@kernel
-def prepare_magnetic(tree, tables, scratch, player, iteration, parameters):
-    """Moves theta by the gradient, and puts it into the gradient's place. Modified in place."""
-    parameters[ETA_NOW] = step_size(parameters, iteration)
-    # alpha decreases as eta does
-    scale = 1.0 / (1.0 + parameters[ETA_NOW] * step_size(parameters, iteration) / parameters[0] * parameters[MAGNET])
-    begin = tree.infoset_range[player]
-    for position in range(begin, begin + scratch.num_touched[player]):
-        infoset = scratch.touched[position]
-        first = infoset["first_slot"]
-        for slot in range(first, first + infoset["num_actions"]):
-            theta = (tables[THETA, slot] + parameters[ETA_NOW] * scratch.gradient[slot]) * scale
-            tables[THETA, slot] = theta
-            scratch.gradient[slot] = theta
+def prepare_magnetic(tree, strategy, tables, scratch, player, iteration, parameters):
+    """Finds what the gradient, and what came before it, are multiplied by. `parameters` is modified in place."""
+    eta = step_size(parameters, iteration)
+    alpha = parameters[MAGNET] * eta / parameters[ETA]  # which decreases as eta does
+    parameters[KEEP] = 1.0 / (1.0 + eta * alpha)
+    parameters[ETA_NOW] = eta * parameters[KEEP]
 
 
 @dataclass(frozen=True)
@@ -100,7 +74,7 @@ class MagneticMirrorDescent(Dilated):
     short_name: ClassVar[str] = "mmd"
     default_average: ClassVar[str] = "last"
     needs_full_gradients: ClassVar[bool] = True
-    kernel: ClassVar[Any] = staticmethod(magnetic)
+    kernel: ClassVar[Any] = staticmethod(compose(dilated, RELATIVE=False))
     prepare: ClassVar[Any] = staticmethod(prepare_magnetic)
 
     def _settings(self) -> tuple[float, float, bool, str]:
@@ -108,9 +82,8 @@ class MagneticMirrorDescent(Dilated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        alpha = self.alpha
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha < math.inf:
-            raise ConfigError(f"alpha={alpha!r}: the temperature must be a finite number, at least 0.")
+        allowed = "the temperature must be a finite number, at least 0"
+        check_number("alpha", self.alpha, 0, LARGEST, allowed, inclusive=True)
 
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -126,8 +99,5 @@ class MagneticMirrorDescent(Dilated):
 
     def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:
         super().begin(tree, tables)
-        infosets = tree.found_infosets
-        has_parent = infosets["parent_slot"] < tree.slot_capacity
-        # theta of the uniform strategy, where A is the same for all actions of an infoset
-        uniform = tables[WEIGHT, infosets["first_slot"]] * np.log(infosets["num_actions"])
-        np.subtract.at(tables[THETA], infosets["parent_slot"][has_parent], uniform[has_parent])
+        infosets = tree.found_infosets  # the uniform strategy has A = 0
+        tables[VALUE, infosets["first_slot"]] = tables[WEIGHT, infosets["first_slot"]] * np.log(infosets["num_actions"])

@@ -7,13 +7,12 @@ sizes", equation 4: SAPCFR+ has alpha = 2.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
@@ -57,9 +56,8 @@ class PredictiveRegretMatchingPlus(Minimizer):
     kernel: ClassVar[Any] = staticmethod(predictive_plus)
 
     def __post_init__(self) -> None:
-        alpha = self.alpha
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha < math.inf:
-            raise ConfigError(f"alpha={alpha!r}: must be a finite number, at least 0; SAPCFR+ has alpha=2.")
+        allowed = "must be a finite number, at least 0; SAPCFR+ has alpha=2"
+        check_number("alpha", self.alpha, 0, LARGEST, allowed, inclusive=True)
 
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -20,63 +20,80 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import check_number
 from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.infoset import REGRET, expected_value
+from mccfr_plus.minimizers.infoset import REGRET
+from mccfr_plus.tree.expansion import NUM_SLOTS
 
 # Rows of the tables beside REGRET, which is theta.
 REFERENCE = 1  # y
-PLAYED = 2  # the strategy
+SCALE = 2  # 1 / sum of theta, or 0; used at first slots only
 
 # Entries of the parameters.
-MU, GAMMA, PERIOD, GAMMA_NOW = range(4)
+MU, GAMMA, PERIOD, GAMMA_NOW, GAMMA_BEFORE = range(5)
+
+
+@inline_kernel
+def least_probability(gamma, count):
+    """Returns gamma, or 1 / count if that is smaller."""
+    return 1.0 / count if unlikely(gamma * count > 1.0) else gamma
 
 
 @inline_kernel
 def reward_transformation(values, strategy, tables, first, last, iteration, parameters):
     """RTCFR+ at one infoset. See `Minimizer`."""
-    before = 0.0
-    for slot in range(first, last):
-        before += tables[REGRET, at(slot)]
     count = last - first
-    scale, share = (1.0 / before, 0.0) if before > 0.0 else (0.0, 1.0 / count)
-    own = 0.0
+    own, plain, total = 0.0, 0.0, 0.0
     for slot in range(first, last):
-        own += (tables[REGRET, at(slot)] * scale + share) * values[at(slot)]
-    value, total = expected_value(values, strategy, first, last), 0.0
+        own += tables[REGRET, at(slot)] * values[at(slot)]
+        plain += values[at(slot)]
+    own *= tables[SCALE, at(first)]
+    if tables[SCALE, at(first)] == 0.0:
+        own = plain / count
     for slot in range(first, last):
         regret = max(tables[REGRET, at(slot)] + values[at(slot)] - own, 0.0)
         tables[REGRET, at(slot)] = regret
         total += regret
-    least = min(parameters[GAMMA_NOW], 1.0 / count)
+    before = least_probability(parameters[GAMMA_BEFORE], count)
+    least = least_probability(parameters[GAMMA_NOW], count)
     rest = 1.0 - least * count
-    scale, share = (rest / total, least) if total > 0.0 else (0.0, 1.0 / count)
+    scale = 0.0
+    if total > 0.0:
+        scale = 1.0 / total
+    else:
+        least = 1.0 / count
+    tables[SCALE, at(first)] = scale
+    scale *= rest
     for slot in range(first, last):
-        strategy[at(slot)] = tables[REGRET, at(slot)] * scale + share
-        tables[PLAYED, at(slot)] = strategy[at(slot)]
-    return value
+        strategy[at(slot)] = tables[REGRET, at(slot)] * scale + least
+    return own * (1.0 - before * count) + plain * before
 
 
 @kernel
-def prepare_reward_transformation(tree, tables, scratch, player, iteration, parameters):
+def prepare_reward_transformation(tree, strategy, tables, scratch, player, iteration, parameters):
     """Takes mu (x - y) from the gradient; y becomes x where a period begins. Modified in place."""
-    num_slots, begin, reach = tree.slot_range[-1], tree.infoset_range[player], scratch.reach
-    period = np.int64(parameters[PERIOD])
-    begins, mu = (iteration - 1) % period == 0, parameters[MU]
+    begin, gradient, reach, mu = tree.infoset_range[player], scratch.gradient, scratch.reach, parameters[MU]
+    num_slots, period = tree.slot_range[-1], np.int64(parameters[PERIOD])
+    parameters[GAMMA_BEFORE] = parameters[GAMMA] * 0.5 ** ((iteration - 2) // period)
     parameters[GAMMA_NOW] = parameters[GAMMA] * 0.5 ** ((iteration - 1) // period)
+    begins, is_known = (iteration - 1) % period == 0, scratch.reach_valid[player] == 1
+    if is_known and not begins and tree.expansion[NUM_SLOTS] == 0:  # a player's slots are in a row on stored trees
+        for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+            gradient[at(slot)] -= mu * (reach[at(slot)] - tables[REFERENCE, at(slot)])
+        return
     for position in range(begin, begin + scratch.num_touched[player]):
         infoset = scratch.touched[at(position)]
-        first, count, parent = infoset["first_slot"], infoset["num_actions"], infoset["parent_slot"]
+        first, parent = infoset["first_slot"], infoset["parent_slot"]
         above = reach[at(parent)] if parent < num_slots else 1.0
-        for slot in range(first, first + count):
-            if iteration == 1:
-                tables[PLAYED, at(slot)] = 1.0 / count
-            own = above * tables[PLAYED, at(slot)]
-            reach[at(slot)] = own
+        for slot in range(first, first + infoset["num_actions"]):
+            if not is_known:
+                reach[at(slot)] = above * strategy[at(slot)]
             if begins:
-                tables[REFERENCE, at(slot)] = own
-            scratch.gradient[at(slot)] -= mu * (own - tables[REFERENCE, at(slot)])
+                tables[REFERENCE, at(slot)] = reach[at(slot)]
+            gradient[at(slot)] -= mu * (reach[at(slot)] - tables[REFERENCE, at(slot)])
 
 
 @dataclass(frozen=True)
@@ -113,10 +130,9 @@ class RewardTransformation(Minimizer):
 
     def __post_init__(self) -> None:
         for name, value, most in (("mu", self.mu, 1e9), ("gamma", self.gamma, 1.0)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-                raise ConfigError(f"{name}={value!r}: must be a number from 0 to {most:g}.")
+            check_number(name, value, 0, most, f"must be a number from 0 to {most:g}", inclusive=True)
         if isinstance(self.period, bool) or not isinstance(self.period, int) or self.period < 1:
             raise ConfigError(f"period={self.period!r}: must be a whole number of iterations, at least 1.")
 
     def parameters(self) -> np.ndarray:
-        return np.array([self.mu, self.gamma, float(self.period), 0.0])
+        return np.array([self.mu, self.gamma, float(self.period), 0.0, 0.0])

@@ -21,7 +21,7 @@ ITERATIONS = NUM_DISCOUNTED  # entry of the parameters: n
 
 
 @kernel
-def prepare_schedule(tree, tables, scratch, player, iteration, parameters):
+def prepare_schedule(tree, strategy, tables, scratch, player, iteration, parameters):
     """Brings the exponents and discounts up to date with the iteration. `parameters` is modified in place."""
     while parameters[AT] < iteration:
         now = parameters[AT] + 1.0

@@ -10,69 +10,74 @@ restarts are not here, as they depend on all information sets together.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
+from mccfr_plus.minimizers.infoset import REGRET, expected_value
 
 INSTANT = 1  # row of the tables: the regrets of this update, while cumulative ones take their place
 
 
 @inline_kernel
-def project(values, first, last):
-    """Replaces values by the nearest ones that are at least 0 and sum to at least 1; returns their sum. In place.
+def threshold_of(values, first, last, total, count):
+    """Returns what P takes from values before it cuts them at 0: 0 if their positive parts sum to 1 or more.
 
-    If their positive parts sum to less than 1, the nearest ones are on the simplex: values - threshold, cut at 0. The
-    threshold is found as in Michelot 1986, by leaving out what is below it until nothing is.
+    Otherwise the values less the threshold, cut at 0, are on the simplex. It is found by Newton's method from 0 on: the
+    first step leads to it or below it, and the others leave out what is below the threshold, as in Michelot 1986.
+
+    Args:
+        values: The values.
+        first: The infoset's first slot.
+        last: The one behind its last slot.
+        total: Sum of the positive values.
+        count: How many are positive, a float.
     """
-    total = 0.0
-    for slot in range(first, last):
-        total += max(values[at(slot)], 0.0)
     threshold = 0.0
     if total < 1.0:
-        threshold, count = -math.inf, last - first + 1
-        while True:
-            kept, above = 0, 0.0
+        threshold = (total - 1.0) / count  # minus infinity if there are none
+        for _ in range(first, last + 1):  # by rounding, what was left out may come back: then it is at the threshold
+            kept, above = 0.0, 0.0
             for slot in range(first, last):
                 if values[at(slot)] > threshold:
-                    kept += 1
+                    kept += 1.0
                     above += values[at(slot)]
-            if kept == 0 or kept >= count:  # by rounding, what was left out may come back: then it is at the threshold
+            if kept == count or kept == 0.0:
                 break
             threshold, count = (above - 1.0) / kept, kept
-        total = 0.0
-    if threshold != 0.0:
-        for slot in range(first, last):
-            total += max(values[at(slot)] - threshold, 0.0)
-    for slot in range(first, last):
-        values[at(slot)] = max(values[at(slot)] - threshold, 0.0)
-    return total
+    return threshold
 
 
 @inline_kernel
 def smooth_predictive(values, strategy, tables, first, last, iteration, parameters):
-    """Smooth predictive RM+ at one infoset. See `Minimizer`."""
-    eta, value, total = parameters[0], expected_value(values, strategy, first, last), 0.0
-    for slot in range(first, last):
-        total += tables[REGRET, at(slot)]
-    begin = 1.0 / (last - first) if total == 0.0 else 0.0  # the first R is the same for all actions
+    """Smooth predictive RM+ at one infoset. See `Minimizer`. The tables have R less the uniform strategy."""
+    eta, value, share = parameters[0], expected_value(values, strategy, first, last), 1.0 / (last - first)
+    total, count = 0.0, 0.0
     for slot in range(first, last):
         instant = eta * (values[at(slot)] - value)
+        regret = tables[REGRET, at(slot)] + share + instant
         tables[INSTANT, at(slot)] = instant
-        values[at(slot)] = tables[REGRET, at(slot)] + begin + instant
-    project(values, first, last)
+        values[at(slot)] = regret
+        count += 1.0 if regret > 0.0 else 0.0
+        total += max(regret, 0.0)
+    threshold = threshold_of(values, first, last, total, count)
+    total, count = 0.0, 0.0
     for slot in range(first, last):
-        tables[REGRET, at(slot)] = values[at(slot)]
-        values[at(slot)] += tables[INSTANT, at(slot)]
-    total = project(values, first, last)
-    play_in_proportion(values, strategy, first, last, total)
+        regret = max(values[at(slot)] - threshold, 0.0)
+        tables[REGRET, at(slot)] = regret - share
+        regret += tables[INSTANT, at(slot)]
+        values[at(slot)] = regret
+        count += 1.0 if regret > 0.0 else 0.0
+        total += max(regret, 0.0)
+    threshold = threshold_of(values, first, last, total, count)
+    scale = 1.0 if threshold < 0.0 else 1.0 / total
+    for slot in range(first, last):
+        strategy[at(slot)] = max(values[at(slot)] - threshold, 0.0) * scale
     return value
 
 
@@ -102,8 +107,10 @@ class SmoothPredictive(Minimizer):
     kernel: ClassVar[Any] = staticmethod(smooth_predictive)
 
     def __post_init__(self) -> None:
-        if isinstance(self.eta, bool) or not isinstance(self.eta, int | float) or not 0 < self.eta < math.inf:
-            raise ConfigError(f"eta={self.eta!r}: the step size must be a finite number above 0.")
+        check_number("eta", self.eta, 0, LARGEST, "the step size must be a finite number above 0")
 
     def parameters(self) -> np.ndarray:
         return np.array([float(self.eta)])
+
+    def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
+        return tables[REGRET, slots] + 1.0 / (slots.stop - slots.start)

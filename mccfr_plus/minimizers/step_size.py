@@ -11,7 +11,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import kernel
 
 # Entries of the parameters.
-ETA, DECAY, OPTIMISTIC, ETA_NOW = range(4)
+ETA, DECAY, OPTIMISTIC, ETA_NOW, KEEP = range(5)  # the last: what earlier gradients are multiplied by
 
 
 @kernel
@@ -21,8 +21,8 @@ def step_size(parameters, iteration):
 
 
 def step_size_parameters(eta: float, decay: float, optimistic: bool) -> np.ndarray:
-    """Returns the parameters of a kernel, ``[4]`` float64."""
-    return np.array([eta, decay, float(optimistic), 0.0])
+    """Returns the parameters of a kernel, ``[5]`` float64."""
+    return np.array([eta, decay, float(optimistic), 0.0, 1.0])
 
 
 def check_step_size(eta: Any, decay: Any, optimistic: Any) -> None:

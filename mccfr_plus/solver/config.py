@@ -17,7 +17,8 @@ from mccfr_plus.averages.power import PowerAverage
 from mccfr_plus.averages.touched import OPTIMISTIC, TOUCHED
 from mccfr_plus.averages.visits import DRAWN_ACTIONS, LAST, VISITS
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
+from mccfr_plus.estimators import Baseline, BestResponseOpponent, Estimator, SamplingWeights
+from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.dilated import Dilated
 from mccfr_plus.solver.registry import average_of, baseline_of, estimator_of, minimizer_of, spec_of
@@ -140,6 +141,8 @@ class SolverConfig:
                 f"minimizer={self.minimizer.short_name!r} with {name}: it changes all information states in every "
                 "iteration, so that it needs exact gradients. Use estimator='full', or another minimizer."
             )
+        if isinstance(estimator, BestResponseOpponent) and not self.alternating:
+            raise ConfigError(f"alternating=False with {name}: gradients do not depend on the order; leave it out.")
         if self.alternating and estimator.updates_all_players:
             raise ConfigError(
                 f"alternating=True with {name} and update_all_players=True: one traversal serves all players, who are "
@@ -196,6 +199,8 @@ class SolverConfig:
                 f"averaging='sampled' on a game with {tree.num_players} players: how often an opponent's infoset is "
                 "visited also depends on the others' strategies, so that the average would be biased. Use lazy."
             )
+        if isinstance(self.estimator, BestResponseOpponent) and isinstance(tree, GameTree):
+            require_zero_sum(tree)
         if tree.perfect_recall:
             return
         if self.estimator.needs_perfect_recall:

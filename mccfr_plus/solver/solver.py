@@ -190,7 +190,7 @@ class Solver:
         self.config = config
         rngs = new_states(seed, config.threads)
         self._seed = int(seed) if isinstance(seed, int | np.integer) else None
-        self._seconds = 0.0
+        self._seconds = self._cpu_seconds = 0.0
         self._history = History()
         self._tree_to_evaluate: GameTree | None = None
         self._evaluator: Evaluator | None = None
@@ -286,6 +286,7 @@ class Solver:
             with announce_compilation(self._engine.run, f"{self.config}", about=4):
                 self._engine.prepare()
             seconds_before, iterations_before = self._seconds, self.iterations
+            cpu_seconds = self._cpu_seconds - time.process_time()
             target = math.inf if iterations is None else iterations_before + iterations
             limit = math.inf if seconds is None else seconds
             clock = EvaluationClock(is_evaluated, evaluate_every)
@@ -297,6 +298,7 @@ class Solver:
                     self._engine.advance(int(min(chunk, target - before)))
                     now = time.perf_counter()
                     self._seconds = seconds_before + now - begin
+                    self._cpu_seconds = cpu_seconds + time.process_time()
                     done = self.iterations >= target or now - begin >= limit
                     if self.stopped is not None:
                         if not self.iterations:
@@ -362,6 +364,11 @@ class Solver:
     def seconds(self) -> float:
         """How long `run` took so far, in seconds; what a checkpoint says was spent before is included."""
         return self._seconds
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds of this process in all runs of this object, without compiling."""
+        return self._cpu_seconds
 
     @property
     def history(self) -> History:

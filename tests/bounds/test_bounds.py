@@ -280,12 +280,12 @@ def softmax(row):
 
 def gradients(tree, strategy):
     """Returns everybody's exact gradient, ``[num_slots + num_players]``."""
-    from mccfr_plus.bounds.measured import _add_gradient
+    from mccfr_plus.bounds.measured import add_gradient
 
     arrays, size = tree.arrays_with_leaves, tree.num_slots + tree.num_players
     sums, reach = np.zeros(size), reach_of(tree, strategy)
     for player in range(tree.num_players):
-        _add_gradient(arrays, reach, np.empty(size + 1), player, 1.0, sums)
+        add_gradient(arrays, reach, np.empty(size + 1), player, 1.0, sums)
     return sums
 
 

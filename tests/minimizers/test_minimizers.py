@@ -41,7 +41,7 @@ class OneInfoset:
     def update(self, *values):
         self.iteration += 1
         row = np.array([7.0, 7.0, *values, 7.0, 7.0])
-        self.prepare(self.tree, self.tables, self.scratch, 0, self.iteration, self.parameters)
+        self.prepare(self.tree, self.strategy, self.tables, self.scratch, 0, self.iteration, self.parameters)
         value = self.kernel(row, self.strategy, self.tables, 2, 5, self.iteration, self.parameters)
         assert self.strategy[[0, 1, 5, 6]].tolist() == [9.0] * 4
         assert not self.tables[:, [0, 1, 5, 6]].any()

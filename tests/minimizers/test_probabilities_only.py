@@ -39,7 +39,7 @@ def test_only_probabilities_are_written_to_the_strategy(short_name):
     if short_name in ("ftrl", "omd", "mmd"):
         tables[dilated.WEIGHT] = 1.0
     for iteration in range(1, 30):
-        prepare_kernel(tree, tables, scratch, 0, iteration, parameters)
+        prepare_kernel(tree, strategy, tables, scratch, 0, iteration, parameters)
         kernel(1000.0 * rng.standard_normal(4), strategy, tables, 0, 4, iteration, parameters)
         assert strategy.numbers.sum() == pytest.approx(1.0)
     assert strategy.writes >= 29 * 4

@@ -23,7 +23,7 @@ from mccfr_plus import (
     Solver,
 )
 from mccfr_plus.kernels.loops.components import weight_of
-from mccfr_plus.minimizers.smooth import project
+from mccfr_plus.minimizers import smooth
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
@@ -97,21 +97,20 @@ AT_THRESHOLD = [
 
 
 def test_the_projection_is_the_nearest_point():
-    rng, run = np.random.default_rng(1), interpreted(project)
+    rng, threshold_of = np.random.default_rng(1), interpreted(smooth.threshold_of)
     for case in range(200):
         count = case % 5 + 1
         values = rng.normal(size=count) * 10.0 ** rng.integers(-2, 2)
         if case < len(AT_THRESHOLD):
             values, count = np.array(AT_THRESHOLD[case]), len(AT_THRESHOLD[case])
-        point = np.append(values, 7.0)
-        total = run(point, 0, count)
-        assert point[-1] == 7.0
-        assert total == pytest.approx(point[:-1].sum())
-        assert (point[:-1] >= 0).all()
-        assert total >= 1 - 1e-12
+        positive = values[values > 0]
+        threshold = threshold_of(np.append(values, 7.0), 0, count, positive.sum(), float(len(positive)))
+        assert threshold <= 0
+        point = np.maximum(values - threshold, 0.0)
+        assert point.sum() >= 1 - 1e-12
         # Nearest: no direction within the set leads closer.
         others = np.concatenate([rng.dirichlet(np.ones(count), 50) * rng.uniform(1, 4, (50, 1)), np.eye(count)])
-        assert ((others - point[:-1]) @ (values - point[:-1]) <= 1e-9).all()
+        assert ((others - point) @ (values - point) <= 1e-9).all()
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])

@@ -9,7 +9,7 @@ from pathlib import Path
 import naive
 import pytest
 
-from mccfr_plus import ConfigError, Estimator, ExternalSampling
+from mccfr_plus import BestResponseOpponent, ConfigError, Estimator, ExternalSampling
 from mccfr_plus.solver import config
 from mccfr_plus.solver.config import SolverConfig
 
@@ -49,6 +49,7 @@ CASES = [
     ({"estimator": WithoutBaselines(), "baseline": True}, "a baseline with estimator='mine': it has no kernel that"),
     ({"estimator": "escher", "minimizer": "omd"}, "estimator='escher' with minimizer='omd': it estimates regrets"),
     ({"minimizer": "mmd"}, "it changes all information states in every iteration, so that it needs exact gradients"),
+    ({"estimator": BestResponseOpponent(), "alternating": False}, "alternating=False with estimator='best_response'"),
     ({"estimator": ALL_PLAYERS, "alternating": True}, "alternating=True with estimator='outcome'"),
     ({"estimator": "external(prune_below=-1)", "minimizer": "rm+"}, "minimizer='rm+' keeps none: use rm, linear"),
     ({"estimator": "average_strategy", "averaging": "last"}, "samples by the average strategy, and averaging='last'"),

@@ -5,7 +5,9 @@ Every minimizer has the defaults of its paper. Those on a schedule are given the
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.item import Item, Paper, Result, Row, Setting, run_figure
 from mccfr_plus.experiments.plot import plot_curves
+from mccfr_plus.experiments.record import record_errors
 
 # Games by the name in the table. The fraction is that of the scale's iterations, for games with many histories.
 GAMES: dict[str, tuple[str, float]] = {
@@ -114,12 +117,12 @@ def table(setting: Setting, name: str) -> Result:
     pictures = []
     for folder, (label, (game, _)) in zip(comparisons, GAMES.items(), strict=True):
         of_game = [curve for curve in curves if curve.game == game]
-        for unit in ("iterations", "seconds"):
+        for unit in ("iterations", "cpu_seconds"):
             pictures.append(setting.folder / f"{name}-{folder}-{unit}.png")
             plot_curves(of_game, pictures[-1:], unit=unit, labels=labels, titles={game: label})
-    with atomic_write(setting.folder / f"{name}.csv", RecordError) as file:
-        file.write("\n".join(csv_of(curves, labels)).encode() + b"\n")
-    ends = ends_of(curves, labels)
+    with atomic_write(setting.folder / f"{name}.jsonl", RecordError) as file:
+        file.write("\n".join(records_of(curves, labels)).encode() + b"\n")
+    ends = read_ends(setting.folder / f"{name}.jsonl")
     notes = [
         f"{form.iterations[setting.scale]:,} iterations with the defaults of the papers, "
         f"{len(seeds)} seed{'s' * (len(seeds) > 1)}; a tenth of the iterations on three-player Leduc.",
@@ -131,23 +134,26 @@ def table(setting: Setting, name: str) -> Result:
     return Result(summary_of(ends), notes, pictures, lines_of(ends))
 
 
-def csv_of(curves: list[Curve], labels: dict[str, str]) -> list[str]:
-    """Returns the lines of a table with all points: means over seeds."""
-    names = {game: label for label, (game, _) in GAMES.items()}
-    lines = ["game;minimizer;iterations;histories;seconds;exploitability"]
+def records_of(curves: list[Curve], labels: dict[str, str]) -> list[str]:
+    """Returns a line of JSON per game and minimizer: [iterations, CPU seconds, exploitability], means over seeds.
+
+    Of every second point, the last among them, in three digits.
+    """
+    names, lines = {game: label for label, (game, _) in GAMES.items()}, []
     for curve in curves:
-        rows = zip(*(curve.x(unit) for unit in ("iterations", "nodes", "seconds")), curve.mean(), strict=True)
-        what = f"{names[curve.game]};{labels[curve.algorithm]}"
-        lines += [f"{what};{row[0]:.0f};{row[1]:.0f};{row[2]:.3g};{max(row[3], 0.0):.3g}" for row in rows]
+        rows = zip(curve.x("iterations"), curve.x("cpu_seconds"), np.maximum(curve.mean(), 0.0), strict=True)
+        points = [[int(row[0]), *(float(f"{number:.3g}") for number in row[1:])] for row in rows]
+        line = {"game": names[curve.game], "minimizer": labels[curve.algorithm], "points": points[::-1][::2][::-1]}
+        lines.append(json.dumps(line, separators=(",", ":")))
     return lines
 
 
-def ends_of(curves: list[Curve], labels: dict[str, str]) -> dict[str, dict[str, float]]:
-    """Returns the last exploitability, the mean over seeds, by game and minimizer as the table calls them."""
-    names = {game: label for label, (game, _) in GAMES.items()}
+def read_ends(path: Path) -> dict[str, dict[str, float]]:
+    """Returns the last exploitability by game and minimizer, of a file of `records_of`."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
-    for curve in curves:
-        found[names[curve.game]][labels[curve.algorithm]] = max(curve.end().mean, 0.0)
+    with record_errors(path, "read"):
+        for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            found[line["game"]][line["minimizer"]] = line["points"][-1][-1]
     return dict(found)
 
 

@@ -1,5 +1,8 @@
 """The table of minimizers: ranks by hand, and its forms on a small setting."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from mccfr_plus.experiments.papers import minimizers
@@ -46,9 +49,47 @@ def test_a_form(setting, monkeypatch, name):
     result = minimizers.table(setting, name)
     expected = {"rm", "hs_dcfr", "mmd"} if name == "last" else {"rm", "hs_dcfr", "prm+/schedule"}
     assert {row.what for row in result.rows} == expected
-    assert [path.name for path in result.pictures] == [f"{name}-kuhn-iterations.png", f"{name}-kuhn-seconds.png"]
+    assert [path.name for path in result.pictures] == [f"{name}-kuhn-iterations.png", f"{name}-kuhn-cpu_seconds.png"]
     assert all(path.exists() for path in result.pictures)
-    lines = (setting.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-    assert {tuple(line.split(";")[:2]) for line in lines[1:]} == {("Kuhn", minimizer) for minimizer in expected}
-    assert all(len(line.split(";")) == 6 for line in lines)
+    lines = [json.loads(line) for line in (setting.folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {(line["game"], line["minimizer"]) for line in lines} == {("Kuhn", minimizer) for minimizer in expected}
+    assert all(line["points"][-1][0] == 30 and line["points"][-1][1] > 0 for line in lines)
     assert result.details[-1].count("|") == len(expected) + 2
+
+
+# --- the committed table ---
+
+DOCS = Path(__file__).parents[3] / "docs" / "benchmarks"
+PAGE = (DOCS / "which-algorithm.md").read_text(encoding="utf-8")
+ENDS = {name: minimizers.read_ends(DOCS / "minimizers" / f"{name}.jsonl") for name in minimizers.FORMS}
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_summary_is_as_recorded():
+    rows = {name: {row.what: row.here for row in minimizers.summary_of(ends)} for name, ends in ENDS.items()}
+    names = {name for found in rows.values() for name in found}
+    for line in PAGE.partition("times the best |\n| `")[2].partition("\n\n")[0].splitlines():
+        name, *written = cells_of(line)
+        name = name.strip("`")
+        names.remove(name)
+        for found, rank, ratio in zip(rows.values(), written[::2], written[1::2], strict=True):
+            assert found.get(name, "") == (f"mean rank {rank}, {ratio} times the best" if rank else "")
+    assert not names
+
+
+@pytest.mark.parametrize("name", minimizers.FORMS)
+def test_exploitabilities_are_as_recorded(name):
+    assert set(ENDS[name]) == set(minimizers.GAMES)
+    header, *lines = (cells_of(line) for line in minimizers.lines_of(ENDS[name]) if "---" not in line)
+    titles = {"average": "Exact gradients, average", "last": "Exact gradients, last", "external": "External sampling"}
+    text = PAGE.partition(f"**{titles[name]}")[2].split("\n\n")[1]
+    chosen, _, *written = (cells_of(line) for line in text.splitlines())
+    columns = [header.index(minimizer) for minimizer in chosen]
+    assert written == [[line[column] for column in columns] for line in lines]
+
+
+def test_records_are_small():
+    assert sum(path.stat().st_size for path in (DOCS / "minimizers").iterdir()) < 200_000

@@ -1,0 +1,41 @@
+"""Replaces `open_spiel.python.algorithms.cfr_br`: CFR against best responses, with the same policies."""
+
+from __future__ import annotations
+
+import pyspiel
+
+from mccfr_plus.averages import PowerAverage
+from mccfr_plus.drop_in.base import DropInSolver, Seed
+from mccfr_plus.estimators import BestResponseOpponent
+from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
+
+
+class CFRBRSolver(DropInSolver):
+    """CFR-BR: each player runs CFR against the other's best response (Johanson et al. 2012).
+
+    Args:
+        game: A two-player zero-sum `pyspiel.Game`.
+        linear_averaging: Whether iteration t has weight t in the average policy.
+        regret_matching_plus: Whether cumulative regrets are cut at 0.
+        seed: Not used: nothing is drawn.
+
+    Raises:
+        GameError: If the game cannot be compiled, has imperfect recall, or is not a two-player zero-sum game.
+
+    Examples:
+        >>> import mccfr_plus, pyspiel
+        >>> solver = mccfr_plus.CFRBRSolver(pyspiel.load_game("kuhn_poker"))
+        >>> solver.evaluate_and_update_policy()
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        linear_averaging: bool = False,
+        regret_matching_plus: bool = False,
+        *,
+        seed: Seed = None,
+    ):
+        minimizer = RegretMatchingPlus() if regret_matching_plus else RegretMatching()
+        average = PowerAverage(1.0 if linear_averaging else 0.0)
+        super().__init__(game, BestResponseOpponent(), minimizer, average, seed=seed)
