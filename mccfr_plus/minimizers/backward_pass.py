@@ -30,8 +30,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
 
     First-visit order puts parents first, so that the list is read backwards. An entry without actions stands for an
     infoset that is up to date, whose value is in the gradient; so is that of an infoset with one action, which is not
-    updated. What stands there afterwards means nothing. `strategy`,
-    `tables` and `scratch` are modified in place.
+    updated. What stands there afterwards means nothing. `strategy`, `tables` and `scratch` are modified in place.
     """
     gradient, touched = scratch.gradient, scratch.touched
     prepare(tree, strategy, tables, scratch, player, iteration, parameters)
@@ -48,7 +47,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
         count = infoset["num_actions"]
         if count == 2:  # as most often; with a constant there are no loops
             value = update_infoset(gradient, strategy, tables, first, first + 2, iteration, parameters)
-        elif count > 1:
+        elif count > 2:
             value = update_infoset(gradient, strategy, tables, first, first + count, iteration, parameters)
         else:
             value = gradient[at(first)]
