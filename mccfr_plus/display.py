@@ -22,7 +22,6 @@ AXES = {
     "nodes": "histories touched",
     "iterations": "iterations",
     "seconds": "seconds (run alone, without evaluations)",
-    "cpu_seconds": "CPU seconds (without evaluations)",
 }
 MEASURE_LABELS = {
     "exploitability": "exploitability (NashConv / players, game's payoffs)",

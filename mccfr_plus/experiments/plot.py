@@ -26,6 +26,7 @@ from mccfr_plus.errors import ConfigError, RecordError
 from mccfr_plus.experiments.curves import Curve
 
 _COLOURS = 128  # of a PNG
+_AXES = AXES | {"cpu_seconds": "CPU seconds (without evaluations)"}
 
 
 def plot_curves(
@@ -93,7 +94,7 @@ def plot_curves(
         if levels and game in levels:
             handles["uniform play"] = panel.axhline(levels[game], color="black", dashes=(6, 3), linewidth=1.0)
             panel.lines[-1].set_label("uniform play")
-        panel.set(xscale="log", yscale="log", xlabel=AXES[unit], ylabel=ylabel or MEASURE_LABELS[measure])
+        panel.set(xscale="log", yscale="log", xlabel=_AXES[unit], ylabel=ylabel or MEASURE_LABELS[measure])
         finish_panel(panel, (titles or {}).get(game, game), has_legend=not is_shared)
     for panel in panels[len(games) + is_shared :]:
         panel.set_visible(False)
@@ -165,6 +166,8 @@ def _figure(width: float, height: float) -> Any:
 def _write(figure: Any, seeds: Sequence[int], source: str, paths: Sequence[str | os.PathLike], band: Band) -> None:
     """Writes a figure whole or not at all; the endings of the paths say as what."""
     note = f"line: mean of {' to '.join(map(str, sorted({min(seeds), max(seeds)})))} seeds"
+    if max(seeds) == 1:
+        note = "line: one run"
     if max(seeds) > 1:
         note += f"; band: {BANDS[band]}"
     figure.supxlabel(f"{note}. {source}".strip(), fontsize=7, color="#444444")

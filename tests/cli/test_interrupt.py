@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("signals")
 SAYS_WHAT_IT_DOES = """
 import sys
 from mccfr_plus.cli.run import Watch
-from mccfr_plus.tree import rules_tree
+from mccfr_plus.tree.by_rules import rules_tree
 
 def says(text, function):
     def call(*arguments):

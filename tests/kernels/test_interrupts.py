@@ -10,7 +10,15 @@ import pytest
 from mccfr_plus.kernels import compile as kernels
 
 
-def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch):
+@pytest.fixture
+def answers_to_ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt, also where a shell has started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch, answers_to_ctrl_c):
     before = kernels.no_collection
 
     @contextlib.contextmanager

@@ -14,8 +14,8 @@ import mccfr_plus
 from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
 from mccfr_plus.evaluation import by_rules
 from mccfr_plus.solver import solver as solver_module
-from mccfr_plus.tree import payoff_matrix
 from mccfr_plus.tree.arrays import TERMINAL
+from mccfr_plus.tree.by_rules import payoff_matrix
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.order import representative_states
 

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 from mccfr_plus.kernels.compile import compose
-from mccfr_plus.tree import rules_traversal, rules_tree
+from mccfr_plus.tree.by_rules import rules_traversal, rules_tree
 from mccfr_plus.tree.game_tree import build_tree
 from mccfr_plus.tree.info_states import key_layout, pack, unpack
 from mccfr_plus.tree.interning import EMPTY, hash_of_row, num_places, place_of_row, table_of_rows

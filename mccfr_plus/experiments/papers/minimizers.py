@@ -63,6 +63,9 @@ _MATCHERS = (
 _OTHERS = ("hedge", "ftrl")  # omd has the iterates of ftrl
 _FULL_ONLY = ("rtcfr+", "mmd")  # which have no average by default
 
+OVERVIEW = ("Leduc", "Leduc, 3 players", "Hold'em, buckets", "Liar's dice 5", "Goofspiel 5")  # in one picture
+_NUM_BOLD = 6  # minimizers of the lowest mean ranks there
+
 _FLOOR = 1e-12  # exploitability below is rounding: such runs are all as good
 _NUM_EVALUATIONS = 12
 
@@ -123,6 +126,14 @@ def table(setting: Setting, name: str) -> Result:
     with atomic_write(setting.folder / f"{name}.jsonl", RecordError) as file:
         file.write("\n".join(records_of(curves, labels)).encode() + b"\n")
     ends = read_ends(setting.folder / f"{name}.jsonl")
+    rows = summary_of(ends)
+    titles = {GAMES[label][0]: label for label in OVERVIEW if label in GAMES}
+    of_games = [curve for curve in curves if curve.game in titles]
+    if of_games:
+        best = {row.what for row in rows[:_NUM_BOLD]}
+        faint = {(curve.game, curve.algorithm) for curve in of_games if labels[curve.algorithm] not in best}
+        pictures.insert(0, setting.folder / f"{name}.png")
+        plot_curves(of_games, pictures[:1], unit="iterations", labels=labels, titles=titles, faint=faint)
     notes = [
         f"{form.iterations[setting.scale]:,} iterations with the defaults of the papers, "
         f"{len(seeds)} seed{'s' * (len(seeds) > 1)}; a tenth of the iterations on three-player Leduc.",
@@ -131,7 +142,7 @@ def table(setting: Setting, name: str) -> Result:
         "hs_dcfr and prm+/schedule know the number of iterations beforehand. omd has the iterates of ftrl.",
         "With three players nothing is proven; what is measured is the same.",
     ]
-    return Result(summary_of(ends), notes, pictures, lines_of(ends))
+    return Result(rows, notes, pictures, lines_of(ends))
 
 
 def records_of(curves: list[Curve], labels: dict[str, str]) -> list[str]:
