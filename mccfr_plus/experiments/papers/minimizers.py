@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,12 +129,13 @@ def table(setting: Setting, name: str) -> Result:
     ends = read_ends(setting.folder / f"{name}.jsonl")
     rows = summary_of(ends)
     titles = {GAMES[label][0]: label for label in OVERVIEW if label in GAMES}
-    of_games = [curve for curve in curves if curve.game in titles]
-    if of_games:
+    # By their labels, as a schedule's iterations are part of its name.
+    shown = [replace(curve, algorithm=labels[curve.algorithm]) for curve in curves if curve.game in titles]
+    if shown:
         best = {row.what for row in rows[:_NUM_BOLD]}
-        faint = {(curve.game, curve.algorithm) for curve in of_games if labels[curve.algorithm] not in best}
+        faint = {(curve.game, curve.algorithm) for curve in shown if curve.algorithm not in best}
         pictures.insert(0, setting.folder / f"{name}.png")
-        plot_curves(of_games, pictures[:1], unit="iterations", labels=labels, titles=titles, faint=faint)
+        plot_curves(shown, pictures[:1], unit="iterations", labels={}, titles=titles, faint=faint)
     notes = [
         f"{form.iterations[setting.scale]:,} iterations with the defaults of the papers, "
         f"{len(seeds)} seed{'s' * (len(seeds) > 1)}; a tenth of the iterations on three-player Leduc.",
