@@ -4,6 +4,7 @@ Numba's cache does not notice an edit in another file, so that each run begins w
 keep kernels between runs, and delete what it holds after an edit.
 """
 
+import gc
 import os
 import shutil
 import tempfile
@@ -49,6 +50,17 @@ def pytest_runtest_setup(item):
 def pytest_unconfigure():
     if _temporary_cache:
         shutil.rmtree(_temporary_cache, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kept_objects():
+    """Keeps what stands before a file of tests, compiled kernels above all, out of all garbage collections.
+
+    They took more than a tenth of the time: kernels are millions of objects, and limits on memory are checked after
+    a collection.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
