@@ -21,7 +21,6 @@ from mccfr_plus.evaluation.quality import local_bound
 from mccfr_plus.policies.files import save_policy
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.game_tree import compile_game
 from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
 from mccfr_plus.tree.sizes.size import as_text
 
@@ -293,7 +292,7 @@ def _exact_if_small(solver: Any, values: Any) -> Evaluation | None:
     if not values.bound_seconds:
         return None
     try:
-        tree = compile_game(solver.game, max_nodes=_SMALL_TREE, estimate_margin=1.0, progress=False)
+        tree = solver.whole_tree(_SMALL_TREE)
     except BudgetError:
         return None
     return evaluate(tree, solver.average_policy()) if tree.perfect_recall else None

@@ -52,6 +52,8 @@ class Estimator(abc.ABC):
         is_unbiased: Whether the mean of what the kernel adds is the gradient. If not, regrets are right up to a factor
             per infoset, which regret matching and its relatives ignore.
         keeps_values: Whether it keeps a value of every history instead of baselines.
+        needs_zero_sum: Whether it is for two-player zero-sum games alone.
+        needs_alternation: Whether players must be updated one after the other.
         needs_perfect_recall: Whether it is wrong on games of imperfect recall.
 
     Examples:
@@ -70,6 +72,8 @@ class Estimator(abc.ABC):
     visits_all_own: ClassVar[bool] = True
     is_unbiased: ClassVar[bool] = True
     keeps_values: ClassVar[bool] = False
+    needs_zero_sum: ClassVar[bool] = False
+    needs_alternation: ClassVar[bool] = False
     needs_perfect_recall: ClassVar[bool] = True
 
     def kernel_with_baseline(self, expected: bool) -> Callable | None:

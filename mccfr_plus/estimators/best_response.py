@@ -62,6 +62,8 @@ class BestResponseOpponent(Estimator):
     samples: ClassVar[bool] = False
     visits_all_chance: ClassVar[bool] = True
     is_unbiased: ClassVar[bool] = False
+    needs_zero_sum: ClassVar[bool] = True
+    needs_alternation: ClassVar[bool] = True
 
     @property
     def needs_leaves(self) -> bool:

@@ -36,9 +36,7 @@ class InfosetHistories(NamedTuple):
 
     actions: np.ndarray  # [num_infosets, max_depth] uint8 or uint16
     lengths: np.ndarray  # [num_infosets] int16: one more than the number of actions; 0: there is none yet
-    frames: (
-        np.ndarray
-    )  # [num_infosets] int32: the player's frame there (see `by_rules.frames`), in games with symmetries
+    frames: np.ndarray  # [num_infosets] int32: the player's frame there (`by_rules.frames`), in games with symmetries
 
     @classmethod
     def none(cls) -> InfosetHistories:

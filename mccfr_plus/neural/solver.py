@@ -15,7 +15,7 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.checkpoints.writer import CheckpointWriter
-from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
@@ -25,7 +25,8 @@ from mccfr_plus.neural.store import prepare_kernels
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.schedule import EvaluationClock, check_limits
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.solver.tree_choice import tree_to_evaluate
+from mccfr_plus.tree.game_tree import GameTree
 
 GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
 Seed: TypeAlias = int | np.random.Generator | None
@@ -155,7 +156,7 @@ class NeuralSolver(abc.ABC):
         check_limits(iterations, seconds, target_exploitability, evaluate_every)
         is_evaluated = target_exploitability is not None or evaluate_every is not None
         if is_evaluated:
-            self._whole_tree()  # an error before the run
+            self.whole_tree()  # an error before the run
         bar = tqdm(total=iterations, unit=" iterations", disable=not progress, leave=False)
         with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as writer, bar:
             self._prepare()
@@ -282,21 +283,22 @@ class NeuralSolver(abc.ABC):
             BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
         """
         if self.tree is None:
-            return evaluate(self._whole_tree(), self.average_policy())
+            return evaluate(self.whole_tree(), self.average_policy())
         return evaluate_strategy(self.tree, self.average_strategy())
 
-    def _whole_tree(self) -> GameTree:
-        """Returns the tree that policies are evaluated on."""
+    def whole_tree(self, max_nodes: int | None = None) -> GameTree:
+        """Returns the tree that policies are evaluated on; a batched solver compiles it once.
+
+        Args:
+            max_nodes: The most histories to compile; None: see `compile_game`.
+
+        Raises:
+            BudgetError: If the game is too large.
+        """
         if self.tree is not None:
             return self.tree
         if self._tree_to_evaluate is None:
-            try:
-                self._tree_to_evaluate = compile_game(self.game, estimate_margin=1.0)
-            except BudgetError as error:
-                raise BudgetError(
-                    f"an exact exploitability needs the whole tree: {error} Without it, give iterations or seconds as "
-                    "limit, and see mccfr_plus.evaluation for bounds."
-                ) from None
+            self._tree_to_evaluate = tree_to_evaluate(self.game, max_nodes)
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:

@@ -17,7 +17,7 @@ from mccfr_plus.averages.power import PowerAverage
 from mccfr_plus.averages.touched import OPTIMISTIC, TOUCHED
 from mccfr_plus.averages.visits import DRAWN_ACTIONS, LAST, VISITS
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Baseline, BestResponseOpponent, Estimator, SamplingWeights
+from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
 from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.dilated import Dilated
@@ -141,8 +141,10 @@ class SolverConfig:
                 f"minimizer={self.minimizer.short_name!r} with {name}: it changes all information states in every "
                 "iteration, so that it needs exact gradients. Use estimator='full', or another minimizer."
             )
-        if isinstance(estimator, BestResponseOpponent) and not self.alternating:
-            raise ConfigError(f"alternating=False with {name}: gradients do not depend on the order; leave it out.")
+        if estimator.needs_alternation and not self.alternating:
+            raise ConfigError(
+                f"alternating=False with {name}: one player's gradient takes the place of the other's; leave it out."
+            )
         if self.alternating and estimator.updates_all_players:
             raise ConfigError(
                 f"alternating=True with {name} and update_all_players=True: one traversal serves all players, who are "
@@ -199,7 +201,7 @@ class SolverConfig:
                 f"averaging='sampled' on a game with {tree.num_players} players: how often an opponent's infoset is "
                 "visited also depends on the others' strategies, so that the average would be biased. Use lazy."
             )
-        if isinstance(self.estimator, BestResponseOpponent) and isinstance(tree, GameTree):
+        if self.estimator.needs_zero_sum and isinstance(tree, GameTree):
             require_zero_sum(tree)
         if tree.perfect_recall:
             return

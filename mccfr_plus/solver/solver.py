@@ -36,10 +36,10 @@ from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
 from mccfr_plus.solver.history import History, axes_for
 from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
-from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
+from mccfr_plus.solver.tree_choice import TreeLimits, tree_for, tree_to_evaluate
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.expanding_tree import ExpandingTree
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.game_tree import GameTree
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -520,13 +520,7 @@ class Solver:
         if isinstance(self.tree, GameTree):
             return self.tree
         if self._tree_to_evaluate is None:
-            try:
-                self._tree_to_evaluate = compile_game(self.tree.game, estimate_margin=1.0, rules=self.config.rules)
-            except BudgetError as error:
-                raise BudgetError(
-                    f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or "
-                    "seconds as limit, and see mccfr_plus.evaluation for bounds."
-                ) from None
+            self._tree_to_evaluate = tree_to_evaluate(self.tree.game, rules=self.config.rules)
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:

@@ -225,6 +225,26 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
     return LazyTree(game, plan, keys, config.threads, perfect_recall)
 
 
+def tree_to_evaluate(game: pyspiel.Game, max_nodes: int | None = None, *, rules: bool = True) -> GameTree:
+    """Returns the compiled tree of a game, for the exploitability of a solver that has none.
+
+    Args:
+        game: The game.
+        max_nodes: See `compile_game`.
+        rules: Whether to use compiled rules.
+
+    Raises:
+        BudgetError: If it is too large.
+    """
+    try:
+        return compile_game(game, max_nodes=max_nodes, estimate_margin=1.0, rules=rules)
+    except BudgetError as error:
+        raise BudgetError(
+            f"an exact exploitability needs the whole tree: {error} Without it, give a number of iterations or seconds "
+            "as limit, and see mccfr_plus.evaluation for bounds."
+        ) from None
+
+
 def bytes_to_solve(rules: RulesGame, config: SolverConfig, infosets: InfosetEstimate) -> float:
     """Returns the memory of this process once a solver has found all infosets of a game by rules.
 

@@ -15,12 +15,14 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
 from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
+    BatchedConfig,
     BatchedDeepCFR,
     BatchedDeepCFRConfig,
     BatchedDREAM,
     BatchedDREAMConfig,
     BatchedESCHER,
     BatchedESCHERConfig,
+    BatchedSolver,
     NetworkPolicy,
     TrainingConfig,
 )
@@ -307,6 +309,11 @@ def test_bad_input():
     assert isinstance(solver.game, pyspiel.Game)
 
 
+def test_a_batched_solver_without_regrets_is_no_algorithm():
+    with pytest.raises(ConfigError, match=r"BatchedSolver lacks regrets\(paths, player\)"):
+        BatchedSolver("kuhn_poker", BatchedConfig(traversals=2, train_steps=1), seed=1).run(1)
+
+
 def test_batched_solvers_are_evaluated_where_the_game_can_be_compiled():
     solver = BatchedDREAM("kuhn_poker", SOLVERS[1][1], seed=1).run(2, evaluate_every=0)
     assert [entry.iteration for entry in solver.history] == [1, 2]
@@ -314,7 +321,7 @@ def test_batched_solvers_are_evaluated_where_the_game_can_be_compiled():
     assert solver.history[-1].exploitability == solver.exploitability() == exact.exploitability
     assert solver.run(target_exploitability=exact.exploitability + 1.0, evaluate_every=0).iterations == 3
     large = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1)
-    with pytest.raises(BudgetError, match=r"needs the whole tree: .* give iterations or seconds"):
+    with pytest.raises(BudgetError, match=r"needs the whole tree: .* give a number of iterations or seconds"):
         large.run(3, target_exploitability=0.1)
     assert large.iterations == 0
 

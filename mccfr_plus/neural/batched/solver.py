@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.advantages import AdvantageSolver
 from mccfr_plus.neural.batched.config import BatchedConfig
 from mccfr_plus.neural.batched.env import PyspielEnv
@@ -29,7 +30,7 @@ class BatchedSolver(AdvantageSolver):
 
         Their mean over the samples of an information set, with `weights`, is what the network learns.
         """
-        raise NotImplementedError(f"{type(self).__name__} lacks regrets(paths, player), which makes it an algorithm.")
+        raise ConfigError(f"{type(self).__name__} lacks regrets(paths, player), which makes it an algorithm.")
 
     def weights(self, paths: Paths, player: int) -> np.ndarray | None:
         """Returns the weights of a player's samples, ``[num_decisions]``; None: all are 1."""
