@@ -13,7 +13,7 @@ from lazy_trees import beside_this_process
 import mccfr_plus
 from mccfr_plus import BudgetError, ConfigError, PolicyError, Solver
 from mccfr_plus.evaluation import by_rules
-from mccfr_plus.solver import solver as solver_module
+from mccfr_plus.solver import tree_choice
 from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.by_rules import payoff_matrix
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
@@ -213,7 +213,7 @@ def test_a_limit_of_time_waits_for_an_evaluation(monkeypatch):
 
 
 def test_a_target_needs_no_compiled_tree(monkeypatch):
-    monkeypatch.delattr(solver_module, "compile_game")
+    monkeypatch.delattr(tree_choice, "compile_game")
     solver = Solver(KUHN, "external", tree="rules", seed=1).run(target_exploitability=0.1)
     assert solver.exploitability() <= 0.1
 
