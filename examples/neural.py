@@ -31,13 +31,13 @@ _POLICY = flags.DEFINE_string("policy", None, "A file for the average policy, .n
 def make_solver():
     solver_class, config = SOLVERS[_ALGORITHM.value]
     if _CHECKPOINT.value is not None and Path(_CHECKPOINT.value).exists():
-        return solver_class.load(_CHECKPOINT.value)
+        return solver_class.from_checkpoint(_CHECKPOINT.value)
     return solver_class(_GAME.value, config, seed=_SEED.value)
 
 
 def report(progress):
     if progress.evaluation is not None:
-        losses = "  ".join("n/a" if loss is None else f"{loss:.5f}" for loss in progress.losses)
+        losses = "  ".join("n/a" if loss is None else f"{loss:.5f}" for loss in progress.solver.losses)
         counts = f"{progress.iterations:10,}   {progress.nodes_touched:13,}"
         print(f"{counts}   {progress.evaluation.exploitability:14.6f}   {losses}", flush=True)
 

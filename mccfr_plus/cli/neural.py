@@ -190,7 +190,7 @@ def _new_solver(
         tree = loaded if algorithm in WITHOUT_TREE else compile_within_budget(game, values)
         if lock and values.resume:
             plan.pop("num_batches", None)  # the checkpoint has it
-            return solver_class.load(lock, tree, **plan)
+            return solver_class.from_checkpoint(lock, tree, **plan)
         return solver_class(tree, config, seed=seed_of(values), **plan)
     except BudgetError as error:
         others = [name for name in WITHOUT_TREE if name.endswith(algorithm)]
@@ -206,7 +206,7 @@ def _new_solver(
 
 
 class NeuralWatch(Watch):
-    """Callbacks of `NeuralSolver.run` that show the progress of a run, also within an iteration, and measure its time.
+    """Callbacks of ``run`` that show the progress of a run, also within an iteration, and measure its time.
 
     Args:
         quiet: Whether to show nothing.
@@ -233,7 +233,7 @@ class NeuralWatch(Watch):
         if self._iterations is not None and self._done:  # if the others take as long as those before
             end = min(end, self._iterations * self._seconds_of_done / self._done)
         until_end = "" if end == math.inf else f", {max(end - seconds, 0.0):.0f} s left"
-        losses = " ".join(output.number(loss, 2) for loss in progress.losses)
+        losses = " ".join(output.number(loss, 2) for loss in progress.solver.losses)
         iteration = f"{output.count(progress.iterations)} done"
         if progress.phase is not None:
             iteration = f"{output.count(progress.iterations + 1)}: {progress.phase}"

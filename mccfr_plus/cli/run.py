@@ -35,7 +35,7 @@ _FIRST_LINE = 5.0  # seconds; without a terminal each next line comes when the r
 
 
 class Watch:
-    """A callback of `Solver.run` that shows the progress of a run and measures its time.
+    """A callback of ``run`` that shows the progress of a run and measures its time.
 
     A subclass for other solvers defines `_line`, and `callbacks` if there are more.
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
     from mccfr_plus.neural.batched.solver import BatchedSolver
     from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
-    from mccfr_plus.neural.solver import HistoryEntry, NeuralProgress
 
 _NEEDS_TORCH = {
     "DREAM": "algorithms",
@@ -52,10 +51,8 @@ _NEEDS_TORCH = {
     "plain_regrets": "batched.paths",
     "BatchedDREAM": "algorithms",
     "BatchedESCHER": "algorithms",
-    "HistoryEntry": "solver",
     "NFSP": "nfsp",
     "NetworkPolicy": "batched.network_policy",
-    "NeuralProgress": "solver",
 }
 
 __all__ = [
@@ -76,10 +73,8 @@ __all__ = [
     "DeepCFR",
     "DeepCFRConfig",
     "ESCHERConfig",
-    "HistoryEntry",
     "NFSPConfig",
     "NetworkPolicy",
-    "NeuralProgress",
     "Paths",
     "TrainingConfig",
     "TrainingError",

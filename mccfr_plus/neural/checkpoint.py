@@ -9,20 +9,10 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.header import (
-    ANY,
-    NUMBER,
-    SEED,
-    TEXT,
-    Entry,
-    check_entries,
-    list_of,
-    objects_of,
-    or_none,
-    whole,
-)
+from mccfr_plus.checkpoints.header import ANY, NUMBER, SEED, TEXT, check_entries, objects_of, or_none, whole
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.neural.backend import torch
+from mccfr_plus.solver import history
 from mccfr_plus.solver.saved_state import digest_of_tree, package_version
 
 logger = logging.getLogger("mccfr_plus")
@@ -37,14 +27,14 @@ _ENTRIES = {
     "iterations": whole(),
     "nodes_touched": whole(),
     "seconds": NUMBER,
-    "history": list_of(Entry("four numbers", lambda value: _is_evaluation(value))),
+    "history": history.ENTRY,
     "memory_sizes": objects_of(whole()),
     "num_batches": or_none(whole(1)),
 }
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
-    """Writes a solver's state; see `NeuralSolver.save`."""
+    """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
     header = {
         **_common(solver),
         "versions": _versions(solver),
@@ -52,7 +42,7 @@ def save(solver: Any, path: str | os.PathLike) -> None:
         "iterations": solver.iterations,
         "nodes_touched": solver.nodes_touched,
         "seconds": solver.seconds,
-        "history": [list(entry) for entry in solver.history],
+        "history": solver.history.kept(),
         "memory_sizes": {name: len(memory) for name, memory in solver._memories().items()},
     }
     checkpoint_file.write(path, header, arrays_of(solver))
@@ -67,7 +57,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     """Fills a solver's arrays from a checkpoint and returns its header. Leaves the solver unchanged if that fails.
 
     Raises:
-        CheckpointError: See `NeuralSolver.restore`.
+        CheckpointError: See `IterativeSolver.restore`.
     """
     header = header_of_run(path, solver)
     memories, sizes = solver._memories(), header["memory_sizes"]
@@ -100,7 +90,7 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
         raise CheckpointError(f"{path} holds a tabular solver: load it with mccfr_plus.Solver.from_checkpoint.")
     if header["algorithm"] != algorithm:
         name = header["algorithm"]
-        raise CheckpointError(f"{path} holds a run of {name}, not of {algorithm}: load it with {name}.load.")
+        raise CheckpointError(f"{path} holds a run of {name}, not of {algorithm}: load it with {name}.from_checkpoint.")
     header.setdefault("num_batches", None)
     check_entries(path, header, _ENTRIES)
     return header
@@ -118,8 +108,8 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
         if theirs.get(name) != ours.get(name):
             raise CheckpointError(
                 f"{path} belongs to another run: its {name} is {theirs.get(name, 'missing')}, and the solver's is "
-                f"{ours.get(name, 'missing')}. Use {header['algorithm']}.load, which takes settings from the file, or "
-                "give another file."
+                f"{ours.get(name, 'missing')}. Use {header['algorithm']}.from_checkpoint, which takes settings from "
+                "the file, or give another file."
             )
     return header
 
@@ -134,11 +124,6 @@ def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any
         return kind.from_dict(header["config"])
     except (TypeError, ConfigError) as error:
         raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
-
-
-def _is_evaluation(value: Any) -> bool:
-    """Returns whether an entry of the history is iteration, seconds, histories and exploitability."""
-    return isinstance(value, list) and len(value) == 4 and all(type(number) in (int, float) for number in value)
 
 
 def _settings(header: dict[str, Any]) -> dict[str, Any]:

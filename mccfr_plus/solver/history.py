@@ -6,14 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_plus.checkpoints.header import NUMBER, Entry, list_of, object_of
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_panel, html_table, require_library
 from mccfr_plus.errors import ConfigError
 
 _SHOWN = 20  # rows in a notebook: the last ones
 
+_ROW = Entry(
+    "four numbers",
+    lambda row: isinstance(row, list) and len(row) == 4 and all(type(number) in (int, float) for number in row),
+)
+# What a checkpoint's header holds of it.
+ENTRY = object_of({"rows": list_of(_ROW), "seconds_evaluating": NUMBER})
+
 
 class History:
-    """What `Solver.run` has measured, in the order of time: a row per evaluation.
+    """What ``run`` has measured, in the order of time: a row per evaluation.
 
     Examples:
         >>> import mccfr_plus
@@ -26,6 +34,18 @@ class History:
     def __init__(self) -> None:
         self._rows: list[tuple[int, int, float, float]] = []
         self._seconds_evaluating = 0.0
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> History:
+        """Returns the history that a checkpoint's header holds as `kept`."""
+        history = cls()
+        history._rows = [tuple(row) for row in kept["rows"]]
+        history._seconds_evaluating = kept["seconds_evaluating"]
+        return history
+
+    def kept(self) -> dict[str, Any]:
+        """Returns it in JSON's types."""
+        return {"rows": self._rows, "seconds_evaluating": self._seconds_evaluating}
 
     def add(self, iterations: int, nodes: int, seconds: float, exploitability: float) -> None:
         """Adds an evaluation.
@@ -85,7 +105,7 @@ class History:
         return data_frame(self.columns(), library)
 
     def plot(self, panel: Any, x: str, label: str, title: str) -> None:
-        """Adds the exploitability to axes of matplotlib; see `Solver.plot`."""
+        """Adds the exploitability to axes of matplotlib; see `IterativeSolver.plot`."""
         number = len(panel.get_lines())
         draw_line(panel, self.columns()[x].astype(float), self.exploitability[None], number, (number, 0), label)
         panel.set(xscale="log", yscale="log", xlabel=AXES[x], ylabel=MEASURE_LABELS["exploitability"])

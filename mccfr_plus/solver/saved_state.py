@@ -20,6 +20,7 @@ import numpy as np
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.header import FLAG, NUMBER, SEED, TEXT, check_entries, object_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.solver import history
 from mccfr_plus.solver.registry import spec_of
 from mccfr_plus.tree.expanding_tree import Sizes
 from mccfr_plus.tree.game_tree import GameTree
@@ -63,6 +64,7 @@ _ENTRIES = {
     "nodes_touched": whole(),
     "seconds": NUMBER,
     "seed": SEED,
+    "history": history.ENTRY,
     "sizes": or_none(object_of({name: whole() for name in Sizes._fields})),
 }
 
@@ -70,7 +72,7 @@ _digests: weakref.WeakKeyDictionary[GameTree, str] = weakref.WeakKeyDictionary()
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
-    """Writes a solver's state; see `Solver.save_checkpoint`."""
+    """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
     checkpoint_file.write(path, header_of(solver), arrays_of(solver))
 
 
@@ -113,7 +115,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     if "algorithm" in header:
         name = header["algorithm"]
         package = "mccfr_plus.neural" if "num_batches" not in header else "mccfr_plus.cluster.neural"
-        raise CheckpointError(f"{path} holds a run of {name}: load it with {package}.{name}.load.")
+        raise CheckpointError(f"{path} holds a run of {name}: load it with {package}.{name}.from_checkpoint.")
     header.setdefault("num_batches", None)  # files of versions that knew no distributed solvers
     check_entries(path, header, _ENTRIES)
     return header
@@ -151,6 +153,7 @@ def header_of(solver: Any) -> dict[str, Any]:
         "nodes_touched": solver.nodes_touched,
         "seconds": solver.seconds,
         "seed": solver.seed,
+        "history": solver.history.kept(),
         "sizes": None if sizes is None else sizes._asdict(),
     }
 

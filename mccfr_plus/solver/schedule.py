@@ -57,7 +57,7 @@ def next_chunk(chunk: int, seconds: float, wanted: float) -> int:
 def check_limits(
     iterations: int | None, seconds: float | None, target_exploitability: float | None, evaluate_every: float | None
 ) -> None:
-    """Raises ConfigError if a run has no limit, or one that makes no sense; see `Solver.run`."""
+    """Raises ConfigError if a run has no limit, or one that makes no sense; see `IterativeSolver.run`."""
     if iterations is None and seconds is None and target_exploitability is None:
         raise ConfigError(
             "give a limit: run(iterations), run(seconds=...) or run(target_exploitability=exploitability)."

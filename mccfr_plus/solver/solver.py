@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import math
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyspiel
 from open_spiel.python.policy import Policy
-from tqdm.auto import tqdm
 
 from mccfr_plus.averages import AverageMethod, PowerAverage
-from mccfr_plus.checkpoints.writer import CheckpointWriter
 from mccfr_plus.display import html_summary
-from mccfr_plus.errors import BudgetError, ConfigError, PolicyError
+from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import Baseline, Estimator
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.exact import Evaluation, Evaluator, evaluate
@@ -34,45 +28,16 @@ from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver import saved_state as checkpoints
 from mccfr_plus.solver.config import DETERMINISTIC, SolverConfig
 from mccfr_plus.solver.engine import Engine
-from mccfr_plus.solver.history import History, axes_for
-from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
-from mccfr_plus.solver.tree_choice import TreeLimits, tree_for, tree_to_evaluate
+from mccfr_plus.solver.iterative import IterativeSolver
+from mccfr_plus.solver.tree_choice import TreeLimits, tree_for
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
 
-logger = logging.getLogger("mccfr_plus")
-
 _SUM_TOLERANCE = 1e-6
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Progress information passed to callbacks of `Solver.run`.
-
-    Attributes:
-        solver: The solver that runs.
-        iterations: Iterations of the solver, earlier runs included.
-        nodes_touched: Histories touched, earlier runs included.
-        seconds: Seconds of this run.
-        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
-
-    Examples:
-        >>> import mccfr_plus
-        >>> def enough(progress):
-        ...     return progress.iterations >= 100
-        >>> mccfr_plus.Solver("kuhn_poker", seed=1).run(10**9, callback=enough).iterations < 10**9
-        True
-    """
-
-    solver: Solver
-    iterations: int
-    nodes_touched: int
-    seconds: float
-    evaluation: Evaluation | None
-
-
-class Solver:
+class Solver(IterativeSolver):
     """Computes equilibria by regret minimization: estimator x minimizer x average.
 
     ``Solver(game, "external", "rm")`` is external sampling MCCFR, ``Solver(game, "full", "rm")`` is CFR, ``"full",
@@ -122,6 +87,8 @@ class Solver:
         >>> solver.run(1000).exploitability() < 1e-3
         True
     """
+
+    _checkpoints: ClassVar[Any] = checkpoints
 
     def __init__(
         self,
@@ -187,12 +154,9 @@ class Solver:
         seed: int | np.random.Generator | None,
         limits: TreeLimits | None = None,
     ) -> None:
-        self.config = config
+        super().__init__(seed)
+        self.config, self._uses_rules = config, config.rules
         rngs = new_states(seed, config.threads)
-        self._seed = int(seed) if isinstance(seed, int | np.integer) else None
-        self._seconds = self._cpu_seconds = 0.0
-        self._history = History()
-        self._tree_to_evaluate: GameTree | None = None
         self._evaluator: Evaluator | None = None
         tree = tree_for(game, config, limits or TreeLimits())
         config.check_game(tree)
@@ -217,6 +181,11 @@ class Solver:
         return self.config.averaging
 
     @property
+    def game(self) -> pyspiel.Game:
+        """The game."""
+        return self.tree.game
+
+    @property
     def tree(self) -> GameTree | ExpandingTree:
         """The game's tree."""
         return self._engine.tree
@@ -237,100 +206,21 @@ class Solver:
         """Runs one iteration: one gradient and one update for every player."""
         self._engine.advance(1)
 
-    def run(
-        self,
-        iterations: int | None = None,
-        *,
-        seconds: float | None = None,
-        target_exploitability: float | None = None,
-        callback: Callable[[Progress], bool | None] | None = None,
-        evaluate_every: float | None = None,
-        progress: bool = False,
-        checkpoint: str | os.PathLike | None = None,
-        checkpoint_interval: float = 60.0,
-    ) -> Solver:
-        """Runs until one of the limits given is reached; Ctrl-C stops between two iterations, nothing is lost.
-
-        Args:
-            iterations: How many iterations to run, at least 1.
-            seconds: For how long, in seconds. Compiling the kernels does not count; with ``tree="rules"``, what comes
-                before the first iteration does, and begins anew in the next run if there was too little time for it.
-            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
-                It is evaluated now and then, at a bounded share of the run's time.
-            callback: Called after every chunk of about 0.2 seconds, and at the end, with a `Progress`; the run ends
-                early if it returns True.
-            evaluate_every: Evaluate the average policy about this often, in seconds, for `history` and the callback; 0:
-                after every chunk.
-            progress: Whether to show a progress bar.
-            checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
-                now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
-                can write the file. If a write within the run fails, that is logged, and tried again later.
-            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the
-                run.
-
-        Returns:
-            The solver itself.
-
-        Raises:
-            ConfigError: If there is no limit, or one that is not positive.
-            GameError: If `target_exploitability` or `evaluate_every` is given for a game with imperfect recall.
-            CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
-                another game, other components or more iterations; after it if the last one could not be written.
-        """
-        check_limits(iterations, seconds, target_exploitability, evaluate_every)
-        is_evaluated = target_exploitability is not None or evaluate_every is not None
-        if is_evaluated and not isinstance(self.tree, ImplicitTree):
-            self._compiled().require_perfect_recall("an exploitability")
+    def _prepare(self) -> None:
         self._engine.begin()
-        with CheckpointWriter(self, checkpoint, checkpoint_interval, checkpoints) as writer:
-            with announce_compilation(self._engine.run, f"{self.config}", about=4):
-                self._engine.prepare()
-            seconds_before, iterations_before = self._seconds, self.iterations
-            cpu_seconds = self._cpu_seconds - time.process_time()
-            target = math.inf if iterations is None else iterations_before + iterations
-            limit = math.inf if seconds is None else seconds
-            clock = EvaluationClock(is_evaluated, evaluate_every)
-            begin, chunk = time.perf_counter(), 1
-            bar = tqdm(total=iterations, unit=" iterations", unit_scale=True, disable=not progress, leave=False)
-            with bar, self._ended_after(limit):
-                while True:
-                    chunk_begin, before = time.perf_counter(), self.iterations
-                    self._engine.advance(int(min(chunk, target - before)))
-                    now = time.perf_counter()
-                    self._seconds = seconds_before + now - begin
-                    self._cpu_seconds = cpu_seconds + time.process_time()
-                    done = self.iterations >= target or now - begin >= limit
-                    if self.stopped is not None:
-                        if not self.iterations:
-                            raise BudgetError(f"not even the first iteration could be run: {self.stopped}")
-                        logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
-                        done = True
-                    unfinished = self._engine.unfinished
-                    evaluation = clock.maybe_evaluate(self, now, done) if unfinished is None else None
-                    evaluated = time.perf_counter()
-                    if evaluation is not None:
-                        found = evaluation.exploitability
-                        self._history.add(self.iterations, self.nodes_touched, self._seconds, found)
-                    if evaluation is not None and target_exploitability is not None:
-                        done = done or evaluation.exploitability <= target_exploitability
-                        bar.set_postfix(exploitability=f"{evaluation.exploitability:.3g}")
-                    bar.update(self.iterations - before)
-                    if callback is not None:
-                        told = Progress(
-                            self, self.iterations, self.nodes_touched, time.perf_counter() - begin, evaluation
-                        )
-                        done = bool(callback(told)) or done
-                    if done:
-                        if self.iterations == iterations_before:
-                            why = unfinished or "its gradients take longer than the limit"
-                            when = "before" if unfinished else "within"
-                            logger.warning("ended %s the first iteration (%s): give more time.", when, why)
-                        return self
-                    self._history.exclude(evaluated - now)
-                    writer.maybe_write()
-                    left = max(limit - (time.perf_counter() - begin), 0.0)
-                    wanted = min(CHUNK_SECONDS, left, clock.due_in(), writer.due_in())
-                    chunk = next_chunk(chunk, now - chunk_begin, wanted)
+        with announce_compilation(self._engine.run, f"{self.config}", about=4):
+            self._engine.prepare()
+
+    def _run_iterations(self, count: int) -> None:
+        self._engine.advance(count)
+
+    def _check_evaluation(self) -> None:
+        if not isinstance(self.tree, ImplicitTree):
+            super()._check_evaluation()
+
+    @property
+    def _unfinished(self) -> str | None:
+        return self._engine.unfinished
 
     @contextlib.contextmanager
     def _ended_after(self, seconds: float) -> Iterator[None]:
@@ -361,39 +251,8 @@ class Solver:
         return self._engine.nodes_touched
 
     @property
-    def seconds(self) -> float:
-        """How long `run` took so far, in seconds; what a checkpoint says was spent before is included."""
-        return self._seconds
-
-    @property
-    def cpu_seconds(self) -> float:
-        """CPU seconds of this process in all runs of this object, without compiling."""
-        return self._cpu_seconds
-
-    @property
-    def history(self) -> History:
-        """What `run` has measured with ``evaluate_every`` or ``target_exploitability``; not part of checkpoints."""
-        return self._history
-
-    def plot(self, x: str = "iterations", axes: Any = None, label: str | None = None) -> Any:
-        """Draws the exploitability that `run` has measured, and returns the axes.
-
-        Args:
-            x: What the horizontal axis shows: iterations, nodes or seconds.
-            axes: Of matplotlib, to draw on; None: new ones.
-            label: In the legend; None: the components.
-
-        Raises:
-            ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
-        """
-        axes = axes_for(self._history, x, axes)
-        self._history.plot(axes, x, label or str(self.config), str(self.tree.game))
-        return axes
-
-    @property
-    def seed(self) -> int | None:
-        """The seed that the solver was made with, if it was an integer."""
-        return self._seed
+    def _label(self) -> str:
+        return str(self.config)
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64; uniform where nothing was visited yet."""
@@ -514,22 +373,7 @@ class Solver:
             if self._evaluator is None:
                 self._evaluator = Evaluator(self.tree)
             return self._evaluator.evaluate(self._engine.average_strategy(self._evaluator.room))
-        return evaluate(self._compiled(), self.average_policy())
-
-    def _compiled(self) -> GameTree:
-        if isinstance(self.tree, GameTree):
-            return self.tree
-        if self._tree_to_evaluate is None:
-            self._tree_to_evaluate = tree_to_evaluate(self.tree.game, rules=self.config.rules)
-        return self._tree_to_evaluate
-
-    def nash_conv(self) -> float:
-        """Returns the average policy's NashConv."""
-        return self.evaluate().nash_conv
-
-    def exploitability(self) -> float:
-        """Returns the average policy's exploitability, NashConv / number of players."""
-        return self.evaluate().exploitability
+        return evaluate(self.whole_tree(), self.average_policy())
 
     def __repr__(self) -> str:
         return (
@@ -552,44 +396,6 @@ class Solver:
         return html_summary(f"Solver of {self.tree.game}", rows)
 
     # --- checkpoints ---
-
-    def save_checkpoint(self, path: str | os.PathLike) -> None:
-        """Writes all of the solver's state to a file, in one piece or not at all; a checkpoint there is replaced.
-
-        Args:
-            path: The file. It holds what carries from one iteration to the next, random numbers included, so that a
-                restored solver goes on bitwise identically; and what it belongs to. The tree is not in it.
-
-        Raises:
-            CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
-
-        Examples:
-            >>> import mccfr_plus, tempfile
-            >>> solver = mccfr_plus.Solver("kuhn_poker", seed=1).run(100)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     solver.save_checkpoint(folder + "/kuhn.checkpoint")
-            ...     copy = mccfr_plus.Solver.from_checkpoint(folder + "/kuhn.checkpoint")
-            >>> copy.iterations, copy.run(100).nash_conv() == solver.run(100).nash_conv()
-            (100, True)
-        """
-        checkpoints.save(self, path)
-
-    def restore(self, path: str | os.PathLike) -> Solver:
-        """Takes over the state of a checkpoint, whatever was run before; also with user-defined components.
-
-        Args:
-            path: A checkpoint of a solver with the same game, components and options.
-
-        Returns:
-            The solver itself.
-
-        Raises:
-            CheckpointError: If the file is no checkpoint or damaged, or of another game, other components or other
-                options; the solver is as before then.
-        """
-        header = checkpoints.restore(self, path)
-        self._seed, self._seconds, self._history = header["seed"], header["seconds"], History()
-        return self
 
     @classmethod
     def from_checkpoint(
@@ -616,7 +422,7 @@ class Solver:
         return cls(header["game"] if game is None else game, **arguments, memory=memory).restore(path)
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_tree_to_evaluate": None, "_evaluator": None}
+        return {**super().__getstate__(), "_evaluator": None}
 
 
 def bytes_on_top(tree: GameTree) -> int:

@@ -16,6 +16,7 @@ from checkpoint_contents import contents_of
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 import mccfr_plus.neural  # noqa: E402
+from mccfr_plus import Progress  # noqa: E402
 from mccfr_plus.cli.main import COMMANDS  # noqa: E402
 from mccfr_plus.cli.neural import (  # noqa: E402
     ALGORITHMS,
@@ -25,7 +26,7 @@ from mccfr_plus.cli.neural import (  # noqa: E402
     config_with,
     flatten,
 )
-from mccfr_plus.neural import DREAMConfig, NeuralProgress  # noqa: E402
+from mccfr_plus.neural import DREAMConfig  # noqa: E402
 from mccfr_plus.neural.learner import Learner  # noqa: E402
 
 FAST = ("--set", "hidden_layers=(8,)", "--quiet", "--json")
@@ -86,7 +87,7 @@ def test_a_run_and_one_that_is_resumed(algorithm, command, tmp_path):
     assert 0 < evaluated["exploitability"] < 11 / 12  # of uniform play
     assert evaluated["exploitability"] == pytest.approx(result["exploitability"], abs=1e-12)
     solver_class = getattr(mccfr_plus.neural, ALGORITHMS[algorithm])
-    solver = solver_class.load(whole)
+    solver = solver_class.from_checkpoint(whole)
     assert result["settings"] == solver.config.as_dict()
     assert result["nodes_touched"] == solver.nodes_touched
     assert solver.config.hidden_layers == (8,)
@@ -277,7 +278,7 @@ def test_a_network_that_diverges(command, path, tmp_path):
     assert outcome.json["stopped"] in outcome.err
     assert "1 (then a network diverged)" in outcome.out
     assert len(mccfr_plus.load_policy(policy)) == 12
-    kept = mccfr_plus.neural.DeepCFR.load(path)
+    kept = mccfr_plus.neural.DeepCFR.from_checkpoint(path)
     twin = mccfr_plus.neural.DeepCFR("kuhn_poker", kept.config, seed=1).run(1)
     for name, array in kept.state().items():
         np.testing.assert_array_equal(array, twin.state()[name], err_msg=name)
@@ -373,11 +374,12 @@ def test_values_are_a_phase(algorithm, command, monkeypatch):
 
 
 def test_what_is_left():
-    solver = SimpleNamespace(tree=SimpleNamespace(is_lazy=False, perfect_recall=True), exploitability=lambda: 0.5)
+    tree = SimpleNamespace(is_lazy=False, perfect_recall=True)
+    solver = SimpleNamespace(tree=tree, exploitability=lambda: 0.5, losses=(0.5, None))
 
     def line(seconds, iterations=None, limit=None, done=1):
         watch = NeuralWatch(True, iterations, limit)
-        progress = NeuralProgress(solver, 10, 0, seconds, (0.5, None), None)
+        progress = Progress(solver, 10, 0, seconds)
         for _ in range(done):
             watch(progress)
         return watch._line(progress, seconds)

@@ -28,7 +28,7 @@ def test_is_the_solver_of_the_library_and_goes_on(algorithm, command, tmp_path):
     found = command(*run, "--iterations=4", f"--checkpoint={whole}").json
     assert [found[name] for name in ("algorithm", "cluster", "workers", "num_batches")] == [algorithm, "local", 2, 3]
     solver_class = getattr(mccfr_plus.cluster.neural, f"Distributed{ALGORITHMS[algorithm]}")
-    config = solver_class.load(whole, cluster="local").config
+    config = solver_class.from_checkpoint(whole, cluster="local").config
     with solver_class("kuhn_poker", config, seed=3, num_batches=3, cluster="local") as twin:
         assert found["exploitability"] == twin.run(4).exploitability()
 

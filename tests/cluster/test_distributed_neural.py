@@ -281,7 +281,7 @@ def test_it_comes_near_an_equilibrium(kind, config, limit):
 def test_it_goes_on_from_a_checkpoint(kind, config, tmp_path):
     whole = local(kind, config).run(4)
     local(kind, config).run(2, checkpoint=tmp_path / "run")
-    with pickled(kind.load(tmp_path / "run", cluster="local")) as solver:
+    with pickled(kind.from_checkpoint(tmp_path / "run", cluster="local")) as solver:
         assert (solver.num_batches, solver.seed, solver.iterations) == (5, 1, 2)
         assert_same(solver.run(2, checkpoint=tmp_path / "run"), whole.state())
     restored = local(kind, config, seed=9).run(1).restore(tmp_path / "run")
@@ -292,22 +292,22 @@ def test_it_goes_on_from_a_checkpoint(kind, config, tmp_path):
 def test_another_plan_is_refused(tmp_path):
     path = tmp_path / "run"
     solver = local(DistributedDeepCFR, DEEP).run(1)
-    solver.save(path)
+    solver.save_checkpoint(path)
     other = local(DistributedDeepCFR, DEEP, num_batches=4).run(1)
     before = copy_of(other)
-    message = r"its num_batches is 5, and the solver's is 4.*Use DistributedDeepCFR.load"
+    message = r"its num_batches is 5, and the solver's is 4.*Use DistributedDeepCFR.from_checkpoint"
     with pytest.raises(CheckpointError, match=message):
         other.restore(path)
     with pytest.raises(CheckpointError, match=message):
         other.run(1, checkpoint=path)
     assert_same(other, before)
     with pytest.raises(CheckpointError, match=r"a run of DistributedDeepCFR, not of DeepCFR: load it with Distributed"):
-        DeepCFR.load(path)
-    with pytest.raises(CheckpointError, match=r"load it with mccfr_plus.cluster.neural.DistributedDeepCFR.load"):
+        DeepCFR.from_checkpoint(path)
+    with pytest.raises(CheckpointError, match=r"load it with mccfr_plus.cluster.neural.DistributedDeepCFR.from"):
         Solver.from_checkpoint(path)
-    DeepCFR("kuhn_poker", DEEP, seed=1).run(1).save(path)
+    DeepCFR("kuhn_poker", DEEP, seed=1).run(1).save_checkpoint(path)
     with pytest.raises(CheckpointError, match="a run of DeepCFR, not of DistributedDeepCFR"):
-        DistributedDeepCFR.load(path, cluster="local")
+        DistributedDeepCFR.from_checkpoint(path, cluster="local")
 
 
 @every_solver

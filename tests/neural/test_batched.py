@@ -125,7 +125,7 @@ def test_policies_are_openspiel_policies(kind, config, tmp_path):
             assert min(row.values()) >= 0
             assert copy.action_probabilities(state) == row
             state.apply_action(max(row, key=row.get))
-    solver.save(tmp_path / "solver")
+    solver.save_checkpoint(tmp_path / "solver")
     with pytest.raises(CheckpointError, match="holds no network policy"):
         NetworkPolicy.load(tmp_path / "solver")
 
@@ -205,8 +205,8 @@ def test_converges(kind, config):
 @pytest.mark.parametrize(("kind", "config"), SOLVERS)
 def test_resumed_run_is_bitwise_identical(kind, config, tmp_path):
     solver = kind(GAME[kind], config, seed=1).run(2)
-    solver.save(tmp_path / "file")
-    copy = kind.load(tmp_path / "file")
+    solver.save_checkpoint(tmp_path / "file")
+    copy = kind.from_checkpoint(tmp_path / "file")
     assert (copy.config, copy.iterations, copy.nodes_touched) == (config, 2, solver.nodes_touched)
     solver.run(2)
     copy.run(2)
@@ -316,9 +316,9 @@ def test_a_batched_solver_without_regrets_is_no_algorithm():
 
 def test_batched_solvers_are_evaluated_where_the_game_can_be_compiled():
     solver = BatchedDREAM("kuhn_poker", SOLVERS[1][1], seed=1).run(2, evaluate_every=0)
-    assert [entry.iteration for entry in solver.history] == [1, 2]
+    assert solver.history.iterations.tolist() == [1, 2]
     exact = mccfr_plus.evaluate("kuhn_poker", solver.average_policy())
-    assert solver.history[-1].exploitability == solver.exploitability() == exact.exploitability
+    assert solver.history.exploitability[-1] == solver.exploitability() == exact.exploitability
     assert solver.run(target_exploitability=exact.exploitability + 1.0, evaluate_every=0).iterations == 3
     large = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1)
     with pytest.raises(BudgetError, match=r"needs the whole tree: .* give a number of iterations or seconds"):

@@ -121,8 +121,8 @@ def test_learns_kuhn_poker():
 def test_resumed_run_is_bitwise_identical(game, tmp_path):
     config = dataclasses.replace(SMALL, decision_capacity=50, transition_capacity=90)
     solver = BatchedNFSP(game, config, seed=1).run(2)
-    solver.save(tmp_path / "file")
-    copy = BatchedNFSP.load(tmp_path / "file")
+    solver.save_checkpoint(tmp_path / "file")
+    copy = BatchedNFSP.from_checkpoint(tmp_path / "file")
     solver.run(2)
     copy.run(2)
     assert differing(solver, copy) == []

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.averages import PowerAverage  # noqa: E402
 from mccfr_plus.errors import BudgetError, ConfigError, GameError, TrainingError  # noqa: E402
-from mccfr_plus.neural import DeepCFR, DeepCFRConfig, HistoryEntry  # noqa: E402
+from mccfr_plus.neural import DeepCFR, DeepCFRConfig  # noqa: E402
 
 SMALL = DeepCFRConfig(traversals=60, hidden_layers=(16,), train_steps=5, batch_size=32)
 RESERVOIR = dataclasses.replace(SMALL, memory="reservoir", memory_capacity=100)
@@ -176,16 +176,15 @@ def test_scaled_targets_make_the_unit_of_payoffs_irrelevant():
 def test_limits_and_history():
     solver = DeepCFR("kuhn_poker", SMALL, seed=1)
     assert solver.run(3) is solver
-    assert (solver.iterations, solver.history) == (3, [])
+    assert (solver.iterations, len(solver.history)) == (3, 0)
     reported = []
     solver.run(2, callback=reported.append, evaluate_every=0)
     assert [progress.iterations for progress in reported] == [4, 5]
-    assert [entry.iteration for entry in solver.history] == [4, 5]
-    last = HistoryEntry(5, solver.seconds, solver.nodes_touched, solver.exploitability())
-    assert solver.history[-1] == last
-    assert reported[-1].evaluation.exploitability == last.exploitability
-    assert reported[-1].losses == solver.losses
-    assert 0 < solver.history[0].seconds < last.seconds
+    history = solver.history
+    assert history.iterations.tolist() == [4, 5]
+    assert history.nodes[-1] == solver.nodes_touched
+    assert history.exploitability[-1] == solver.exploitability() == reported[-1].evaluation.exploitability
+    assert 0 < history.seconds[0] < history.seconds[1] <= solver.seconds
     solver.run(100, callback=lambda progress: progress.iterations == 7)
     assert solver.iterations == 7
     solver.run(seconds=0.05)

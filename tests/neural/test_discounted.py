@@ -51,8 +51,8 @@ def test_resumed_run_is_bitwise_identical(minimizer, stop, tmp_path):
     config = dataclasses.replace(SMALL, minimizer=minimizer)
     whole = DeepCFR("kuhn_poker", config, seed=1).run(8)
     solver = DeepCFR("kuhn_poker", config, seed=1).run(stop)
-    solver.save(tmp_path / "file")
-    for each in (solver, DeepCFR.load(tmp_path / "file")):
+    solver.save_checkpoint(tmp_path / "file")
+    for each in (solver, DeepCFR.from_checkpoint(tmp_path / "file")):
         each.run(8 - stop)
         assert differing(whole, each) == []
 

@@ -126,14 +126,14 @@ def test_every_phase_of_an_iteration_changes_the_result(kind, config):
 def test_resumed_run_is_bitwise_identical(kind, config, tmp_path):
     path = tmp_path / "run.checkpoint"
     solver = kind("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
-    solver.save(path)
-    copy = kind.load(path)
-    assert (copy.config, copy.seed, copy.iterations, copy.history) == (config, 1, 4, solver.history)
+    solver.save_checkpoint(path)
+    copy = kind.from_checkpoint(path)
+    assert (copy.config, copy.seed, copy.iterations, copy.history.kept()) == (config, 1, 4, solver.history.kept())
     solver.run(4)
     copy.run(4)
     assert differing(solver, copy) == []
     with pytest.raises(CheckpointError, match=f"holds a run of {kind.__name__}, not of DeepCFR: load it with"):
-        DeepCFR.load(path)
+        DeepCFR.from_checkpoint(path)
 
 
 @pytest.mark.parametrize(("kind", "config"), [SOLVERS[0], SOLVERS[2]])

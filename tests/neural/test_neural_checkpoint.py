@@ -39,12 +39,20 @@ def edit_header(path, change):
 @pytest.mark.parametrize("method", ["load", "restore"])
 def test_resumed_run_is_bitwise_identical(config, method, path):
     solver = DeepCFR("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
-    solver.save(path)
+    solver.save_checkpoint(path)
     saved = copy_of(solver)
-    copy = DeepCFR.load(path) if method == "load" else DeepCFR("kuhn_poker", config, seed=5).run(9).restore(path)
+    copy = (
+        DeepCFR.from_checkpoint(path)
+        if method == "load"
+        else DeepCFR("kuhn_poker", config, seed=5).run(9).restore(path)
+    )
     assert differing(copy, saved) == []
     assert (copy.config, copy.seed, copy.iterations) == (config, 1, 4)
-    assert (copy.nodes_touched, copy.seconds, copy.history) == (solver.nodes_touched, solver.seconds, solver.history)
+    assert (copy.nodes_touched, copy.seconds, copy.history.kept()) == (
+        solver.nodes_touched,
+        solver.seconds,
+        solver.history.kept(),
+    )
     solver.run(4)
     copy.run(4)
     assert differing(copy, solver) == []
@@ -52,12 +60,12 @@ def test_resumed_run_is_bitwise_identical(config, method, path):
 
 
 def test_before_the_first_iteration(path):
-    DeepCFR("kuhn_poker", CONFIGS[1], seed=1).save(path)
-    assert differing(DeepCFR.load(path).run(3), DeepCFR("kuhn_poker", CONFIGS[1], seed=1).run(3)) == []
+    DeepCFR("kuhn_poker", CONFIGS[1], seed=1).save_checkpoint(path)
+    assert differing(DeepCFR.from_checkpoint(path).run(3), DeepCFR("kuhn_poker", CONFIGS[1], seed=1).run(3)) == []
 
 
 def test_there_is_no_pickle_in_it(path):
-    DeepCFR("kuhn_poker", SMALL, seed=1).run(1).save(path)
+    DeepCFR("kuhn_poker", SMALL, seed=1).run(1).save_checkpoint(path)
     with zipfile.ZipFile(path) as archive:
         assert {name.rsplit(".", 1)[1] for name in archive.namelist()} == {"npy", "json"}
         for name in archive.namelist():
@@ -69,7 +77,7 @@ def test_there_is_no_pickle_in_it(path):
 @pytest.mark.parametrize("position", [0.2, 0.5, 0.9])
 def test_damaged_file_leaves_the_solver_unchanged(position, path):
     solver = DeepCFR("kuhn_poker", CONFIGS[1], seed=1).run(2)
-    solver.save(path)
+    solver.save_checkpoint(path)
     solver.run(3)
     before = copy_of(solver)
     data = bytearray(path.read_bytes())
@@ -80,32 +88,36 @@ def test_damaged_file_leaves_the_solver_unchanged(position, path):
         solver.restore(path)
     assert differing(solver, before) == []
     with pytest.raises(CheckpointError, match="damaged"):
-        DeepCFR.load(path)
+        DeepCFR.from_checkpoint(path)
 
 
 def test_other_config_game_or_algorithm(path, tmp_path):
     solver = DeepCFR("kuhn_poker", SMALL, seed=1).run(2)
-    solver.save(path)
+    solver.save_checkpoint(path)
     other = DeepCFR("kuhn_poker", dataclasses.replace(SMALL, learning_rate=0.5), seed=1)
     before = copy_of(other)
-    message = r"its learning_rate is 0.001, and the solver's is 0.5. Use DeepCFR.load"
+    message = r"its learning_rate is 0.001, and the solver's is 0.5. Use DeepCFR.from_checkpoint"
     with pytest.raises(CheckpointError, match=message):
         other.restore(path)
     assert differing(other, before) == []
     with pytest.raises(CheckpointError, match=r"its game is kuhn_poker\(\), and the solver's is leduc_poker\(\)"):
-        DeepCFR.load(path, "leduc_poker")
-    with pytest.raises(CheckpointError, match=r"holds a run of DeepCFR: load it with mccfr_plus.neural.DeepCFR.load"):
+        DeepCFR.from_checkpoint(path, "leduc_poker")
+    with pytest.raises(
+        CheckpointError, match=r"holds a run of DeepCFR: load it with mccfr_plus.neural.DeepCFR.from"
+    ):
         mccfr_plus.Solver.from_checkpoint(path)
     mccfr_plus.Solver("kuhn_poker", seed=1).run(1).save_checkpoint(tmp_path / "tabular")
     with pytest.raises(
         CheckpointError, match=r"holds a tabular solver: load it with mccfr_plus.Solver.from_checkpoint"
     ):
-        DeepCFR.load(tmp_path / "tabular")
+        DeepCFR.from_checkpoint(tmp_path / "tabular")
     edit_header(path, lambda header: header.update(algorithm="NFSP"))
-    with pytest.raises(CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.load"):
-        DeepCFR.load(path)
+    with pytest.raises(
+        CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.from"
+    ):
+        DeepCFR.from_checkpoint(path)
     with pytest.raises(CheckpointError, match="there is no file"):
-        DeepCFR.load(tmp_path / "nothing")
+        DeepCFR.from_checkpoint(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize(
@@ -120,15 +132,15 @@ def test_other_config_game_or_algorithm(path, tmp_path):
     ],
 )
 def test_invalid_headers(change, message, path):
-    DeepCFR("kuhn_poker", SMALL, seed=1).run(1).save(path)
+    DeepCFR("kuhn_poker", SMALL, seed=1).run(1).save_checkpoint(path)
     edit_header(path, change)
     with pytest.raises(CheckpointError, match=message):
-        DeepCFR.load(path)
+        DeepCFR.from_checkpoint(path)
 
 
 def test_memories_of_another_size(path):
     solver = DeepCFR("kuhn_poker", CONFIGS[1], seed=1).run(2)
-    solver.save(path)
+    solver.save_checkpoint(path)
     edit_header(path, lambda header: header["memory_sizes"].update({"player0/memory": 2}))
     before = copy_of(solver)
     with pytest.raises(CheckpointError, match=r"does not fit: its array 'player0/memory/"):
@@ -137,9 +149,9 @@ def test_memories_of_another_size(path):
 
 
 def test_other_versions_are_logged(path, caplog):
-    DeepCFR("kuhn_poker", SMALL, seed=1).run(1).save(path)
+    DeepCFR("kuhn_poker", SMALL, seed=1).run(1).save_checkpoint(path)
     edit_header(path, lambda header: header["versions"].update(torch="2.0.0"))
-    DeepCFR.load(path)
+    DeepCFR.from_checkpoint(path)
     assert "torch 2.0.0" in caplog.text
     assert torch.__version__ in caplog.text
     assert json.dumps(checkpoint_file.read_header(path)["config"])

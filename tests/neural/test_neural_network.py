@@ -124,13 +124,13 @@ def test_any_network_and_optimizer(kind, config, tmp_path):
     solver = kind("kuhn_poker", config, seed=1, **modules).run(2)
     names = {name.split("/")[-1] for name in solver.state()}
     assert {"norm.running_mean", "momentum_buffer"} <= names
-    solver.save(tmp_path / "file")
-    copy = kind.load(tmp_path / "file", **modules).run(1)
+    solver.save_checkpoint(tmp_path / "file")
+    copy = kind.from_checkpoint(tmp_path / "file", **modules).run(1)
     solver.run(1)
     for name, array in solver.state().items():
         np.testing.assert_array_equal(array, copy.state()[name], err_msg=name)
     with pytest.raises(CheckpointError):
-        kind.load(tmp_path / "file")
+        kind.from_checkpoint(tmp_path / "file")
     policy = solver.average_policy()
     if isinstance(policy, NetworkPolicy):
         policy.save(tmp_path / "policy")

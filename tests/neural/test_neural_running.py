@@ -11,7 +11,7 @@ import pytest
 from neural_states import copy_of, differing
 
 torch = pytest.importorskip("torch")
-from mccfr_plus import CheckpointError, ConfigError, Solver  # noqa: E402
+from mccfr_plus import CheckpointError, ConfigError, Progress, Solver  # noqa: E402
 from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
 from mccfr_plus.checkpoints import writer  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
@@ -22,7 +22,6 @@ from mccfr_plus.neural import (  # noqa: E402
     DeepCFRConfig,
     DREAMConfig,
     ESCHERConfig,
-    NeuralProgress,
     TrainingConfig,
 )
 from mccfr_plus.neural import checkpoint as checkpoints  # noqa: E402
@@ -61,11 +60,11 @@ def test_resumed_run_is_bitwise_identical(kind, config, path):
     solver = kind("kuhn_poker", config, seed=1)
     assert solver.run(2, checkpoint=path) is solver
     assert iteration_of(path) == 2
-    kind.load(path).run(2, checkpoint=path)
+    kind.from_checkpoint(path).run(2, checkpoint=path)
     assert iteration_of(path) == 4
-    last = kind.load(path).run(2, checkpoint=path)
+    last = kind.from_checkpoint(path).run(2, checkpoint=path)
     assert differing(last, whole) == []
-    assert differing(kind.load(path), whole) == []
+    assert differing(kind.from_checkpoint(path), whole) == []
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
@@ -84,7 +83,7 @@ def test_checkpoints_within_a_run_are_complete(kind, config, path):
     assert 1 <= files[0][0] <= files[-1][0] < 5
     for number, content in (files[0], files[-1]):
         path.with_name("copy").write_bytes(content)
-        copy = kind.load(path.with_name("copy"))
+        copy = kind.from_checkpoint(path.with_name("copy"))
         assert copy.iterations == number
         assert differing(copy.run(5 - number), solver) == []
 
@@ -132,7 +131,7 @@ def test_ctrl_c_rolls_back_to_the_last_iteration(kind, config, times, path, monk
     assert len(calls) == 4 + times
     assert solver.iterations == iteration_of(path) == 2
     assert differing(solver, before) == []
-    assert differing(kind.load(path), before) == []
+    assert differing(kind.from_checkpoint(path), before) == []
     assert differing(solver.run(2), reference.run(2)) == []
 
 
@@ -152,10 +151,10 @@ def test_divergence_rolls_back_to_the_last_iteration(memory, path):
         solver.run(5, checkpoint=path)
     assert iteration_of(path) == solver.iterations == 1
     good = copy_of(DeepCFR("kuhn_poker", config, seed=1).run(1))
-    assert differing(DeepCFR.load(path), good) == []
+    assert differing(DeepCFR.from_checkpoint(path), good) == []
     before = path.read_bytes()
     with pytest.raises(TrainingError, match="iteration 2"):
-        DeepCFR.load(path).run(5, checkpoint=path)
+        DeepCFR.from_checkpoint(path).run(5, checkpoint=path)
     assert path.read_bytes() == before
 
 
@@ -180,7 +179,7 @@ def test_checkpoint_is_written_after_other_errors(path):
     solver = DeepCFR("kuhn_poker", SMALL, seed=1)
     with pytest.raises(ZeroDivisionError):
         solver.run(9, checkpoint=path, callback=fail)
-    assert differing(DeepCFR.load(path), DeepCFR("kuhn_poker", SMALL, seed=1).run(3)) == []
+    assert differing(DeepCFR.from_checkpoint(path), DeepCFR("kuhn_poker", SMALL, seed=1).run(3)) == []
 
 
 def test_a_failing_write_does_not_end_the_run(path, monkeypatch, caplog):
@@ -207,7 +206,10 @@ def test_a_failing_write_does_not_end_the_run(path, monkeypatch, caplog):
         (lambda: DeepCFR("leduc_poker", SMALL), "its game is kuhn_poker"),
         (lambda: DeepCFR("kuhn_poker", dataclasses.replace(SMALL, batch_size=9)), "its batch_size is 8"),
         (lambda: DREAM("kuhn_poker", DREAMConfig(**TRAINING)), "holds a run of DeepCFR, not of DREAM"),
-        (lambda: Solver("kuhn_poker"), "holds a run of DeepCFR: load it with mccfr_plus.neural.DeepCFR.load"),
+        (
+            lambda: Solver("kuhn_poker"),
+            "holds a run of DeepCFR: load it with mccfr_plus.neural.DeepCFR.from",
+        ),
         (lambda: DeepCFR("kuhn_poker", SMALL), "holds iteration 3, and the solver is at 0: it would be overwritten"),
     ],
 )
@@ -261,7 +263,7 @@ def test_phases_are_reported_in_order(kind, config, expected):
     solver.run(2, on_phase=reported.append, callback=reported.append, evaluate_every=0)
     assert [progress.phase for progress in reported] == [*expected, None] * 2
     assert [progress.iterations for progress in reported] == [0] * len(expected) + [1] * (len(expected) + 1) + [2]
-    assert all(isinstance(progress, NeuralProgress) and progress.solver is solver for progress in reported)
+    assert all(isinstance(progress, Progress) and progress.solver is solver for progress in reported)
     seconds = [progress.seconds for progress in reported]
     assert seconds == sorted(seconds)
     assert [progress.evaluation is None for progress in reported] == [*[True] * len(expected), False] * 2

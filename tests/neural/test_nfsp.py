@@ -13,7 +13,7 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus import CheckpointError  # noqa: E402
 from mccfr_plus.errors import BudgetError, ConfigError, GameError, TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural import NFSP, DeepCFR, HistoryEntry, NFSPConfig  # noqa: E402
+from mccfr_plus.neural import NFSP, DeepCFR, NFSPConfig  # noqa: E402
 
 # Memories so small that the ring goes round and the reservoir leaves out.
 SMALL = NFSPConfig(
@@ -267,9 +267,9 @@ def test_limits_and_history():
     solver = NFSP("kuhn_poker", SMALL, seed=1)
     reported = []
     assert solver.run(2, callback=reported.append, evaluate_every=0) is solver
-    assert [entry.iteration for entry in solver.history] == [1, 2]
-    assert solver.history[-1] == HistoryEntry(2, solver.seconds, solver.nodes_touched, solver.exploitability())
-    assert reported[-1].losses == solver.losses
+    assert solver.history.iterations.tolist() == [1, 2]
+    assert solver.history.nodes[-1] == solver.nodes_touched
+    assert solver.history.exploitability[-1] == solver.exploitability()
     solver.run(seconds=0.05)
     assert solver.iterations > 2
 
@@ -327,12 +327,16 @@ def test_predictions_that_are_not_finite(kind):
 def test_resumed_run_is_bitwise_identical(config, method, tmp_path):
     path = tmp_path / "run.checkpoint"
     solver = NFSP("kuhn_poker", config, seed=1).run(4, evaluate_every=0)
-    solver.save(path)
+    solver.save_checkpoint(path)
     saved = copy_of(solver)
-    copy = NFSP.load(path) if method == "load" else NFSP("kuhn_poker", config, seed=5).run(2).restore(path)
+    copy = NFSP.from_checkpoint(path) if method == "load" else NFSP("kuhn_poker", config, seed=5).run(2).restore(path)
     assert differing(copy, saved) == []
     assert (copy.config, copy.seed, copy.iterations, copy.episodes) == (config, 1, 4, 600)
-    assert (copy.nodes_touched, copy.seconds, copy.history) == (solver.nodes_touched, solver.seconds, solver.history)
+    assert (copy.nodes_touched, copy.seconds, copy.history.kept()) == (
+        solver.nodes_touched,
+        solver.seconds,
+        solver.history.kept(),
+    )
     assert np.array_equal(copy.average_strategy(), solver.average_strategy())
     assert np.array_equal(copy.best_response_strategy(), solver.best_response_strategy())
     solver.run(4)
@@ -343,9 +347,11 @@ def test_resumed_run_is_bitwise_identical(config, method, tmp_path):
 
 def test_checkpoints_of_other_runs_and_before_the_first_iteration(tmp_path):
     path = tmp_path / "run.checkpoint"
-    NFSP("kuhn_poker", SMALL, seed=1).save(path)
-    assert differing(NFSP.load(path).run(2), NFSP("kuhn_poker", SMALL, seed=1).run(2)) == []
-    with pytest.raises(CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.load"):
-        DeepCFR.load(path)
+    NFSP("kuhn_poker", SMALL, seed=1).save_checkpoint(path)
+    assert differing(NFSP.from_checkpoint(path).run(2), NFSP("kuhn_poker", SMALL, seed=1).run(2)) == []
+    with pytest.raises(
+        CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.from"
+    ):
+        DeepCFR.from_checkpoint(path)
     with pytest.raises(CheckpointError, match=r"its anticipatory is 0.3, and the solver's is 0.5"):
         NFSP("kuhn_poker", dataclasses.replace(SMALL, anticipatory=0.5)).restore(path)

@@ -66,10 +66,14 @@ def test_data_frames():
     assert frame["exploitability"].tolist() == solver.history.exploitability.tolist()
 
 
-def test_a_restored_solver_begins_a_new_history(tmp_path):
+def test_a_restored_solver_goes_on_with_it(tmp_path):
     solver = Solver("kuhn_poker", "full").run(30, evaluate_every=0)
     solver.save_checkpoint(tmp_path / "x.checkpoint")
-    assert len(solver.restore(tmp_path / "x.checkpoint").history) == 0
+    copy = Solver.from_checkpoint(tmp_path / "x.checkpoint")
+    assert copy.history.kept() == solver.history.kept()
+    history = copy.run(10, evaluate_every=0).history
+    assert history.iterations[-1] == 40
+    assert (np.diff(history.seconds) > 0).all()
 
 
 def test_in_notebooks():

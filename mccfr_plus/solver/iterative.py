@@ -1,0 +1,355 @@
+"""What all solvers have in common, tabular and neural: runs with limits, evaluations, their history, checkpoints."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import logging
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyspiel
+from tqdm.auto import tqdm
+
+from mccfr_plus.checkpoints.writer import CheckpointWriter
+from mccfr_plus.errors import BudgetError
+from mccfr_plus.evaluation.exact import Evaluation
+from mccfr_plus.solver.history import History, axes_for
+from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
+from mccfr_plus.solver.tree_choice import tree_to_evaluate
+from mccfr_plus.tree.game_tree import GameTree
+
+logger = logging.getLogger("mccfr_plus")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress information passed to callbacks of ``run``.
+
+    Attributes:
+        solver: The solver that runs.
+        iterations: Iterations of the solver, earlier runs included.
+        nodes_touched: Histories touched, earlier runs included.
+        seconds: Seconds of this run.
+        evaluation: Evaluation of the average policy, if there was one since the last call; else None.
+        phase: Of the current iteration of a neural solver, such as "training 0"; None between iterations.
+
+    Examples:
+        >>> import mccfr_plus
+        >>> def enough(progress):
+        ...     return progress.iterations >= 100
+        >>> mccfr_plus.Solver("kuhn_poker", seed=1).run(10**9, callback=enough).iterations < 10**9
+        True
+    """
+
+    solver: Any
+    iterations: int
+    nodes_touched: int
+    seconds: float
+    evaluation: Evaluation | None = None
+    phase: str | None = None
+
+
+class IterativeSolver(abc.ABC):
+    """A solver that runs iterations up to a limit. A subclass defines what an iteration is."""
+
+    _checkpoints: ClassVar[Any]  # the module that writes and reads them, see `Checkpoints`
+    _most_iterations_at_once: ClassVar[int] = 1 << 40  # between two callbacks
+    _uses_rules = True  # for the tree that policies are evaluated on
+
+    def __init__(self, seed: int | np.random.Generator | None):
+        self._seed = int(seed) if isinstance(seed, int | np.integer) else None
+        self._seconds = self._cpu_seconds = 0.0
+        self._history = History()
+        self._tree_to_evaluate: GameTree | None = None
+        self._on_phase: Callable[[str], None] | None = None
+
+    # --- defined by subclasses ---
+
+    @property
+    @abc.abstractmethod
+    def game(self) -> pyspiel.Game:
+        """The game."""
+
+    @property
+    @abc.abstractmethod
+    def tree(self) -> Any:
+        """The game's tree; None if there is none."""
+
+    @property
+    @abc.abstractmethod
+    def iterations(self) -> int:
+        """Iterations run so far."""
+
+    @property
+    @abc.abstractmethod
+    def nodes_touched(self) -> int:
+        """Histories visited so far."""
+
+    @abc.abstractmethod
+    def evaluate(self) -> Evaluation:
+        """Returns values, NashConv and exploitability of the average policy."""
+
+    @abc.abstractmethod
+    def _prepare(self) -> None:
+        """Compiles the kernels."""
+
+    @abc.abstractmethod
+    def _run_iterations(self, count: int) -> None:
+        """Runs iterations, or fewer where `_ended_after` or `stopped` ends them."""
+
+    def _check_evaluation(self) -> None:
+        """Raises an error if the average policy cannot be evaluated exactly."""
+        self.whole_tree().require_perfect_recall("an exploitability")
+
+    def _ended_after(self, seconds: float) -> contextlib.AbstractContextManager:
+        """Ends what runs inside after a time, also in the middle of an iteration, if the solver can do that."""
+        return contextlib.nullcontext()
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the last run has ended before its limit, and what would help; None if it has not."""
+        return None
+
+    @property
+    def _unfinished(self) -> str | None:
+        """What must be done before the first iteration and is not; None if there is nothing."""
+        return None
+
+    # --- running ---
+
+    def run(
+        self,
+        iterations: int | None = None,
+        *,
+        seconds: float | None = None,
+        target_exploitability: float | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+        evaluate_every: float | None = None,
+        on_phase: Callable[[Progress], None] | None = None,
+        progress: bool = False,
+        checkpoint: str | os.PathLike | None = None,
+        checkpoint_interval: float = 60.0,
+    ) -> Self:
+        """Runs until one of the limits given is reached; Ctrl-C stops between two iterations, nothing is lost.
+
+        Iterations of neural solvers are atomic: if Ctrl-C or a diverging network ends one, the solver returns to the
+        state before it, and can be saved or run again.
+
+        Args:
+            iterations: How many iterations to run, at least 1.
+            seconds: For how long, in seconds. Compiling the kernels does not count; with ``tree="rules"``, what comes
+                before the first iteration does, and begins anew in the next run if there was too little time for it.
+                A neural solver completes the current iteration.
+            target_exploitability: Run until the average policy's exploitability (NashConv / players) is at most this.
+                It is evaluated now and then, at a bounded share of the run's time.
+            callback: Called after every chunk of about 0.2 seconds, or every iteration of a neural solver, and at the
+                end, with a `Progress`; the run ends early if it returns True.
+            evaluate_every: Evaluate the average policy about this often, in seconds, for `history` and the callback; 0:
+                after every chunk.
+            on_phase: Called with a `Progress` when a phase of an iteration begins, which those of neural solvers have;
+                it must not modify the solver.
+            progress: Whether to show a progress bar.
+            checkpoint: A file for the solver's state, from which `from_checkpoint` and `restore` go on. It is written
+                now and then, and at the end, also if an exception or Ctrl-C ends the run. While it runs, no other run
+                can write the file. If a write within the run fails, that is logged, and tried again later.
+            checkpoint_interval: How often, in seconds; less often where writing would take more than a tenth of the
+                run.
+
+        Returns:
+            The solver itself.
+
+        Raises:
+            ConfigError: If there is no limit, or one that is not positive.
+            GameError: If `target_exploitability` or `evaluate_every` is given for a game with imperfect recall;
+                BudgetError if it is too large to be evaluated, or memory does not suffice for the first iteration.
+            TrainingError: If a network diverges: which one, and when.
+            CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
+                another game, other components or more iterations; after it if the last one could not be written.
+        """
+        check_limits(iterations, seconds, target_exploitability, evaluate_every)
+        is_evaluated = target_exploitability is not None or evaluate_every is not None
+        if is_evaluated:
+            self._check_evaluation()
+        with CheckpointWriter(self, checkpoint, checkpoint_interval, self._checkpoints) as writer:
+            self._prepare()
+            seconds_before, iterations_before = self._seconds, self.iterations
+            cpu_seconds = self._cpu_seconds - time.process_time()
+            target = math.inf if iterations is None else iterations_before + iterations
+            limit = math.inf if seconds is None else seconds
+            clock = EvaluationClock(is_evaluated, evaluate_every)
+            begin, chunk = time.perf_counter(), 1
+            many = self._most_iterations_at_once > 1
+            bar = tqdm(total=iterations, unit=" iterations", unit_scale=many, disable=not progress, leave=False)
+
+            def progress_now(evaluation: Evaluation | None = None, phase: str | None = None) -> Progress:
+                spent = time.perf_counter() - begin
+                return Progress(self, self.iterations, self.nodes_touched, spent, evaluation, phase)
+
+            def show_phase(phase: str) -> None:
+                bar.set_description(phase)
+                if on_phase is not None:
+                    on_phase(progress_now(phase=phase))
+
+            with bar, self._ended_after(limit), self._phases_shown_by(show_phase):
+                while True:
+                    chunk_begin, before = time.perf_counter(), self.iterations
+                    self._run_iterations(int(min(chunk, target - before)))
+                    now = time.perf_counter()
+                    self._seconds = seconds_before + now - begin
+                    self._cpu_seconds = cpu_seconds + time.process_time()
+                    done = self.iterations >= target or now - begin >= limit
+                    if self.stopped is not None:
+                        if not self.iterations:
+                            raise BudgetError(f"not even the first iteration could be run: {self.stopped}")
+                        logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
+                        done = True
+                    unfinished = self._unfinished
+                    evaluation = clock.maybe_evaluate(self, now, done) if unfinished is None else None
+                    evaluated = time.perf_counter()
+                    if evaluation is not None:
+                        found = evaluation.exploitability
+                        self._history.add(self.iterations, self.nodes_touched, self._seconds, found)
+                        done = done or (target_exploitability is not None and found <= target_exploitability)
+                        bar.set_postfix(exploitability=f"{found:.3g}", refresh=False)
+                    bar.update(self.iterations - before)
+                    if callback is not None:
+                        done = bool(callback(progress_now(evaluation))) or done
+                    if done:
+                        if self.iterations == iterations_before:
+                            why = unfinished or "its gradients take longer than the limit"
+                            when = "before" if unfinished else "within"
+                            logger.warning("ended %s the first iteration (%s): give more time.", when, why)
+                        return self
+                    self._history.exclude(evaluated - now)
+                    writer.maybe_write()
+                    left = max(limit - (time.perf_counter() - begin), 0.0)
+                    wanted = min(CHUNK_SECONDS, left, clock.due_in(), writer.due_in())
+                    chunk = min(next_chunk(chunk, now - chunk_begin, wanted), self._most_iterations_at_once)
+
+    @contextlib.contextmanager
+    def _phases_shown_by(self, show: Callable[[str], None]):
+        self._on_phase = show
+        try:
+            yield
+        finally:
+            self._on_phase = None
+
+    def _begin_phase(self, phase: str) -> None:
+        """Reports the phase of the current iteration, in a few words."""
+        if self._on_phase is not None:
+            self._on_phase(phase)
+
+    # --- results ---
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that the solver was made with, if it was an integer."""
+        return self._seed
+
+    @property
+    def seconds(self) -> float:
+        """How long `run` took so far, in seconds; what a checkpoint says was spent before is included."""
+        return self._seconds
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds of this process in all runs of this object, without compiling."""
+        return self._cpu_seconds
+
+    @property
+    def history(self) -> History:
+        """What `run` has measured with ``evaluate_every`` or ``target_exploitability``; checkpoints keep it."""
+        return self._history
+
+    def plot(self, x: str = "iterations", axes: Any = None, label: str | None = None) -> Any:
+        """Draws the exploitability that `run` has measured, and returns the axes.
+
+        Args:
+            x: What the horizontal axis shows: iterations, nodes or seconds.
+            axes: Of matplotlib, to draw on; None: new ones.
+            label: In the legend; None: the components, or the algorithm.
+
+        Raises:
+            ConfigError: If nothing was measured, `x` is something else, or matplotlib is missing.
+        """
+        axes = axes_for(self._history, x, axes)
+        self._history.plot(axes, x, label or self._label, str(self.game))
+        return axes
+
+    @property
+    def _label(self) -> str:
+        return type(self).__name__
+
+    def whole_tree(self, max_nodes: int | None = None) -> GameTree:
+        """Returns the tree that policies are evaluated on; it is compiled once where the solver has another or none.
+
+        Args:
+            max_nodes: The most histories to compile; None: see `compile_game`.
+
+        Raises:
+            BudgetError: If the game is too large.
+        """
+        if isinstance(self.tree, GameTree):
+            return self.tree
+        if self._tree_to_evaluate is None:
+            self._tree_to_evaluate = tree_to_evaluate(self.game, max_nodes, rules=self._uses_rules)
+        return self._tree_to_evaluate
+
+    def nash_conv(self) -> float:
+        """Returns the average policy's NashConv."""
+        return self.evaluate().nash_conv
+
+    def exploitability(self) -> float:
+        """Returns the average policy's exploitability, NashConv / number of players."""
+        return self.evaluate().exploitability
+
+    # --- checkpoints ---
+
+    def save_checkpoint(self, path: str | os.PathLike) -> None:
+        """Writes all of the solver's state to a file, in one piece or not at all; a checkpoint there is replaced.
+
+        Args:
+            path: The file. It holds what carries from one iteration to the next, random numbers included, so that a
+                restored solver goes on bitwise identically (with networks: on one thread, with the same versions); and
+                what it belongs to. The tree is not in it.
+
+        Raises:
+            CheckpointError: If the file cannot be written, or something else than a checkpoint stands there.
+
+        Examples:
+            >>> import mccfr_plus, tempfile
+            >>> solver = mccfr_plus.Solver("kuhn_poker", seed=1).run(100)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     solver.save_checkpoint(folder + "/kuhn.checkpoint")
+            ...     copy = mccfr_plus.Solver.from_checkpoint(folder + "/kuhn.checkpoint")
+            >>> copy.iterations, copy.run(100).nash_conv() == solver.run(100).nash_conv()
+            (100, True)
+        """
+        self._checkpoints.save(self, path)
+
+    def restore(self, path: str | os.PathLike) -> Self:
+        """Takes over the state of a checkpoint, whatever was run before; also with user-defined components.
+
+        Args:
+            path: A checkpoint of a solver with the same game, components and options.
+
+        Returns:
+            The solver itself.
+
+        Raises:
+            CheckpointError: If the file is no checkpoint or damaged, or of another game, other components or other
+                options; the solver is as before then.
+        """
+        header = self._checkpoints.restore(self, path)
+        self._seed, self._seconds = header["seed"], header["seconds"]
+        self._history = History.of(header["history"])
+        return self
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_tree_to_evaluate": None}
