@@ -35,15 +35,15 @@ def mean_of(values: np.ndarray) -> Mean:
     return Mean(float(np.mean(values)), float(low[0]), float(high[0]))
 
 
-def end_of(curve: Curve, measure: str = "nash_conv", nodes: float | None = None) -> Mean:
-    """Returns what a curve has reached at its end, or after a number of histories (see `values_at`)."""
-    return mean_of(curve.y(measure)[:, -1] if nodes is None else values_at(curve, nodes, measure))
+def end_of(curve: Curve, measure: str = "nash_conv", at: float | None = None, unit: str = "nodes") -> Mean:
+    """Returns what a curve has reached at its end, or before (see `values_at`)."""
+    return mean_of(curve.y(measure)[:, -1] if at is None else values_at(curve, at, measure, unit))
 
 
-def values_at(curve: Curve, nodes: float, measure: str = "nash_conv") -> np.ndarray:
-    """Returns ``[seeds]`` after a number of histories, on a line between points on logarithmic axes."""
-    x, y = np.log(curve.x("nodes")), np.log(np.maximum(curve.y(measure), 1e-300))
-    return np.exp([np.interp(math.log(nodes), x, run) for run in y])
+def values_at(curve: Curve, at: float, measure: str = "nash_conv", unit: str = "nodes") -> np.ndarray:
+    """Returns ``[seeds]`` after so many histories, or CPU seconds, on a line between points on logarithmic axes."""
+    x, y = np.log(np.maximum(curve.x(unit), 1e-300)), np.log(np.maximum(curve.y(measure), 1e-300))
+    return np.exp([np.interp(math.log(at), x, run) for run in y])
 
 
 def order(first: Mean, second: Mean) -> str:
@@ -72,6 +72,6 @@ def nodes_below(curve: Curve, level: float) -> float:
     return float(x[at - 1] * (x[at] / x[at - 1]) ** share)
 
 
-def common_end(curves: Iterable[Curve]) -> float:
-    """Returns after how many histories the shortest of some curves ends."""
-    return min(float(curve.x("nodes")[-1]) for curve in curves)
+def common_end(curves: Iterable[Curve], unit: str = "nodes") -> float:
+    """Returns after how many histories, or CPU seconds, the shortest of some curves ends."""
+    return min(float(curve.x(unit)[-1]) for curve in curves)

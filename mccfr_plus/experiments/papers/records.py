@@ -1,7 +1,7 @@
 """The record of a figure in one small file, from which its rows, its picture and the verdicts on claims follow.
 
-A line of JSON per game and algorithm: at each measuring point the iterations and histories, and NashConv, per seed.
-Numbers have five digits.
+A line of JSON per game and algorithm: at each measuring point the iterations, histories, NashConv and CPU seconds, per
+seed. Numbers have five digits. Records of before have no CPU seconds.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def write_curves(path: Path, curves: Sequence[Curve]) -> None:
     """
     with atomic_write(path, RecordError) as file:
         for curve in curves:
-            runs = [[[p.iterations, _short(p.nodes), _short(p.nash_conv)] for p in run] for run in curve.runs]
+            runs = [[_row(point) for point in run] for run in curve.runs]
             line = {"game": curve.game, "algorithm": curve.algorithm, "players": curve.num_players, "runs": runs}
             file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 
 def read_curves(path: Path) -> list[Curve]:
-    """Returns the curves of a file that `write_curves` wrote; times and values are not in it.
+    """Returns the curves of a file that `write_curves` wrote; wall times and values are not in it.
 
     Raises:
         RecordError: If it cannot be read, or is none.
@@ -44,8 +44,15 @@ def read_curves(path: Path) -> list[Curve]:
 
 
 def _curve(game: str, algorithm: str, players: int, runs: list[list[list[float]]]) -> Curve:
-    points = tuple(tuple(Point(p[1], int(p[0]), int(p[1]), 0.0, p[2], ()) for p in run) for run in runs)
-    return Curve(game, algorithm, points, players)
+    return Curve(game, algorithm, tuple(tuple(_point(*row) for row in run) for run in runs), players)
+
+
+def _point(iterations: float, nodes: float, nash_conv: float, cpu_seconds: float = 0.0) -> Point:
+    return Point(nodes, int(iterations), int(nodes), 0.0, nash_conv, (), (), cpu_seconds)
+
+
+def _row(point: Point) -> list[float]:
+    return [point.iterations, *map(_short, (point.nodes, point.nash_conv, point.cpu_seconds))]
 
 
 def _short(number: float) -> float:

@@ -22,18 +22,23 @@ from mccfr_plus.experiments.record import Point
 from mccfr_plus.games.catalogue import Size
 
 
-def curve(game, algorithm, reached, end=10**11):
+def curve(game, algorithm, reached, end=10**11, slow=None):
     """Returns a curve whose NashConv falls below 0.5 at `reached` histories: 100 / histories until then, times that."""
-    run = tuple(Point(10.0**k, k, 10**k, 1.0, 0.5 * reached / 10**k, (0.0, 0.0)) for k in range(3, 12) if 10**k <= end)
+    seconds = 100.0 if algorithm == slow else 1.0  # of 1e9 histories
+    run = tuple(
+        Point(10.0**k, k, 10**k, 1.0, 0.5 * reached / 10**k, (0.0, 0.0), (), seconds * 10.0 ** (k - 9))
+        for k in range(3, 12)
+        if 10**k <= end
+    )
     return Curve(game, algorithm, (run, run), 2)
 
 
-def figure(**reached):
+def figure(slow=None, **reached):
     """Returns records: the histories of the algorithms in all games, with exceptions by game."""
     curves = []
     for game in GAMES:
         for name in ALGORITHMS:
-            curves.append(curve(game, name, reached.get(game, {}).get(name, HISTORIES[name])))
+            curves.append(curve(game, name, reached.get(game, {}).get(name, HISTORIES[name]), slow=slow))
     return curves
 
 
@@ -41,8 +46,22 @@ HISTORIES = {VANILLA: 10**9, PRUNED: 10**8, EXTERNAL: 10**6, OUTCOME: 10**7, EXT
              OUTCOME_PER_PLAYER: 10**5}  # fmt: skip
 
 
+def epsilons(**reached):
+    """Returns records of outcome sampling that are equal but for those given, by game and epsilon."""
+    return [
+        curve(game, lanctot2009._outcome(value), reached.get(game, {}).get(value, 10**6))
+        for game in GAMES
+        for value in lanctot2009.EPSILONS
+    ]
+
+
+def rows(epsilon=None, **reached):
+    figures = {"figure1": figure(**reached), "epsilon": epsilons(**(epsilon or {}))}
+    return {row.what: row for row in lanctot2009.claim_rows(figures)}
+
+
 def verdicts(**reached):
-    return {row.what: row.verdict for row in lanctot2009.claim_rows({"figure1": figure(**reached)})}
+    return {what: row.verdict for what, row in rows(**reached).items()}
 
 
 def test_claims():
@@ -77,6 +96,21 @@ def test_rows():
     assert found["Goofspiel: histories until b1 + b2 < 1, vanilla CFR"] == "5e+08"
     assert found["Goofspiel: best to worst at 1e7 histories"].startswith("outcome sampling (a history per player), ")
     assert found["Goofspiel: best to worst at 1e7 histories"].endswith("vanilla CFR")
+
+
+def test_epsilon_and_time():
+    epsilon, time = "epsilon = 0.6 worked well in all games", "over time the results are nearly the same"
+    found = rows()
+    assert (found[epsilon].verdict, found[time].verdict) == ("reproduced", "reproduced")
+    assert found[time].here == "12 of 12 pairs stand in the same order after equal CPU times"
+    found = rows({"bid_goofspiel": {0.1: 6 * 10**5}})
+    assert "Goofspiel 1.7 (0.1); One-Card Poker 1 (0.1)" in found[epsilon].here
+    assert found[epsilon].verdict == "not reproduced"
+    # A hundred times slower than CFR: ahead by histories, behind by time.
+    found = rows(slow=OUTCOME)[time]
+    assert found.verdict == "not reproduced"
+    assert found.here.startswith("8 of 12 pairs")
+    assert "Goofspiel: behind instead of ahead: outcome sampling " in found.here
 
 
 def test_where_curves_end():

@@ -14,6 +14,7 @@ PAPERS = Path(__file__).parents[3] / "docs" / "papers"
 # What makes the rows of a figure from its curves.
 FIGURES = {
     ("lanctot2009", "figure1"): lanctot2009.rows,
+    ("lanctot2009", "epsilon"): lanctot2009.epsilon_rows,
     ("gibson2012", "figure1a"): lambda curves: gibson2012.parameter_rows(curves, "epsilon"),
     ("gibson2012", "figure1b"): lambda curves: gibson2012.parameter_rows(curves, "tau"),
     ("gibson2012", "figure2a"): gibson2012.curve_rows,
