@@ -12,22 +12,12 @@ from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.components import arguments_of
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.neural.settings import ALGORITHMS
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.game import load_game
 
 TABULAR = "tabular"
-# The classes of `mccfr_plus.neural`; each has a config of that name and "Config".
-ALGORITHMS = {
-    "deep_cfr": "DeepCFR",
-    "dream": "DREAM",
-    "escher": "ESCHER",
-    "nfsp": "NFSP",
-    "batched_deep_cfr": "BatchedDeepCFR",
-    "batched_dream": "BatchedDREAM",
-    "batched_escher": "BatchedESCHER",
-    "batched_nfsp": "BatchedNFSP",
-}
 DISTRIBUTED = "Distributed"  # prefix of the classes that sample on a cluster
 
 

@@ -11,7 +11,7 @@ from absl import flags
 from mccfr_plus.checkpoints.atomic_write import require_writable
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoints, cluster, neural, output
-from mccfr_plus.cli.checkpoints import ALGORITHMS, TABULAR
+from mccfr_plus.cli.checkpoints import TABULAR
 from mccfr_plus.cli.command import (
     Command,
     Topic,
@@ -32,6 +32,7 @@ from mccfr_plus.cli.command import (
 from mccfr_plus.cli.components import arguments_of, define_limits, define_rules, limits_of, seed_of
 from mccfr_plus.cli.run import Watch, announce_beginning, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
+from mccfr_plus.neural.settings import ALGORITHMS
 from mccfr_plus.solver.config import THREAD_MODES, TREES
 from mccfr_plus.solver.defaults import solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS

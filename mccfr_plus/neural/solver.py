@@ -59,6 +59,8 @@ class NeuralSolver(IterativeSolver):
         self._iterations = np.zeros(1, np.int64)
         self._before: dict[str, np.ndarray] | None = None  # arrays at the start of the current iteration
         self._env = self.environment(game, type(self).__name__)
+        if isinstance(game, GameTree):
+            self._tree_to_evaluate = game
         with torch_threads(self.config.threads):
             self._build(seed)
 

@@ -20,6 +20,7 @@ from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import matched, predicted_regrets
 from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns
 from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree
 
 
 class PyspielEnv:
@@ -39,7 +40,7 @@ class PyspielEnv:
     average: Any = None
 
     def __init__(self, game: Any, name: str):
-        self.game = load_game(game)
+        self.game = load_game(game.game if isinstance(game, GameTree) else game)
         self.observer = Observer(self.game, name)
         self.num_players, self.num_actions = self.game.num_players(), self.game.num_distinct_actions()
         self._nodes = np.zeros(1, np.int64)
