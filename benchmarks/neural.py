@@ -387,7 +387,7 @@ def against_uniform(solver, policy):
             return (policy.probabilities if player == seat else uniform)(player, tensors, masks)
 
         rng = np.random.default_rng(1000 + seat)
-        paths = sample_paths(solver.game, solver._env.observer, strategies, (), 0.0, FLAGS.games // 2, rng)
+        paths = sample_paths(solver._env.observer, strategies, (), 0.0, FLAGS.games // 2, rng)
         payoffs.append(paths.returns[:, seat])
     return np.concatenate(payoffs)
 
@@ -416,7 +416,7 @@ def batched():
             flush=True,
         )
     policy, begin = solver.current_policy().probabilities, CPU()
-    paths = sample_paths(solver.game, solver._env.observer, policy, (0,), 0.5, 1000, np.random.default_rng(1))
+    paths = sample_paths(solver._env.observer, policy, (0,), 0.5, 1000, np.random.default_rng(1))
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 

@@ -62,7 +62,7 @@ class PyspielEnv:
     ) -> Iterator[Paths]:
         """Yields trajectories in which some players explore, so many in parallel; see `sample_paths`."""
         for count in chunks(traversals, parallel):
-            paths = sample_paths(self.game, self.observer, strategies, explorers, epsilon, count, self.new_rng())
+            paths = sample_paths(self.observer, strategies, explorers, epsilon, count, self.new_rng())
             self._nodes[0] += paths.nodes
             yield paths
 
@@ -113,7 +113,7 @@ class PyspielEnv:
         limit, config = self._config.max_parallel_histories, self._config
         for count in chunks(config.traversals, config.parallel_traversals):
             rng = self.new_rng()
-            found = sample_branches(self.game, self.observer, self.strategy_of, player, count, rng, limit)
+            found = sample_branches(self.observer, self.strategy_of, player, count, rng, limit)
             self._nodes[0] += found.nodes
             yield found.decisions, found.regrets, None
 
