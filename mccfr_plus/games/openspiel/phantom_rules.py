@@ -66,7 +66,7 @@ class PhantomRules(OpenSpielRules):
     def _board_cell(self, cell: int, mark: int) -> int:
         """Returns the entry of OpenSpiel's tensor for a mark: 1 of player 0, -1 of player 1, 0 of nobody."""
         # Dark hex has nine kinds of marks, some of them for connections to edges, which information states lack.
-        return 9 * cell + 4 + mark if self.shows_number else (1 + mark) * self.sizes.num_distinct_actions + cell
+        return 9 * cell + 4 + mark if self.shows_number else (0, 2, 1)[mark] * self.sizes.num_distinct_actions + cell
 
     def phantom_text(self, player: int, view: Sequence[int], columns: int, shown: int) -> str:
         """Returns the board as the player knows it, and the choices that the player knows of.

@@ -53,7 +53,7 @@ def sample_branches(
     while True:
         nodes += positions.pass_chance(rng)
         over, left = np.flatnonzero(positions.movers == TERMINAL), np.flatnonzero(positions.movers >= 0)
-        if levels:
+        if levels and len(over):
             levels[-1].values[parents[over], parent_actions[over]] = positions.returns(over)[:, player]
         if not len(left):
             break

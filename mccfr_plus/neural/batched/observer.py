@@ -99,15 +99,16 @@ class Observer:
 def strategies_at(players: np.ndarray, tensors: np.ndarray, masks: np.ndarray, strategies: Strategies) -> np.ndarray:
     """Returns the strategies at decisions, ``[n, num_actions]``, by one forward pass per player."""
     table = np.zeros(masks.shape)
-    for player in np.unique(players).tolist():
+    for player in range(players.max(initial=-1) + 1):
         rows = np.flatnonzero(players == player)
-        table[rows] = strategies(player, tensors[rows], masks[rows])
+        if len(rows):
+            table[rows] = strategies(player, tensors[rows], masks[rows])
     return table
 
 
 def draw(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Returns an action for each row, never one of probability 0, ``[n]`` int64."""
     ends = np.cumsum(table, axis=1)
-    draws = rng.random(len(table)) * ends[:, -1]
-    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0.0, axis=1)  # rounding may leave the draw at the end
-    return np.minimum((ends <= draws[:, None]).sum(1), last)
+    # Rounding might put a draw at the end of the last action, where none begins.
+    draws = np.minimum(rng.random(len(table)) * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
+    return (ends <= draws[:, None]).sum(1)

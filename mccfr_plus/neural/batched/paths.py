@@ -75,6 +75,7 @@ def sample_paths(
     """
     positions, live, players = observer.start(traversals), np.arange(traversals), observer.num_players
     last = np.full((traversals, players - 1), -1, np.int64)  # actions
+    share = epsilon * np.isin(np.arange(players), explorers)[:, None]  # of uniform draws
     levels: list[tuple[np.ndarray, ...]] = []
     starts, nodes, returns = [0], 0, np.zeros((traversals, players))
     while True:
@@ -90,8 +91,7 @@ def sample_paths(
         histories, masks = observer.histories(positions, last)
         tensors = histories[:, : players * observer.size].reshape(len(live), players, -1)[rows, movers]
         table = strategies_at(movers, tensors, masks, strategies)
-        explored = epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * table
-        sampling = np.where(np.isin(movers, explorers)[:, None], explored, table)
+        sampling = share[movers] * masks / masks.sum(1, keepdims=True) + (1.0 - share[movers]) * table
         actions = draw(sampling, rng)
         positions.play(actions)
         last = np.concatenate([last[:, 1:], actions[:, None]], axis=1)[:, : players - 1]
