@@ -44,7 +44,7 @@ flags.DEFINE_enum("algorithm", "DREAM", ["DREAM", "ESCHER", "NFSP"], "batched, e
 flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_integer("rounds", 5, "nfsp, sampling: how often both sides take turns")
 flags.DEFINE_integer("games", 4000, "batched: games of an evaluation")
-flags.DEFINE_list("solvers", None, "curves: some of deep_cfr, dream, escher, nfsp ... Default: all")
+flags.DEFINE_list("solvers", None, "curves: some of deep_cfr, nfsp, batched_dream ... Default: all on trees")
 flags.DEFINE_string("out", None, "curves: write the picture there, .png or .svg; exact: the records, .json")
 
 CPU = time.process_time
@@ -62,7 +62,7 @@ def marks(default):
 def new(name, tree, seed, **fields):
     """Returns a solver whose kernels are compiled."""
     config = getattr(neural, f"{name}Config")(**(fields | settings(FLAGS.set)))
-    solver = getattr(neural, name)(tree, config, seed=seed)
+    solver = getattr(neural, name)(getattr(tree, "game", tree) if "Batched" in name else tree, config, seed=seed)
     solver._prepare()
     return solver
 
@@ -299,13 +299,20 @@ DEFAULTS = {
     "escher exact values": ("ESCHER", {"values": "exact"}),
     "nfsp": ("NFSP", {}),
 }
+BATCHED = {
+    "batched_deep_cfr": ("BatchedDeepCFR", {}),
+    "batched_dream": ("BatchedDREAM", {}),
+    "batched_dream pdcfr+": ("BatchedDREAM", {"minimizer": "pdcfr+"}),
+    "batched_escher": ("BatchedESCHER", {}),
+    "batched_nfsp": ("BatchedNFSP", {}),
+}
 
 
 def curves():
     tree, found = tree_of(), []
     times = marks([60.0 / 2.0 ** (k / 1.25) for k in reversed(range(9))])
     for label in FLAGS.solvers or DEFAULTS:
-        (name, fields), runs = DEFAULTS[label], []
+        (name, fields), runs = (DEFAULTS | BATCHED)[label], []
         for seed in range(FLAGS.seeds):
             solver, spent, points = new(name, tree, seed, **fields), 0.0, []
             for mark in times:

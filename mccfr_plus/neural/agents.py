@@ -23,7 +23,7 @@ class Agent(abc.ABC):
     """A player whose best response learns action values, and whose average policy imitates it.
 
     Args:
-        env: A `TreeEnv` or `PyspielEnv`.
+        env: A `TreeEnv` or `BatchedEnv`.
         config: The settings.
         player: The player.
         rngs: ``[5]`` uint64, states of generators: of the reservoir; of initial parameters and batches of each network.
@@ -156,7 +156,7 @@ class RowAgent(Agent):
 
 
 class TensorAgent(Agent):
-    """An agent on pyspiel's states: its memories hold tensors."""
+    """An agent whose memories hold tensors."""
 
     def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
         super().__init__(env, config, player, rngs, modules)

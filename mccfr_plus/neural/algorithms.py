@@ -1,4 +1,4 @@
-"""Deep CFR, DREAM and ESCHER; see `advantages`. Each runs on compiled trees, and batched on pyspiel's states."""
+"""Deep CFR, DREAM and ESCHER; see `advantages`. Each runs on compiled trees, and batched without one."""
 
 from __future__ import annotations
 

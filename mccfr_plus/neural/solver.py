@@ -55,7 +55,7 @@ class NeuralProgress:
 
 
 class NeuralSolver(abc.ABC):
-    """A solver with networks, in an environment: a compiled tree, or pyspiel's states.
+    """A solver with networks, in an environment: a compiled tree, or many histories at once.
 
     A subclass defines `_build` and `_advance`.
 

@@ -104,9 +104,7 @@ def agrees(game, observer, state, past, paths, decision):
 def test_draws_have_the_recorded_probabilities():
     tree = mccfr_plus.compile_game("kuhn_poker")
     table, traversals, epsilon = Table(tree, 1), 20_000, 0.4
-    paths = sample_paths(
-        Observer(tree.game, "X"), table, (1,), epsilon, traversals, np.random.default_rng(1)
-    )
+    paths = sample_paths(Observer(tree.game, "X"), table, (1,), epsilon, traversals, np.random.default_rng(1))
     infosets = table.infosets(paths.players, paths.tensors)
     for infoset in range(tree.num_infosets):
         decisions = np.flatnonzero(infosets == infoset)

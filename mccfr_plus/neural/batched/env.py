@@ -1,4 +1,4 @@
-"""pyspiel's states as the environment of neural solvers."""
+"""Many histories at once as the environment of neural solvers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns
 from mccfr_plus.tree.game import load_game
 
 
-class PyspielEnv:
-    """Many of pyspiel's states at once: an information set is a tensor, and strategies are networks.
+class BatchedEnv:
+    """Many histories at once, by compiled rules or by pyspiel: an information set is a tensor, and strategies are networks.
 
     Args:
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
@@ -151,7 +151,7 @@ class PyspielEnv:
         return NetworkPolicy(self.game, [learner.copy() for learner in self._learners], MATCHING, discount)
 
     def prepare(self) -> None:
-        pass  # there are no kernels of its own
+        self.observer.prepare()
 
     def state(self) -> dict[str, np.ndarray]:
         return {"rng": self.rng, "nodes": self._nodes, "trained": self._trained}

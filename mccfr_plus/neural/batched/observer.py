@@ -10,6 +10,8 @@ import pyspiel
 from open_spiel.python.observation import make_observation
 
 from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.games.rules import TERMINAL
+from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.neural.batched.positions import Positions, PyspielPositions
 from mccfr_plus.neural.batched.rules_positions import BatchRules, RulesPositions
 from mccfr_plus.neural.features import check_has_tensors
@@ -71,6 +73,17 @@ class Observer:
         if self._rules is not None:
             return RulesPositions(self._rules, np.tile(self._rules.game.first_state, (count, 1)))
         return PyspielPositions([self.game.new_initial_state() for _ in range(count)], self.size, self.write)
+
+    def prepare(self) -> None:
+        """Compiles the kernels, by playing one history."""
+        if self._rules is None:
+            return
+        with announce_compilation(self._rules.kernels.observe, f"the rules of {self.game.get_type().short_name}"):
+            positions, rng = self.start(1), np.random.default_rng(0)
+            while positions.pass_chance(rng) and positions.movers[0] != TERMINAL:
+                _, masks = self.tensors(positions)
+                positions.play(draw(masks.astype(np.float64), rng))
+            positions.returns(np.zeros(1, np.int64))
 
     def histories(self, positions: Positions, last_actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the tensors of histories, ``[n, history_size]`` float32, and their legal actions.

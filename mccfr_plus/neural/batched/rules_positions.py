@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -68,26 +68,33 @@ class RulesPositions(Positions):
         return type(self)(self._rules, self._words[rows])
 
     def play(self, actions: np.ndarray) -> None:
-        self._rules.kernels[0](*self._rules.arguments, self._words, actions)
+        self._rules.kernels.play(*self._rules.arguments, self._words, actions)
 
     def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
         rules = self._rules
-        rules.kernels[1](*rules.arguments, self._words, rows, draws, rules.actions, rules.probabilities)
+        rules.kernels.draw_outcomes(*rules.arguments, self._words, rows, draws, rules.actions, rules.probabilities)
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
         rules = self._rules
-        rules.kernels[2](
+        rules.kernels.observe(
             *rules.arguments, self._words, whose, *rules.table, rules.actions, rules.seen, tensors, masks
         )
 
     def returns(self, rows: np.ndarray) -> np.ndarray:
         payoffs = np.zeros((len(rows), self._rules.game.sizes.num_players))
-        self._rules.kernels[3](*self._rules.arguments, self._words, rows, payoffs)
+        self._rules.kernels.find_returns(*self._rules.arguments, self._words, rows, payoffs)
         return payoffs
 
 
+class _Kernels(NamedTuple):
+    play: Any
+    draw_outcomes: Any
+    observe: Any
+    find_returns: Any
+
+
 @functools.cache
-def _kernels_of(rules: Rules) -> tuple[Any, ...]:
+def _kernels_of(rules: Rules) -> _Kernels:
     names = {
         "rule_legal": rules.legal,
         "rule_apply": rules.apply,
@@ -95,7 +102,9 @@ def _kernels_of(rules: Rules) -> tuple[Any, ...]:
         "rule_look": rules.look,
         "rule_outcomes": rules.outcomes or rule_outcomes,
     }
-    return tuple(compose(each, strict=False, **names) for each in (_play, _draw_outcomes, _observe, _find_returns))
+    return _Kernels(
+        *(compose(each, strict=False, **names) for each in (_play, _draw_outcomes, _observe, _find_returns))
+    )
 
 
 @kernel
