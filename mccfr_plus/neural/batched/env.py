@@ -23,7 +23,7 @@ from mccfr_plus.tree.game import load_game
 
 
 class BatchedEnv:
-    """Many histories at once, by compiled rules or by pyspiel: an information set is a tensor, and strategies are networks.
+    """Many histories at once, by compiled rules or pyspiel: information sets are tensors, and strategies networks.
 
     Args:
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.

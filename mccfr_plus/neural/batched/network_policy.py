@@ -48,7 +48,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
         super().__init__(game, list(range(game.num_players())))
         self._networks, self.kind, self._discount = networks, kind, discount
-        self._observer = Observer(game, "a NetworkPolicy")
+        self._observer = Observer(game, "a NetworkPolicy", by_rules=False)
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns the probability of each legal action at a state.

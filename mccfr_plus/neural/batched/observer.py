@@ -105,7 +105,7 @@ class Observer:
         """Returns the information-state tensors of the players to move, ``[n, size]`` float32, and legal actions."""
         count = len(positions.movers)
         result, masks = np.zeros((count, self.size), np.float32), np.zeros((count, self.num_actions), bool)
-        positions.observe(positions.movers[:, None], result, masks)
+        positions.observe(np.ascontiguousarray(positions.movers)[:, None], result, masks)
         return result, masks
 
 

@@ -68,7 +68,7 @@ class RulesPositions(Positions):
         return type(self)(self._rules, self._words[rows])
 
     def play(self, actions: np.ndarray) -> None:
-        self._rules.kernels.play(*self._rules.arguments, self._words, actions)
+        self._rules.kernels.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions))
 
     def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
         rules = self._rules
