@@ -1,4 +1,4 @@
-"""Histories by compiled rules and by pyspiel: the same draws give the same histories, tensors and payoffs, bit for bit."""
+"""Histories by compiled rules are those by pyspiel, bit for bit, if the draws are the same."""
 
 import numpy as np
 import pytest
