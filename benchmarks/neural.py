@@ -5,7 +5,7 @@ nfsp      NFSP beside OpenSpiel's with the same hyper-parameters: episodes per C
 escher    ESCHER beside OpenSpiel's, each with its defaults: exploitability after CPU seconds
 dream     DREAM with and without baselines: exploitability, and the variance of sampled regrets
 curves    exploitability of our defaults after CPU seconds: table and picture of docs/how-to/neural.md
-sampling  histories/s of sampling alone, by kernels and batched, over OpenSpiel's Deep CFR
+sampling  histories/s of sampling alone, by kernels and batched, over OpenSpiel's Deep CFR; with --nopeer batched alone
 batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
 exact     the exact exploitability of the same after histories, on a game with compiled rules; --out keeps it as JSON
 
@@ -31,6 +31,7 @@ from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
+from mccfr_plus.neural.batched.observer import Observer
 from mccfr_plus.neural.batched.paths import sample_paths
 from mccfr_plus.tree.order import representative_states
 
@@ -330,9 +331,9 @@ def curves():
         plot_curves(found, [FLAGS.out], unit="seconds", algorithms=labels, source="Defaults; CPU seconds.")
 
 
-def sampling():
-    """Networks as they were initialized, forward passes included. OpenSpiel's memories are included, ours are not."""
-    tree, layers = tree_of(), DEEP_CFR["hidden_layers"]
+def of_trees():
+    """Returns what samples with OpenSpiel's Deep CFR and by kernels, each returning a number of histories."""
+    tree = tree_of()
     peer, calls = PeerDeepCFR(tree, 1).solver, [0]
     traverse = peer._traverse_game_tree
 
@@ -348,7 +349,7 @@ def sampling():
             counted(peer._root_node, 0)
         return calls[0] - before
 
-    ours = new("DeepCFR", tree, 1, hidden_layers=layers, layer_norm=True)
+    ours = new("DeepCFR", tree, 1, hidden_layers=DEEP_CFR["hidden_layers"], layer_norm=True)
 
     def kernels():
         before = ours.nodes_touched
@@ -357,14 +358,26 @@ def sampling():
             pass
         return ours.nodes_touched - before
 
-    batch = new("BatchedDREAM", tree.game, 1, hidden_layers=layers, layer_norm=True)
-    batch._env._trained[:] = 1
+    return {"OpenSpiel": theirs, "kernels": kernels}
 
-    def batched_paths():
-        (paths,) = batch._env.paths(batch._env.strategy_of, (0,), 0.5, 1000, 1000)
-        return paths.nodes
 
-    speeds = {"OpenSpiel": theirs, "kernels": kernels, "batched": batched_paths}
+def sampling():
+    """Networks as they were initialized, forward passes included. OpenSpiel's memories are included, ours are not.
+
+    The last one plays uniformly, without networks.
+    """
+    torch.set_num_threads(1)
+    game, layers = mccfr_plus.load_game(FLAGS.game or "leduc_poker"), DEEP_CFR["hidden_layers"]
+    env = new("BatchedDREAM", game, 1, hidden_layers=layers, layer_norm=True)._env
+    env._trained[:] = 1
+
+    def batched(observer, strategies):
+        return lambda: sample_paths(observer, strategies, (0,), 0.5, 1000, np.random.default_rng(1)).nodes
+
+    through_pyspiel = Observer(game, "sampling", by_rules=False)
+    speeds = {"batched, pyspiel": batched(through_pyspiel, env.strategy_of)}
+    speeds |= {"batched": batched(env.observer, env.strategy_of), "without networks": batched(env.observer, uniform)}
+    speeds = (of_trees() if FLAGS.peer else {}) | speeds
     found = {name: [] for name in speeds}
     for _ in range(FLAGS.rounds):
         for name, sample in speeds.items():
@@ -372,10 +385,10 @@ def sampling():
             while CPU() - begin < 1.0:
                 nodes += sample()
             found[name].append(nodes / (CPU() - begin))
-    base = statistics.median(found["OpenSpiel"])
+    first, base = next((name, statistics.median(rates)) for name, rates in found.items())
     for name, rates in found.items():
         speed = statistics.median(rates)
-        print(f"{tree.game}, {name}: {speed:,.0f} histories/s, {speed / base:.0f} times OpenSpiel's")
+        print(f"{game}, {name}: {speed:,.0f} histories/s, {speed / base:.1f} times {first}")
 
 
 # --- a game that is not enumerated ---
