@@ -20,7 +20,7 @@ from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
-from mccfr_plus.neural.network import Modules, NetworkFactory, OptimizerFactory
+from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
 from mccfr_plus.neural.store import prepare_kernels
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.policies.tree_policy import TreePolicy
@@ -77,9 +77,10 @@ class NeuralSolver(abc.ABC):
         network: NetworkFactory | None = None,
         optimizer: OptimizerFactory | None = None,
         device: str | None = "cpu",
+        features: Features | None = None,
     ):
         self.config = config_or_default(config, self.config_class)
-        self._modules = Modules(network, optimizer, device_of(device))
+        self._modules = Modules(network, optimizer, device_of(device), features)
         self.device = str(self._modules.device)  # where networks are trained, as torch calls it
         self.seed = int(seed) if isinstance(seed, int | np.integer) else None
         self.history: list[HistoryEntry] = []
@@ -351,7 +352,7 @@ class NeuralSolver(abc.ABC):
         Args:
             path: The checkpoint.
             game: Its game or compiled tree; None: the game that the file names.
-            **options: ``network`` and ``optimizer`` as they were, ``device``, and others of the class.
+            **options: ``network``, ``optimizer`` and ``features`` as they were, ``device``, and others of the class.
 
         Raises:
             CheckpointError: If the file is no checkpoint or damaged, or of another algorithm or game.

@@ -17,7 +17,14 @@ from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.batched.observer import Observer
 from mccfr_plus.neural.matching import greedy, masked_softmax, matched, predicted_regrets
-from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward
+from mccfr_plus.neural.network import (
+    MLP,
+    Featured,
+    Features,
+    NetworkFactory,
+    array_of,
+    forward,
+)
 from mccfr_plus.tree.game import load_game
 
 SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
@@ -108,19 +115,23 @@ class NetworkPolicy(openspiel_policy.Policy):
             "game": str(self.game),
             "kind": self.kind,
             "discount": self._discount,
-            "networks": [network.shape if isinstance(network, MLP) else None for network in self._networks],
+            "networks": [_shape_of(network) for network in self._networks],
         }
         checkpoint_file.write(path, header, _arrays_of(self._networks))
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike, game: pyspiel.Game | str | None = None, network: NetworkFactory | None = None
+        cls,
+        path: str | os.PathLike,
+        game: pyspiel.Game | str | None = None,
+        network: NetworkFactory | None = None,
+        features: Features | None = None,
     ) -> Self:
         """Returns the policy of a file.
 
         Args:
             game: Its game; None: the game that the file names.
-            network: What made its networks, as a solver takes it; None: the default.
+            network, features: What made its networks, as a solver takes them; None: the defaults.
 
         Raises:
             CheckpointError: If the file is no policy or damaged, or of other networks.
@@ -137,9 +148,12 @@ class NetworkPolicy(openspiel_policy.Policy):
             raise CheckpointError(f"{path} is damaged: it has {len(header['networks'])} networks for {loaded}.")
         size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
         actions *= 1 if header["discount"] is None else 2
-        if any(shape is not None and shape[:2] != [size, actions] for shape in header["networks"]):
-            raise CheckpointError(f"{path} has networks of other sizes than {loaded} needs: {size} and {actions}.")
-        networks = [MLP(*shape) if network is None else network(size, actions) for shape in header["networks"]]
+        width = size if features is None else features(torch.zeros(2, size)).shape[1]
+        if any(shape is not None and shape[:2] != [width, actions] for shape in header["networks"]):
+            raise CheckpointError(f"{path} has networks of other sizes than {loaded} needs: {width} and {actions}.")
+        networks = [network(width, actions) if network else MLP(*shape) for shape in header["networks"]]
+        if features is not None:
+            networks = [Featured(features, each) for each in networks]
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
@@ -155,6 +169,12 @@ class NetworkPolicy(openspiel_policy.Policy):
         needed = sum(4 * a * b for widths in sizes for a, b in itertools.pairwise(widths))
         if needed > os.path.getsize(path):
             raise CheckpointError(f"{path} is damaged: its networks need {needed:,} bytes, and it is shorter.")
+
+
+def _shape_of(network: torch.nn.Module) -> list | None:
+    """Returns the arguments of the default network; None: it is another one."""
+    inner = network.network if isinstance(network, Featured) else network
+    return inner.shape if isinstance(inner, MLP) else None
 
 
 def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
