@@ -64,7 +64,7 @@ class PhantomRules(OpenSpielRules):
         return [~self._board_cell(cell, 0), self._board_cell(cell, sign), *order]
 
     def _board_cell(self, cell: int, mark: int) -> int:
-        """Returns the entry of OpenSpiel's tensor for a mark: 1 of player 0, -1 of player 1, 0 of nobody."""
+        """Returns the entry of OpenSpiel's tensor for a mark: 1 of player 0, -1 of player 1, 0 for none."""
         # Dark hex has nine kinds of marks, some of them for connections to edges, which information states lack.
         return 9 * cell + 4 + mark if self.shows_number else (0, 2, 1)[mark] * self.sizes.num_distinct_actions + cell
 
