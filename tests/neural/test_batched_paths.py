@@ -243,10 +243,10 @@ def test_observers_write_the_tensors(name, monkeypatch):
         if not has_one:  # then it reads lists
             monkeypatch.setattr("mccfr_plus.neural.batched.observer.make_observation", there_is_none)
         observer = Observer(game, "X")
-        row = np.zeros(observer.size)
-        for player in range(2):
-            observer.write(state, player, row)
-            np.testing.assert_allclose(row, state.information_state_tensor(player))
+        found, masks = np.zeros((1, 2 * observer.size)), np.zeros((1, observer.num_actions), bool)
+        observer.positions_of([state]).observe(np.array([[0, 1]]), found, masks)
+        both = [state.information_state_tensor(player) for player in range(2)]
+        np.testing.assert_allclose(found[0], np.concatenate(both))
 
 
 def test_the_algorithm_of_the_docs():

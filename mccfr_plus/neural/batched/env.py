@@ -130,7 +130,7 @@ class BatchedEnv:
     def strategy_of(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Returns a player's strategies at information sets; see `Strategies`."""
         if not self._trained[player]:
-            return masks / masks.sum(1, keepdims=True)
+            return uniform(player, tensors, masks)
         outputs = self._learners[player].outputs(tensors)
         if self._is_predictive:
             outputs = predicted_regrets(outputs, self._config.discount(int(self._trained[player])))
@@ -151,7 +151,7 @@ class BatchedEnv:
         return NetworkPolicy(self.game, [learner.copy() for learner in self._learners], MATCHING, discount)
 
     def prepare(self) -> None:
-        self.observer.prepare()
+        sample_paths(self.observer, uniform, (), 0.0, 1, np.random.default_rng(0))
 
     def state(self) -> dict[str, np.ndarray]:
         return {"rng": self.rng, "nodes": self._nodes, "trained": self._trained}
@@ -159,6 +159,11 @@ class BatchedEnv:
     def memories(self) -> dict[str, Reservoir]:
         memories = [] if self.average is None else self.average.memories
         return {f"player{player}/strategies": memory for player, memory in enumerate(memories)}
+
+
+def uniform(player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns uniform strategies; see `Strategies`."""
+    return masks / masks.sum(1, keepdims=True)
 
 
 def chunks(count: int, size: int) -> Iterator[int]:

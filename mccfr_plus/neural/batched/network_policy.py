@@ -15,7 +15,7 @@ from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.batched.observer import Observer
+from mccfr_plus.neural.batched.observer import Observer, strategies_at
 from mccfr_plus.neural.matching import greedy, masked_softmax, matched, predicted_regrets
 from mccfr_plus.neural.network import (
     MLP,
@@ -62,30 +62,17 @@ class NetworkPolicy(openspiel_policy.Policy):
 
         Args:
             state: Where a player is to move.
-            player_id: That player; None: the current player.
+            player_id: That player, or None.
         """
-        player = state.current_player() if player_id is None else player_id
         with torch_threads(1):  # more are slower for one row
-            return self._of_player([state], player)[0]
+            return self.action_probabilities_of([state])[0]
 
     def action_probabilities_of(self, states: Sequence[pyspiel.State]) -> list[dict[int, float]]:
         """Returns the probability of each legal action at states where a player is to move, by one pass per player."""
-        result: list[dict[int, float]] = [{}] * len(states)
-        players = np.array([state.current_player() for state in states])
-        for player in np.unique(players).tolist():
-            rows = np.flatnonzero(players == player).tolist()
-            for row, found in zip(rows, self._of_player([states[row] for row in rows], player), strict=True):
-                result[row] = found
-        return result
-
-    def _of_player(self, states: Sequence[pyspiel.State], player: int) -> list[dict[int, float]]:
-        tensors = np.zeros((len(states), self._observer.size), np.float32)
-        masks = np.zeros((len(states), self._observer.num_actions), bool)
-        legal = [state.legal_actions(player) for state in states]
-        for state, actions, tensor, mask in zip(states, legal, tensors, masks, strict=True):
-            self._observer.write(state, player, tensor)
-            mask[actions] = True
-        table = self.probabilities(player, tensors, masks)
+        positions = self._observer.positions_of(states)
+        tensors, masks = self._observer.tensors(positions)
+        table = strategies_at(positions.movers, tensors, masks, self.probabilities)
+        legal = [np.flatnonzero(mask).tolist() for mask in masks]
         return [
             dict(zip(actions, row[actions].tolist(), strict=True)) for actions, row in zip(legal, table, strict=True)
         ]

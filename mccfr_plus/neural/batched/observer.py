@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +10,6 @@ import pyspiel
 from open_spiel.python.observation import make_observation
 
 from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.games.rules import TERMINAL
-from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.neural.batched.positions import Positions, PyspielPositions
 from mccfr_plus.neural.batched.rules_positions import BatchRules, RulesPositions
 from mccfr_plus.neural.features import check_has_tensors
@@ -60,8 +58,7 @@ class Observer:
         has_cells = rules is not None and rules.tensor_cells(0, -1, 0) is not None
         self._rules = BatchRules(rules, self.size) if rules is not None and has_cells else None
 
-    def write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
-        """Writes a player's information-state tensor to ``out``, ``[size]``."""
+    def _write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
         if self._observation is None:
             out[:] = state.information_state_tensor(player)
         else:
@@ -72,18 +69,11 @@ class Observer:
         """Returns so many histories at the game's beginning."""
         if self._rules is not None:
             return RulesPositions(self._rules, np.tile(self._rules.game.first_state, (count, 1)))
-        return PyspielPositions([self.game.new_initial_state() for _ in range(count)], self.size, self.write)
+        return self.positions_of([self.game.new_initial_state() for _ in range(count)])
 
-    def prepare(self) -> None:
-        """Compiles the kernels, by playing one history."""
-        if self._rules is None:
-            return
-        with announce_compilation(self._rules.kernels.observe, f"the rules of {self.game.get_type().short_name}"):
-            positions, rng = self.start(1), np.random.default_rng(0)
-            while positions.pass_chance(rng) and positions.movers[0] != TERMINAL:
-                _, masks = self.tensors(positions)
-                positions.play(draw(masks.astype(np.float64), rng))
-            positions.returns(np.zeros(1, np.int64))
+    def positions_of(self, states: Sequence[pyspiel.State]) -> PyspielPositions:
+        """Returns the histories of states, which it modifies as it goes on."""
+        return PyspielPositions(list(states), self.size, self._write)
 
     def histories(self, positions: Positions, last_actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the tensors of histories, ``[n, history_size]`` float32, and their legal actions.

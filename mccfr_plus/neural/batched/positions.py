@@ -62,7 +62,7 @@ class PyspielPositions(Positions):
     Args:
         states: The states.
         size: Size of an information-state tensor.
-        write: Writes that of a state and a player; see `Observer.write`.
+        write: Writes that of a state and a player to an array.
     """
 
     def __init__(self, states: list[Any], size: int, write: Callable[[pyspiel.State, int, np.ndarray], None]):

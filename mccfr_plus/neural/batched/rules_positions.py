@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.rules import MOVER, Rules
+from mccfr_plus.games.rules import MOVER
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.neural.batched.positions import Positions
-from mccfr_plus.tree.by_rules.rules_traversal import (
-    rule_apply,
-    rule_legal,
-    rule_look,
-    rule_outcomes,
-    rule_returns,
-)
+from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
 
 
 class BatchRules:
@@ -36,8 +29,18 @@ class BatchRules:
 
     def __init__(self, game: RulesGame, size: int):
         sizes, players = game.sizes, range(game.sizes.num_players)
-        self.game, self.kernels = game, _kernels_of(game.rules)
-        self.arguments = game.parameters, game.table
+        self.game, self.arguments, rules = game, (game.parameters, game.table), game.rules
+        names = {
+            "rule_legal": rules.legal,
+            "rule_apply": rules.apply,
+            "rule_returns": rules.returns,
+            "rule_look": rules.look,
+            "rule_outcomes": rules.outcomes or rule_outcomes,
+        }
+        kernels = _play, _draw_outcomes, _observe, _find_returns
+        self.play, self.draw_outcomes, self.observe, self.find_returns = (
+            compose(each, strict=False, **names) for each in kernels
+        )
         self.actions = np.zeros(game.most_actions, np.int64)
         self.probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
         self.seen = np.zeros(sizes.view_size, np.int64)
@@ -68,43 +71,20 @@ class RulesPositions(Positions):
         return type(self)(self._rules, self._words[rows])
 
     def play(self, actions: np.ndarray) -> None:
-        self._rules.kernels.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions))
+        self._rules.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions))
 
     def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
         rules = self._rules
-        rules.kernels.draw_outcomes(*rules.arguments, self._words, rows, draws, rules.actions, rules.probabilities)
+        rules.draw_outcomes(*rules.arguments, self._words, rows, draws, rules.actions, rules.probabilities)
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
         rules = self._rules
-        rules.kernels.observe(
-            *rules.arguments, self._words, whose, *rules.table, rules.actions, rules.seen, tensors, masks
-        )
+        rules.observe(*rules.arguments, self._words, whose, *rules.table, rules.actions, rules.seen, tensors, masks)
 
     def returns(self, rows: np.ndarray) -> np.ndarray:
         payoffs = np.zeros((len(rows), self._rules.game.sizes.num_players))
-        self._rules.kernels.find_returns(*self._rules.arguments, self._words, rows, payoffs)
+        self._rules.find_returns(*self._rules.arguments, self._words, rows, payoffs)
         return payoffs
-
-
-class _Kernels(NamedTuple):
-    play: Any
-    draw_outcomes: Any
-    observe: Any
-    find_returns: Any
-
-
-@functools.cache
-def _kernels_of(rules: Rules) -> _Kernels:
-    names = {
-        "rule_legal": rules.legal,
-        "rule_apply": rules.apply,
-        "rule_returns": rules.returns,
-        "rule_look": rules.look,
-        "rule_outcomes": rules.outcomes or rule_outcomes,
-    }
-    return _Kernels(
-        *(compose(each, strict=False, **names) for each in (_play, _draw_outcomes, _observe, _find_returns))
-    )
 
 
 @kernel
