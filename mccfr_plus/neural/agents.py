@@ -213,8 +213,8 @@ def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:
         paths: Trajectories.
         own: ``[n]``, all decisions of the player in ascending order.
     """
-    following, later = np.full(len(own), -1), np.full(len(paths.returns), -1)
-    for position in range(len(own) - 1, -1, -1):
-        traversal = paths.traversals[own[position]]
-        following[position], later[traversal] = later[traversal], own[position]
+    traversals, following = paths.traversals[own], np.full(len(own), -1)
+    order = np.argsort(traversals, kind="stable")
+    has_next = traversals[order[:-1]] == traversals[order[1:]]
+    following[order[:-1][has_next]] = own[order[1:][has_next]]
     return following

@@ -68,7 +68,7 @@ class DREAM(AdvantageSolver):
     Args:
         game: See `DeepCFR`.
         config: A `DREAMConfig`; None: its defaults.
-        seed: See `DeepCFR`, as ``network``, ``optimizer`` and ``device``.
+        seed: See `DeepCFR`, as ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -135,7 +135,7 @@ class ESCHER(AdvantageSolver):
     Args:
         game: See `DeepCFR`.
         config: An `ESCHERConfig`; None: its defaults.
-        seed: See `DeepCFR`, as ``network``, ``optimizer`` and ``device``.
+        seed: See `DeepCFR`, as ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -189,7 +189,7 @@ class BatchedDeepCFR(DeepCFR, BatchedSolver):
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
         config: A `BatchedDeepCFRConfig`; None: its defaults.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
-            `DeepCFR` for ``network``, ``optimizer`` and ``device``.
+            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.

@@ -48,7 +48,7 @@ class NFSP(NeuralSolver):
             information-state tensors, and of a size that can be compiled.
         config: An `NFSPConfig`; None: its defaults.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
-            `DeepCFR` for ``network``, ``optimizer`` and ``device``.
+            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
