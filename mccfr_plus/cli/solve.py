@@ -58,6 +58,7 @@ estimators: which part of the tree a traversal visits
   balanced          one history, by the exploration-balanced strategy; epsilon
   average_strategy  as external, but a subset of the own actions, by the average strategy; epsilon, tau, beta
   escher            one history, with values of histories instead of weights; values, refresh, sampling
+  best_response     all of it, with the other player's best response in place of its strategy: CFR-BR
   opponent, external and average_strategy take sample_per_infoset=True: one action per information set, not per node
 minimizers: how regrets become the next strategy
   rm, rm+           regret matching (CFR), regret matching+ (CFR+)
