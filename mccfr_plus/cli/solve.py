@@ -146,7 +146,7 @@ class SolveCommand(Command):
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define(values, "estimator", text("NAME"), f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
-        define(values, "minimizer", text("NAME"), f"{', '.join(MINIMIZERS)}. Default: prm+ with full, else rm.")
+        define(values, "minimizer", text("NAME"), f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with full, else rm.")
         define(values, "averaging", text("NAME"), f"{', '.join(AVERAGES)}. Default: that of the minimizer's paper.")
         define(values, "batch", whole(), "Number of traversals per gradient.", 1)
         define_switch(values, "baseline", "Reduce the variance of sampled gradients by baselines.")

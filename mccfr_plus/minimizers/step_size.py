@@ -22,7 +22,7 @@ def step_size(parameters, iteration):
 
 @inline_kernel
 def exponential(x):
-    """Returns exp(x) for x at most 0, and 0 where it has no full precision: those results take several times as long."""
+    """Returns exp(x), and 0 where it would be denormal or less: that takes several times as long."""
     return math.exp(x) if x > -708.0 else 0.0
 
 
