@@ -102,7 +102,9 @@ def test_other_config_game_or_algorithm(path, tmp_path):
     assert differing(other, before) == []
     with pytest.raises(CheckpointError, match=r"its game is kuhn_poker\(\), and the solver's is leduc_poker\(\)"):
         DeepCFR.from_checkpoint(path, "leduc_poker")
-    with pytest.raises(CheckpointError, match=r"holds a run of DeepCFR: load it with mccfr_plus.neural.DeepCFR.from"):
+    with pytest.raises(
+        CheckpointError, match=r"holds a run of DeepCFR: load it with mccfr_plus.neural.DeepCFR.from"
+    ):
         mccfr_plus.Solver.from_checkpoint(path)
     mccfr_plus.Solver("kuhn_poker", seed=1).run(1).save_checkpoint(tmp_path / "tabular")
     with pytest.raises(
@@ -110,7 +112,9 @@ def test_other_config_game_or_algorithm(path, tmp_path):
     ):
         DeepCFR.from_checkpoint(tmp_path / "tabular")
     edit_header(path, lambda header: header.update(algorithm="NFSP"))
-    with pytest.raises(CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.from"):
+    with pytest.raises(
+        CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.from"
+    ):
         DeepCFR.from_checkpoint(path)
     with pytest.raises(CheckpointError, match="there is no file"):
         DeepCFR.from_checkpoint(tmp_path / "nothing")

@@ -349,7 +349,9 @@ def test_checkpoints_of_other_runs_and_before_the_first_iteration(tmp_path):
     path = tmp_path / "run.checkpoint"
     NFSP("kuhn_poker", SMALL, seed=1).save_checkpoint(path)
     assert differing(NFSP.from_checkpoint(path).run(2), NFSP("kuhn_poker", SMALL, seed=1).run(2)) == []
-    with pytest.raises(CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.from"):
+    with pytest.raises(
+        CheckpointError, match=r"holds a run of NFSP, not of DeepCFR: load it with NFSP.from"
+    ):
         DeepCFR.from_checkpoint(path)
     with pytest.raises(CheckpointError, match=r"its anticipatory is 0.3, and the solver's is 0.5"):
         NFSP("kuhn_poker", dataclasses.replace(SMALL, anticipatory=0.5)).restore(path)
