@@ -59,6 +59,7 @@ estimators: which part of the tree a traversal visits
   balanced          one history, by the exploration-balanced strategy; epsilon
   average_strategy  as external, but a subset of the own actions, by the average strategy; epsilon, tau, beta
   escher            one history, with values of histories instead of weights; values, refresh, sampling
+  best_response     all of it, with the other player's best response in place of its strategy: CFR-BR
   opponent, external and average_strategy take sample_per_infoset=True: one action per information set, not per node
 minimizers: how regrets become the next strategy
   rm, rm+           regret matching (CFR), regret matching+ (CFR+)
@@ -146,7 +147,7 @@ class SolveCommand(Command):
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define(values, "estimator", text("NAME"), f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
-        define(values, "minimizer", text("NAME"), f"{', '.join(MINIMIZERS)}. Default: prm+ with full, else rm.")
+        define(values, "minimizer", text("NAME"), f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with full, else rm.")
         define(values, "averaging", text("NAME"), f"{', '.join(AVERAGES)}. Default: that of the minimizer's paper.")
         define(values, "batch", whole(), "Number of traversals per gradient.", 1)
         define_switch(values, "baseline", "Reduce the variance of sampled gradients by baselines.")
