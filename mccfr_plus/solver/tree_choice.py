@@ -44,8 +44,9 @@ _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believe
 _PROBE_SIZE = 10_000  # histories of a sample for imperfect recall, which decides how the average is formed
 
 _NUMBER = np.dtype(np.float64).itemsize
-_NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
-_POLICY_COST = 56  # bytes per infoset then
+_NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
+_NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
+_POLICY_COST = 48  # bytes per infoset
 
 
 class TreeLimits(NamedTuple):
@@ -199,7 +200,8 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
     uses_reach = method.name in ("touched", "optimistic") or config.estimator.needs_leaves
     private += _NUMBER if uses_reach else 0
-    shared = 2 + config.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
+    shared = 2 + config.minimizer.num_tables  # strategy, average, tables
+    shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY
     shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
     lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's
     if config.is_team:
