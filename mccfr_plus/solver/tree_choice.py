@@ -32,7 +32,7 @@ from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
 from mccfr_plus.tree.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate
-from mccfr_plus.tree.sizes.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.size_estimate import probe_size
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -40,8 +40,6 @@ logger = logging.getLogger("mccfr_plus")
 _MAX_NODES_TO_COMPILE = 10_000_000
 _COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
 _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
-
-_PROBE_SIZE = 10_000  # histories of a sample for imperfect recall, which decides how the average is formed
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
@@ -215,7 +213,7 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
 
 def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
     keys = Keys(config.keys)
-    perfect_recall = estimate_size(game, sample_size=_PROBE_SIZE, seed=0).perfect_recall
+    perfect_recall = probe_size(game).perfect_recall  # decides how the average is formed
     costs = costs_of(config, game.num_players(), perfect_recall, keys)
     plan = plan_memory(
         config.memory,

@@ -18,7 +18,7 @@ from mccfr_plus.solver.tree_choice import costs_of
 from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.sizes import size
+from mccfr_plus.tree.sizes import size, size_estimate
 from mccfr_plus.tree.sizes.infoset_counts import InfosetCounts
 from mccfr_plus.tree.sizes.size import as_text, interval_of, student_t
 from mccfr_plus.tree.sizes.stratified_beam import StratifiedBeam, draw
@@ -378,6 +378,13 @@ def test_a_sample_has_the_size_that_was_asked_for():
         found = estimate_size("phantom_ttt", sample_size=size_asked, seed=1)
         assert size_asked <= found.num_nodes_seen < 1.2 * size_asked
         assert found.num_runs >= 15
+
+
+def test_a_probe_of_a_slow_game_is_cut_off(monkeypatch):
+    assert size_estimate.probe_size("kuhn_poker").histories.value == pytest.approx(58)
+    monkeypatch.setattr(size_estimate, "_PROBE_SECONDS", 1e-6)
+    found = size_estimate.probe_size("chess")
+    assert (found.is_cut_off, found.is_complete) == (True, False)
 
 
 def test_time_that_is_up_is_told():
