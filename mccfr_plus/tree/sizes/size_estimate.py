@@ -38,7 +38,7 @@ _RUNS = 20  # planned number of beams; with more of them each would be narrower
 _MIN_RUNS = 5
 _LARGEST_LOG = 700.0  # whose exponential is a float
 _PROBE_SIZE = 10_000
-_PROBE_SECONDS = 2.0  # most games take less than one; one history of bridge takes half of one
+_PROBE_SECONDS = 1.0  # most games take a fraction; one history of bridge takes half of one
 
 
 def estimate_size(
