@@ -438,7 +438,7 @@ def test_memory_by_hand():
     # 12 infosets with two slots; texts "0", "0pb", "0p", "0b": 3 x (1 + 3 + 2 + 2) characters.
     assert 10 ** found.compiled_bytes().log10 == pytest.approx(58 * 21 + 12 * 250 + 24)
     assert 10 ** found.solver_bytes().log10 == pytest.approx(12 * (2 * 56 + 12))
-    assert 10 ** found.lazy_bytes().log10 == pytest.approx(58 * 20 + 12 * (116 + 2 * 104))
+    assert 10 ** found.lazy_bytes().log10 == pytest.approx(58 * 20 + 12 * (108 + 2 * 80))
     assert 10 ** found.seconds_per_iteration("full").log10 == pytest.approx(58e-8)
     assert found.compile_seconds().value == pytest.approx(58 / found.nodes_per_second)
 
