@@ -21,7 +21,7 @@ from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
 from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
 from mccfr_plus.tree.sizes.size import SizeEstimate, as_text, number_of
-from mccfr_plus.tree.sizes.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.size_estimate import probe_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
 # After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to
@@ -52,7 +52,6 @@ _ENDLESS_NODES = 1e9  # hours of a traversal on a lazy tree
 # 0.0053 after 300, full 0.0050 after 150 and 0.0013 after 291; liars_dice(numdice=2,dice_sides=5) external 0.0377 after
 # 240, full 0.0244 after 116.
 _LONG_BEGIN = 900.0  # seconds of finding a payoff matrix, in a run of minutes or hours
-_PROBE_SIZE = 10_000  # histories
 
 
 def solver_for(
@@ -93,7 +92,7 @@ def solver_for(
     else:
         loaded = load_game(game)
         kind = "rules" if kind == "rules" or suits_rules(loaded, draft) else "lazy"
-        size = estimate_size(game, sample_size=_PROBE_SIZE, seed=0)
+        size = probe_size(game)
         chosen, reason = _for_rules(size, rules_to_traverse(loaded)) if kind == "rules" else _for_lazy(size)
     config = _config({**chosen, **given, "tree": "compiled" if tree else kind})
     return Solver.from_config(tree or game, config, seed=seed), reason
@@ -161,7 +160,7 @@ def _full_by_rules(
 
 def _require_short_traversals(game: pyspiel.Game | str) -> None:
     """Raises ConfigError if not even one traversal of external sampling would end."""
-    size = estimate_size(game, sample_size=_PROBE_SIZE, seed=0)
+    size = probe_size(game)
     traversal = max(interval.low for interval in size.external)
     if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(

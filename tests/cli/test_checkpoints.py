@@ -87,7 +87,7 @@ def test_sigterm_before_a_result_is_an_interrupt(start, tmp_path):
     time.sleep(1.0)  # now it compiles the tree
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, out) == (130, ""), err
     assert err.splitlines()[-1] == "mccfr-plus: interrupted"
     assert list(tmp_path.iterdir()) == []
 

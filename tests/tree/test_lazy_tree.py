@@ -119,7 +119,7 @@ def test_random_games(game, estimator, averaging, options, keys):
 
 def test_imperfect_recall_is_found_on_the_way(caplog, monkeypatch):
     seen_none = SimpleNamespace(perfect_recall=True)
-    monkeypatch.setattr("mccfr_plus.solver.tree_choice.estimate_size", lambda *_, **__: seen_none)  # no play has met it
+    monkeypatch.setattr("mccfr_plus.solver.tree_choice.probe_size", lambda *_, **__: seen_none)  # no play has met it
     whole, lazy = run_both("liars_dice_ir(dice_sides=4)", "outcome", averaging="stochastic", iterations=2000)
     assert differences(whole, lazy) == []
     assert not lazy.tree.perfect_recall
