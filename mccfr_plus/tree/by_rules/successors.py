@@ -112,6 +112,16 @@ def fetch_word(expansion, slot):
 
 
 @inline_kernel
+def fetch_block(expansion, slot):
+    """Begins to fetch what `find` reads next, where a slot has one word."""
+    if LOG_WORDS_PER_SLOT == 0:
+        word = load_word(_words(expansion[WORDS]), slot)
+        if word < 0:
+            for index in range(0, np.int64(1) << _log_length(word), 8):
+                prefetch(_words(expansion[BLOCKS]), _first_of(word) + index)
+
+
+@inline_kernel
 def enter(expansion, slot, code, infoset):
     """Enters an infoset that follows a slot and a code, under the tree's lock; there is none yet.
 
