@@ -41,7 +41,7 @@ from mccfr_plus.tree.by_rules.rows import (
 )
 from mccfr_plus.tree.by_rules.rules_keys import key_of_view
 from mccfr_plus.tree.by_rules.rules_traversal import rule_legal, rule_look
-from mccfr_plus.tree.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
+from mccfr_plus.tree.by_rules.successors import ENTRIES_PER_LINE, NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
 from mccfr_plus.tree.expansion import (
     INFOSET_COST,
     INFOSETS,
@@ -59,8 +59,6 @@ from mccfr_plus.tree.expansion import (
     STATUS,
     STRATEGY,
 )
-
-ENTRIES_PER_LINE = 8  # of the cache, of eight bytes each
 
 
 @inline_kernel

@@ -30,7 +30,6 @@ from mccfr_plus.tree.by_rules.frames import (
     turned,
 )
 from mccfr_plus.tree.by_rules.new_infosets import (
-    ENTRIES_PER_LINE,
     fetch_infoset,
     infoset_at,
     known_infoset,
@@ -64,7 +63,7 @@ from mccfr_plus.tree.by_rules.rows import (
     words_per_row,
 )
 from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_returns
-from mccfr_plus.tree.by_rules.successors import fetch_block, fetch_word
+from mccfr_plus.tree.by_rules.successors import ENTRIES_PER_LINE, fetch_block, fetch_word
 from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
 
 
