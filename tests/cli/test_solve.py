@@ -18,7 +18,7 @@ def test_prints_a_table_and_json_on_the_last_line(command):
     assert result["values"] == pytest.approx([-1 / 18, 1 / 18], abs=1e-4)
     assert result["iterations_per_second"] == pytest.approx(result["iterations"] / result["seconds"])
     assert result["interrupted"] is False
-    assert "full + pdcfr+, power average (t^5), alternating updates" in outcome.out
+    assert "full + pdcfr+, power(gamma=5.0) average (t^5), alternating updates" in outcome.out
     assert outcome.out.splitlines()[-2].split()[0] == "exploitability"
     assert outcome.out.splitlines()[-2].endswith(" in the game's payoffs")
 
