@@ -38,7 +38,9 @@ _RUNS = 20  # planned number of beams; with more of them each would be narrower
 _MIN_RUNS = 5
 _LARGEST_LOG = 700.0  # whose exponential is a float
 _PROBE_SIZE = 10_000
-_PROBE_SECONDS = 1.0  # most games take a fraction; one history of bridge takes half of one
+# Of CPU time. All but a few games take a small part of it, so that the probe depends on the seed alone; one history of
+# bridge takes half a second.
+_PROBE_SECONDS = 3.0
 
 
 def estimate_size(
