@@ -262,8 +262,9 @@ def test_infosets_take_what_the_process_has_left(keys, monkeypatch):
 
     def resident():
         nodes, cost = 40 * solver.tree.sizes().nodes, solver.tree._cost(solver.tree.sizes())
-        costs.append(nodes + cost // 2 + max(30_000 + 40 * 200, cost // 2))
-        return nodes + cost // 2 + int(30_000 * solver.tree.expander.kept_share)
+        policy = int(lazy_tree._POLICY_SHARE * cost)
+        costs.append(nodes + cost - policy + max(30_000 + 40 * 200, policy))
+        return nodes + cost - policy + int(30_000 * solver.tree.expander.kept_share)
 
     monkeypatch.setattr(lazy_tree, "resident_bytes", resident)
     solver = lazy_solver("leduc_poker", "outcome", plan=plan._replace(max_nodes=1000), keys=keys, seed=3)
