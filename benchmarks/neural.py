@@ -5,7 +5,7 @@ nfsp      NFSP beside OpenSpiel's with the same hyper-parameters: episodes per C
 escher    ESCHER beside OpenSpiel's, each with its defaults: exploitability after CPU seconds
 dream     DREAM with and without baselines: exploitability, and the variance of sampled regrets
 curves    exploitability of our defaults after CPU seconds: table and picture of docs/how-to/neural.md
-sampling  histories/s of sampling alone, by kernels and batched, over OpenSpiel's Deep CFR
+sampling  histories/s of sampling alone, by kernels and batched, over OpenSpiel's Deep CFR; with --nopeer batched alone
 batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
 exact     the exact exploitability of the same after histories, on a game with compiled rules; --out keeps it as JSON
 
@@ -31,6 +31,7 @@ from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
+from mccfr_plus.neural.batched.observer import Observer
 from mccfr_plus.neural.batched.paths import sample_paths
 from mccfr_plus.tree.order import representative_states
 
@@ -44,7 +45,7 @@ flags.DEFINE_enum("algorithm", "DREAM", ["DREAM", "ESCHER", "NFSP"], "batched, e
 flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_integer("rounds", 5, "nfsp, sampling: how often both sides take turns")
 flags.DEFINE_integer("games", 4000, "batched: games of an evaluation")
-flags.DEFINE_list("solvers", None, "curves: some of deep_cfr, dream, escher, nfsp ... Default: all")
+flags.DEFINE_list("solvers", None, "curves: some of deep_cfr, nfsp, batched_dream ... Default: all on trees")
 flags.DEFINE_string("out", None, "curves: write the picture there, .png or .svg; exact: the records, .json")
 
 CPU = time.process_time
@@ -62,7 +63,7 @@ def marks(default):
 def new(name, tree, seed, **fields):
     """Returns a solver whose kernels are compiled."""
     config = getattr(neural, f"{name}Config")(**(fields | settings(FLAGS.set)))
-    solver = getattr(neural, name)(tree, config, seed=seed)
+    solver = getattr(neural, name)(getattr(tree, "game", tree) if "Batched" in name else tree, config, seed=seed)
     solver._prepare()
     return solver
 
@@ -299,13 +300,20 @@ DEFAULTS = {
     "escher exact values": ("ESCHER", {"values": "exact"}),
     "nfsp": ("NFSP", {}),
 }
+BATCHED = {
+    "batched_deep_cfr": ("BatchedDeepCFR", {}),
+    "batched_dream": ("BatchedDREAM", {}),
+    "batched_dream pdcfr+": ("BatchedDREAM", {"minimizer": "pdcfr+"}),
+    "batched_escher": ("BatchedESCHER", {}),
+    "batched_nfsp": ("BatchedNFSP", {}),
+}
 
 
 def curves():
     tree, found = tree_of(), []
     times = marks([60.0 / 2.0 ** (k / 1.25) for k in reversed(range(9))])
     for label in FLAGS.solvers or DEFAULTS:
-        (name, fields), runs = DEFAULTS[label], []
+        (name, fields), runs = (DEFAULTS | BATCHED)[label], []
         for seed in range(FLAGS.seeds):
             solver, spent, points = new(name, tree, seed, **fields), 0.0, []
             for mark in times:
@@ -323,9 +331,9 @@ def curves():
         plot_curves(found, [FLAGS.out], unit="seconds", algorithms=labels, source="Defaults; CPU seconds.")
 
 
-def sampling():
-    """Networks as they were initialized, forward passes included. OpenSpiel's memories are included, ours are not."""
-    tree, layers = tree_of(), DEEP_CFR["hidden_layers"]
+def of_trees():
+    """Returns what samples with OpenSpiel's Deep CFR and by kernels, each returning a number of histories."""
+    tree = tree_of()
     peer, calls = PeerDeepCFR(tree, 1).solver, [0]
     traverse = peer._traverse_game_tree
 
@@ -341,7 +349,7 @@ def sampling():
             counted(peer._root_node, 0)
         return calls[0] - before
 
-    ours = new("DeepCFR", tree, 1, hidden_layers=layers, layer_norm=True)
+    ours = new("DeepCFR", tree, 1, hidden_layers=DEEP_CFR["hidden_layers"], layer_norm=True)
 
     def kernels():
         before = ours.nodes_touched
@@ -350,14 +358,26 @@ def sampling():
             pass
         return ours.nodes_touched - before
 
-    batch = new("BatchedDREAM", tree.game, 1, hidden_layers=layers, layer_norm=True)
-    batch._env._trained[:] = 1
+    return {"OpenSpiel": theirs, "kernels": kernels}
 
-    def batched_paths():
-        (paths,) = batch._env.paths(batch._env.strategy_of, (0,), 0.5, 1000, 1000)
-        return paths.nodes
 
-    speeds = {"OpenSpiel": theirs, "kernels": kernels, "batched": batched_paths}
+def sampling():
+    """Networks as they were initialized, forward passes included. OpenSpiel's memories are included, ours are not.
+
+    The last one plays uniformly, without networks.
+    """
+    torch.set_num_threads(1)
+    game, layers = mccfr_plus.load_game(FLAGS.game or "leduc_poker"), DEEP_CFR["hidden_layers"]
+    env = new("BatchedDREAM", game, 1, hidden_layers=layers, layer_norm=True)._env
+    env._trained[:] = 1
+
+    def batched(observer, strategies):
+        return lambda: sample_paths(observer, strategies, (0,), 0.5, 1000, np.random.default_rng(1)).nodes
+
+    through_pyspiel = Observer(game, "sampling", by_rules=False)
+    speeds = {"batched, pyspiel": batched(through_pyspiel, env.strategy_of)}
+    speeds |= {"batched": batched(env.observer, env.strategy_of), "without networks": batched(env.observer, uniform)}
+    speeds = (of_trees() if FLAGS.peer else {}) | speeds
     found = {name: [] for name in speeds}
     for _ in range(FLAGS.rounds):
         for name, sample in speeds.items():
@@ -365,10 +385,10 @@ def sampling():
             while CPU() - begin < 1.0:
                 nodes += sample()
             found[name].append(nodes / (CPU() - begin))
-    base = statistics.median(found["OpenSpiel"])
+    first, base = next((name, statistics.median(rates)) for name, rates in found.items())
     for name, rates in found.items():
         speed = statistics.median(rates)
-        print(f"{tree.game}, {name}: {speed:,.0f} histories/s, {speed / base:.0f} times OpenSpiel's")
+        print(f"{game}, {name}: {speed:,.0f} histories/s, {speed / base:.1f} times {first}")
 
 
 # --- a game that is not enumerated ---
@@ -387,7 +407,7 @@ def against_uniform(solver, policy):
             return (policy.probabilities if player == seat else uniform)(player, tensors, masks)
 
         rng = np.random.default_rng(1000 + seat)
-        paths = sample_paths(solver.game, solver._env.observer, strategies, (), 0.0, FLAGS.games // 2, rng)
+        paths = sample_paths(solver._env.observer, strategies, (), 0.0, FLAGS.games // 2, rng)
         payoffs.append(paths.returns[:, seat])
     return np.concatenate(payoffs)
 
@@ -416,7 +436,7 @@ def batched():
             flush=True,
         )
     policy, begin = solver.current_policy().probabilities, CPU()
-    paths = sample_paths(solver.game, solver._env.observer, policy, (0,), 0.5, 1000, np.random.default_rng(1))
+    paths = sample_paths(solver._env.observer, policy, (0,), 0.5, 1000, np.random.default_rng(1))
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 

@@ -37,6 +37,8 @@ def require_library(name: str) -> None:
         importlib.import_module(name)
     except ImportError:
         raise ConfigError(f"pictures and pages need {name}: pip install 'mccfr_plus[plot]'.") from None
+    except ValueError as error:  # matplotlib with a wrong MPLBACKEND
+        raise ConfigError(f"pictures and pages need {name}, which cannot be loaded: {error}") from None
 
 
 def data_frame(columns: Mapping[str, Sequence | np.ndarray], library: str | None = None) -> Any:

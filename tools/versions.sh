@@ -41,6 +41,17 @@ for requirement in requires("mccfr_plus"):
 PYTHON
 }
 
+# The first Python of a version that can make environments: a system's own before those in folders of one user.
+found() {
+  local candidate
+  for candidate in $(PATH="/usr/bin:$PATH" type -ap "python$1"); do
+    if "$candidate" -c "import ensurepip" 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+}
+
 python3 -m venv "$work/build"
 mkdir "$work/source"  # building writes beside the sources
 cp -r setup.py pyproject.toml README.md LICENSE mccfr_plus "$work/source"
@@ -50,7 +61,7 @@ wheel=$(echo "$work"/wheel/*.whl)
 for version in "${@:-3.11 3.12 3.13}"; do
   for each in $version; do
     name=PYTHON_${each//./_}
-    python=${!name:-$(command -v "python$each" || true)}
+    python=${!name:-$(found "$each")}
     if [ -z "$python" ]; then
       echo "== Python $each: not found; give it by $name=PATH"
       continue

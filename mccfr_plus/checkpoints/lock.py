@@ -13,6 +13,17 @@ from mccfr_plus.checkpoints.atomic_write import remove_leftovers, target_of
 from mccfr_plus.checkpoints.file import check_writable
 from mccfr_plus.errors import CheckpointError
 
+_LONGEST = 1000  # characters of what a lock says of its holder
+
+
+def _is_lock(path: Path) -> bool:
+    """Returns whether a file is a lock, or there is none: it is empty, or names a process, or begins with a number."""
+    if not path.is_file():  # locking says what is wrong
+        return True
+    with path.open("rb") as file:
+        text = file.read(_LONGEST + 1)
+    return len(text) <= _LONGEST and (not text or text.startswith(b"process ") or text.split(b"\n")[0].isdigit())
+
 
 class CheckpointLock:
     """A checkpoint's path, locked against other runs; a path-like object and a context manager that releases the lock.
@@ -33,6 +44,8 @@ class CheckpointLock:
         check_writable(self.path)
         place = target_of(path, CheckpointError)
         self._lock_path = place.with_name(f"{place.name}.lock")
+        if not _is_lock(self._lock_path):  # locking empties it, and the end of the run deletes it
+            raise CheckpointError(f"{self._lock_path} would be the lock and is another file: give another name.")
         self._lock = FileLock(self._lock_path, timeout=0.1, poll_interval=0.02, thread_local=False)
         try:
             self._lock.acquire()

@@ -12,22 +12,12 @@ from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.components import arguments_of
 from mccfr_plus.errors import CheckpointError
+from mccfr_plus.neural.settings import ALGORITHMS
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.game import load_game
 
 TABULAR = "tabular"
-# The classes of `mccfr_plus.neural`; each has a config of that name and "Config".
-ALGORITHMS = {
-    "deep_cfr": "DeepCFR",
-    "dream": "DREAM",
-    "escher": "ESCHER",
-    "nfsp": "NFSP",
-    "batched_deep_cfr": "BatchedDeepCFR",
-    "batched_dream": "BatchedDREAM",
-    "batched_escher": "BatchedESCHER",
-    "batched_nfsp": "BatchedNFSP",
-}
 DISTRIBUTED = "Distributed"  # prefix of the classes that sample on a cluster
 
 
@@ -35,12 +25,16 @@ def lock_of(values: Any) -> CheckpointLock:
     """Returns the lock of the command line's checkpoint. The caller releases it.
 
     Raises:
-        UsageError: If it is the file of the policy, too.
+        UsageError: If it or its lock is the file of the policy, too.
         CheckpointError: If there is nothing to resume, a file would be overwritten, or another run has the lock.
     """
     path = Path(values.checkpoint)
-    if values.policy_out is not None and os.path.realpath(values.policy_out) == os.path.realpath(path):
-        raise UsageError(f"--policy_out and --checkpoint are both {path}: give two files.")
+    if values.policy_out is not None:
+        policy, own = os.path.realpath(values.policy_out), os.path.realpath(path)
+        if policy == own:
+            raise UsageError(f"--policy_out and --checkpoint are both {path}: give two files.")
+        if policy == f"{own}.lock":
+            raise UsageError(f"--policy_out={values.policy_out} is the lock of --checkpoint={path}: give another name.")
     if values.resume and not os.path.exists(path):
         raise CheckpointError(f"there is no checkpoint {path} to resume: leave --resume out for a new run.")
     lock = CheckpointLock(path)

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping
 
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError, wants_help
 from mccfr_plus.errors import MccfrPlusError
+from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.user_modules import import_user_modules
 
@@ -149,7 +150,7 @@ def _dispatch(argv: list[str]) -> None:
         logger = logging.getLogger("mccfr_plus")
         logger.setLevel(logging.WARNING)
         for handler in logger.handlers:  # the notice of a compilation is a warning, to be shown at once
-            handler.addFilter(lambda record: not record.getMessage().startswith("compiling "))
+            handler.addFilter(is_no_notice)
     command.run(arguments, values)
 
 

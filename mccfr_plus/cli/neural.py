@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import difflib
 import functools
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoints, cluster, output
-from mccfr_plus.cli.checkpoints import ALGORITHMS, DISTRIBUTED
+from mccfr_plus.cli.checkpoints import DISTRIBUTED
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.components import compile_within_budget, seed_of
 from mccfr_plus.cli.run import Watch, run_and_print
-from mccfr_plus.errors import BudgetError, ConfigError, MccfrPlusError
+from mccfr_plus.errors import BudgetError, MccfrPlusError
+from mccfr_plus.neural.settings import ALGORITHMS, WITHOUT_TREE, config_with, default_config, flatten
 from mccfr_plus.tree.game import load_game
-
-WITHOUT_TREE = tuple(name for name in ALGORITHMS if name.startswith("batched_"))
 
 # Flags about tables, and what to use instead.
 TABLE_FLAGS = {
@@ -57,55 +54,9 @@ def check_flags(values: Any, algorithm: str) -> None:
 def settings_of(algorithm: str) -> str:
     """Returns the help about the settings of an algorithm."""
     lines = [f"settings of --algorithm={algorithm}, by --set NAME=VALUE, with their defaults:"]
-    for name, value in flatten(_solver_class(algorithm, None).config_class()).items():
+    for name, value in flatten(default_config(algorithm)).items():
         lines.append(f"  {name}={value if isinstance(value, str) else repr(value).replace(' ', '')}")
     return "\n".join(lines)
-
-
-def flatten(config: Any) -> dict[str, Any]:
-    """Returns the settings of a config by name; those of a config within it are called ``NAME.NAME``."""
-    settings: dict[str, Any] = {}
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if dataclasses.is_dataclass(value):
-            settings |= {f"{field.name}.{name}": inner for name, inner in flatten(value).items()}
-        else:
-            settings[field.name] = value
-    return settings
-
-
-def config_with(base: Any, settings: Sequence[tuple[str, Any]]) -> Any:
-    """Returns a config with some fields changed.
-
-    Args:
-        base: A frozen dataclass, perhaps with others as fields.
-        settings: Names, as `flatten` has them, and values.
-
-    Raises:
-        ConfigError: If there is no such field, one is given twice, or a value is not allowed.
-    """
-    known = flatten(base)
-    changes: dict[str, Any] = {}
-    inner: dict[str, list[tuple[str, Any]]] = {}
-    for name, value in settings:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ConfigError(f"{type(base).__name__} has no setting {name!r}.{hint} Give one of {', '.join(known)}.")
-        if [given for given, _ in settings].count(name) > 1:
-            raise ConfigError(f"--set {name}=... is given twice: give it once.")
-        outer, dot, rest = name.partition(".")
-        if dot:
-            inner.setdefault(outer, []).append((rest, value))
-        else:
-            is_whole = isinstance(value, float) and value.is_integer() and type(known[name]) is int
-            changes[name] = int(value) if is_whole else value  # 1e6, as --iterations takes it
-    for name, some in inner.items():
-        try:
-            changes[name] = config_with(getattr(base, name), some)
-        except ConfigError as error:
-            raise ConfigError(f"{name}: {error}") from None
-    return dataclasses.replace(base, **changes)
 
 
 # --- running ---

@@ -39,15 +39,15 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | GameTree) -> Any:
     """
     if path == UNIFORM:
         return TreePolicy(game, game.uniform_strategy()) if isinstance(game, GameTree) else {}
-    name = None
+    header: dict[str, Any] = {}
     with contextlib.suppress(CheckpointError):
         header = checkpoint_file.read_header(path)
-        name = str(header["game"]) if "network_policy" in header else None
-    if name is None:
+    if "network_policy" not in header:
         return load_policy(path, game)
     from mccfr_plus.neural import NetworkPolicy
 
     loaded = game.game if isinstance(game, GameTree) else game
+    name = str(header.get("game", loaded))  # without one it is refused below
     if str(load_game(name)) != str(loaded):
         raise PolicyFileError(f"{path} holds a policy of {name}, which is not {loaded}. Evaluate it on its own game.")
     try:

@@ -11,7 +11,7 @@ from absl import flags
 from mccfr_plus.checkpoints.atomic_write import require_writable
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoints, cluster, neural, output
-from mccfr_plus.cli.checkpoints import ALGORITHMS, TABULAR
+from mccfr_plus.cli.checkpoints import TABULAR
 from mccfr_plus.cli.command import (
     Command,
     Topic,
@@ -32,6 +32,7 @@ from mccfr_plus.cli.command import (
 from mccfr_plus.cli.components import arguments_of, define_limits, define_rules, limits_of, seed_of
 from mccfr_plus.cli.run import Watch, announce_beginning, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
+from mccfr_plus.neural.settings import ALGORITHMS
 from mccfr_plus.solver.config import THREAD_MODES, TREES
 from mccfr_plus.solver.defaults import solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
@@ -58,6 +59,7 @@ estimators: which part of the tree a traversal visits
   balanced          one history, by the exploration-balanced strategy; epsilon
   average_strategy  as external, but a subset of the own actions, by the average strategy; epsilon, tau, beta
   escher            one history, with values of histories instead of weights; values, refresh, sampling
+  best_response     all of it, with the other player's best response in place of its strategy: CFR-BR
   opponent, external and average_strategy take sample_per_infoset=True: one action per information set, not per node
 minimizers: how regrets become the next strategy
   rm, rm+           regret matching (CFR), regret matching+ (CFR+)
@@ -145,7 +147,7 @@ class SolveCommand(Command):
 
     def define_flags(self, values: flags.FlagValues) -> None:
         define(values, "estimator", text("NAME"), f"{', '.join(ESTIMATORS)}. Default: chosen for the game.")
-        define(values, "minimizer", text("NAME"), f"{', '.join(MINIMIZERS)}. Default: prm+ with full, else rm.")
+        define(values, "minimizer", text("NAME"), f"{', '.join(MINIMIZERS)}. Default: pdcfr+ with full, else rm.")
         define(values, "averaging", text("NAME"), f"{', '.join(AVERAGES)}. Default: that of the minimizer's paper.")
         define(values, "batch", whole(), "Number of traversals per gradient.", 1)
         define_switch(values, "baseline", "Reduce the variance of sampled gradients by baselines.")

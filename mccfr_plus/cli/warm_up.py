@@ -21,7 +21,7 @@ from mccfr_plus.tree.game_tree import compile_game
 
 _GAME = "kuhn_poker"  # kernels are the same for all games
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
-_SOLVERS.append(("full", "prm+"))  # the default on small games
+_SOLVERS.append(("full", "pdcfr+"))  # the default on small games
 
 
 class WarmUpCommand(Command):
@@ -30,7 +30,7 @@ class WarmUpCommand(Command):
     name = "warm_up"
     summary = "Compile what is usually needed, once, so that later commands start at once."
     notes = """
-Compiled are the estimators external, outcome and full with the minimizers rm and rm+, full with prm+, and what
+Compiled are the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and what
 evaluate, view and export need. Other combinations are compiled when they are first used, in about 4 seconds each.
 Compiled kernels are kept on the disk, until the package or Numba changes.
 """

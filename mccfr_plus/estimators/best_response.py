@@ -46,12 +46,11 @@ def against_best_response(parameters, sampling_weights, tree, strategy, scratch,
 class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response: with regret matching CFR-BR (Johanson et al. 2012).
 
-    For two-player zero-sum games. Both players learn, each against best responses. `Solver` takes an instance; there
-    is no short name, as it estimates no gradient against the other's strategy.
+    For two-player zero-sum games. Both players learn, each against best responses.
 
     Examples:
         >>> import mccfr_plus
-        >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.BestResponseOpponent(), "rm+")
+        >>> solver = mccfr_plus.Solver("kuhn_poker", "best_response", "rm+")
         >>> solver.run(1000).exploitability() < 0.01
         True
     """

@@ -9,7 +9,7 @@ import pyspiel
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.tree.by_rules.openings import openings_of
 from mccfr_plus.tree.sizes.size import number_of
-from mccfr_plus.tree.sizes.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.size_estimate import probe_size
 
 _SECONDS_PER_HISTORY = 1.5e-8  # of one core, in phantom tic-tac-toe
 _SECONDS_PER_SLOT = 1.2e-6  # the same, for an action of an information set, in liar's dice with two dice of five faces
@@ -26,7 +26,7 @@ def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) 
         rules: Its compiled rules.
         is_symmetric: Whether symmetries leave out the others.
     """
-    histories = number_of(estimate_size(game, sample_size=10_000, seed=0).histories.log10)
+    histories = number_of(probe_size(game).histories.log10)
     if is_symmetric:
         histories /= len(rules.sizes.symmetries)
     openings = openings_of(rules)

@@ -1,7 +1,7 @@
 """Algorithms by name, ours and OpenSpiel's, so that they can be run side by side.
 
 ``external``, ``outcome(epsilon=0.3)/rm+/linear``, ``external/rm[batch=8,baseline=True]``, ``cfr+``,
-``openspiel:external``, ``openspiel_python:cfr``.
+``openspiel:external``, ``openspiel_python:cfr``, ``neural:dream``, ``neural:deep_cfr[traversals=200]``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Full
 from mccfr_plus.experiments.evaluation_points import FULL_COST, TRAVERSAL_COST
+from mccfr_plus.neural import settings as neural
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import ESTIMATORS, keyword_arguments
 
-OURS, CPP, PYTHON = "mccfr_plus", "openspiel", "openspiel_python"
+OURS, NEURAL, CPP, PYTHON = "mccfr_plus", "neural", "openspiel", "openspiel_python"
 
 # Whole algorithms of ours: estimator and minimizer.
 NAMED = {
@@ -36,7 +37,8 @@ OPENSPIEL = {
 }
 
 # Without parameters.
-KNOWN = (*ESTIMATORS, *NAMED, *(f"{library}:{name}" for library, names in OPENSPIEL.items() for name in names))
+_LIBRARIES: dict[str, dict[str, Any]] = {**OPENSPIEL, NEURAL: neural.ALGORITHMS}
+KNOWN = (*ESTIMATORS, *NAMED, *(f"{library}:{name}" for library, names in _LIBRARIES.items() for name in names))
 
 _OPTIONS = {"alternating": bool, "batch": int, "baseline": bool, "threads": int, "symmetry": bool}
 _TEXT = re.compile(r"(?:(?P<library>\w+):)?(?P<components>[^\[\]:]+)(?:\[(?P<options>[^\[\]]*)\])?")
@@ -48,19 +50,21 @@ class Algorithm:
 
     Attributes:
         text: As it was given; the same text is the same algorithm.
-        library: ``"mccfr_plus"``, ``"openspiel"`` (C++) or ``"openspiel_python"``.
-        name: Of OpenSpiel's solver; empty for ours.
+        library: ``"mccfr_plus"``, ``"neural"``, ``"openspiel"`` (C++) or ``"openspiel_python"``.
+        name: Of OpenSpiel's or the neural solver; empty for our tabular ones.
         config: Of our solver, or of the one of ours that visits as many histories: OpenSpiel's do not count them.
     """
 
     text: str
     library: str
     name: str
-    config: SolverConfig
+    config: Any
 
     @property
     def is_random(self) -> bool:
         """Whether runs with other seeds differ."""
+        if self.library == NEURAL:
+            return True
         return self.config.estimator.samples or self.config.averaging.method in ("stochastic", "sampled")
 
     @property
@@ -74,7 +78,8 @@ def algorithm_of(text: str) -> Algorithm:
 
     Args:
         text: ``ESTIMATOR[/MINIMIZER[/AVERAGING]]`` with components as `Solver` takes them, or a whole algorithm's name
-            (`NAMED`); options of `Solver` in brackets; or ``openspiel:NAME``, ``openspiel_python:NAME``.
+            (`NAMED`); options of `Solver` in brackets; or ``openspiel:NAME``, ``openspiel_python:NAME``; or
+            ``neural:NAME`` with settings of its config in brackets.
 
     Raises:
         ConfigError: If it is not known, or its components do not go together.
@@ -84,8 +89,10 @@ def algorithm_of(text: str) -> Algorithm:
         raise _unknown(text, "write it as external, external/rm+/linear or external[batch=8]")
     library, names, options = match["library"], match["components"].strip(), match["options"]
     if library is not None:
-        if names not in OPENSPIEL.get(library, {}):
+        if names not in _LIBRARIES.get(library, {}):
             raise _unknown(text, f"there is no {library}:{names}")
+        if library == NEURAL:
+            return Algorithm(text.strip(), library, names, _neural_config(text, names, options))
         if options:
             raise ConfigError(f"algorithm {text!r}: OpenSpiel's solvers are run with their defaults, without brackets.")
         return Algorithm(text.strip(), library, names, SolverConfig.from_specs(*OPENSPIEL[library][names]))
@@ -99,11 +106,22 @@ def algorithm_of(text: str) -> Algorithm:
     return Algorithm(text.strip(), OURS, "", SolverConfig.from_specs(*chosen, **_options(text, options)))
 
 
-def _options(text: str, given: str | None) -> dict[str, Any]:
+def _neural_config(text: str, name: str, given: str | None) -> Any:
     try:
-        options = keyword_arguments(f"{given or ''})")
+        return neural.config_with(neural.default_config(name), list(_given(text, given).items()))
+    except ConfigError as error:
+        raise ConfigError(f"algorithm {text!r}: {error}") from None
+
+
+def _given(text: str, given: str | None) -> dict[str, Any]:
+    try:
+        return keyword_arguments(f"{given or ''})")
     except SyntaxError:
         raise ConfigError(f"algorithm {text!r}: write options as name=value, such as [batch=8].") from None
+
+
+def _options(text: str, given: str | None) -> dict[str, Any]:
+    options = _given(text, given)
     for name, value in options.items():
         if name not in _OPTIONS:
             raise ConfigError(f"algorithm {text!r}: option {name!r} is not known. Give one of {', '.join(_OPTIONS)}.")

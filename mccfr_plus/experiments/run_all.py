@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import logging
 import multiprocessing
 import os
 import signal
@@ -22,6 +23,7 @@ from mccfr_plus.experiments.cluster_runs import run_on_cluster
 from mccfr_plus.experiments.comparison import Directory
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import DONE, STOPPED, Run, RunEvent, Runs, outcome_of, warm_up
+from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS
 from mccfr_plus.user_modules import import_user_module, imported_modules
 
@@ -132,6 +134,7 @@ def _begin(queue: Any, stop: Any, imports: tuple[str, ...]) -> None:
         signal.signal(number, _interrupt)
     for name in imports:
         import_user_module(name)
+    logging.getLogger("mccfr_plus").addFilter(is_no_notice)  # each process would tell what it compiles
     threading.Thread(target=_end_with_parent, daemon=True).start()
     threading.Thread(target=_interrupt_when_stopped, daemon=True).start()
 

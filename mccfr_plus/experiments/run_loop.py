@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, CheckpointError, MccfrPlusError
+from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.experiments.evaluation_points import FEW, Limit, affordable_points, evaluation_points
 from mccfr_plus.experiments.record import Point, Record
@@ -21,6 +22,8 @@ from mccfr_plus.experiments.solvers import AnySolver, solver_of
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.by_rules.implicit_tree import can_be_implicit
 from mccfr_plus.tree.game import load_game
@@ -115,7 +118,7 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     if record.ended is not None:
         return True
     solver = solver_of(game, algorithm_of(run.algorithm), run.seed)
-    if isinstance(solver, Solver) and run.checkpoint.exists():
+    if isinstance(solver, IterativeSolver) and run.checkpoint.exists():
         try:
             solver.restore(run.checkpoint)
         except CheckpointError:  # damaged, or of another version: the run starts from the beginning
@@ -157,6 +160,8 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
             pause = max(CHECKPOINT_SECONDS, (saved - begin) / SAVING_SHARE)
         tell(run.limit.done(solver) / run.limit.total)
     if run.keeps_policy and (policy := solver.average_policy()) is not None:
+        if isinstance(game, GameTree):
+            policy = TreePolicy(game, strategy_of(game, policy))  # also of networks
         save_policy(policy, run.policy)
     record.end(seconds=solver.seconds, measuring_seconds=measuring, saving_seconds=saving)
     run.checkpoint.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Solvers of a comparison: a `Solver`, or one of OpenSpiel's with the same methods."""
+"""Solvers of a comparison: ours, tabular and neural, or one of OpenSpiel's with the same methods."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_plus import neural
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.experiments.algorithm import CPP, OURS, Algorithm
+from mccfr_plus.experiments.algorithm import CPP, NEURAL, OURS, Algorithm
+from mccfr_plus.neural.settings import ALGORITHMS
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.schedule import CHUNK_SECONDS, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
@@ -85,7 +89,7 @@ class OpenSpielSolver:
         """Does nothing."""
 
 
-AnySolver = Solver | OpenSpielSolver
+AnySolver = IterativeSolver | OpenSpielSolver
 
 
 def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> AnySolver:
@@ -93,9 +97,17 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
 
     Raises:
         GameError: If the algorithm cannot play the game.
-        ConfigError: If it needs the whole tree, and there is none.
+        ConfigError: If it needs the whole tree, and there is none; or torch, which is missing.
     """
+    if algorithm.library == NEURAL:
+        return _neural(game, algorithm, seed)
     return (_ours if algorithm.library == OURS else OpenSpielSolver)(game, algorithm, seed)
+
+
+def _neural(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> IterativeSolver:
+    if not isinstance(game, GameTree):
+        raise ConfigError(f"algorithm {algorithm.text!r} needs a compiled tree, and that of {game} does not fit.")
+    return getattr(neural, ALGORITHMS[algorithm.name])(game, algorithm.config, seed)
 
 
 def _ours(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) -> Solver:

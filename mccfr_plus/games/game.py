@@ -28,11 +28,18 @@ class Encoding:
             base += range(self.size, end, each.size)
             self.size = end
         self._where, self._base = np.array(where, np.int64), np.array(base, np.int64)
+        self._base_of = dict(zip(where, base, strict=True))
 
     def write(self, player: int, view: np.ndarray, tensor: np.ndarray) -> None:
         """Writes the tensor of what `look` wrote into zeros."""
         tensor[player] = 1.0
         tensor[self._base + view[self._where]] = 1.0
+
+    def cells(self, player: int, place: int, value: int) -> list[int]:
+        """Returns which entries of the tensor are 1 if an entry of `look` has a value; see `RulesGame.tensor_cells`."""
+        if place < 0:
+            return [player]
+        return [self._base_of[place] + value] if place in self._base_of else []
 
 
 class RulesGame(ABC):
@@ -108,6 +115,19 @@ class RulesGame(ABC):
     def state_text(self, state: np.ndarray) -> str:
         """Returns how a state is written; an empty text stands for its history."""
         return ""
+
+    def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
+        """Returns which entries of a player's information-state tensor turn to 1 if an entry of `look` has a value.
+
+        Args:
+            player: The player.
+            place: Which entry of `look`; -1: none, for what is 1 in the tensor of a player who knows nothing.
+            value: Its value.
+
+        Returns:
+            Numbers of entries; ``~number`` for one that turns to 0. None if the tensor is none of this kind.
+        """
+        return self.encoding_recalled.cells(player, place, value)
 
     @cached_property
     def table(self) -> np.ndarray:

@@ -237,6 +237,11 @@ def _digest(function: FunctionType) -> str | None:
     return digest_of(function)
 
 
+def is_no_notice(record: logging.LogRecord) -> bool:
+    """Returns whether a record is another one than that something is compiled; for filters."""
+    return not record.getMessage().startswith("compiling ")
+
+
 @contextlib.contextmanager
 def announce_compilation(function: Any, what: str = "a kernel", about: float = 3.0) -> Iterator[None]:
     """Logs what is compiled, and how long it took, if what runs inside takes so long that it must be compiling.

@@ -22,17 +22,16 @@ from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value, play_in_proportion
 
-# Rows of the tables beside REGRET; the last two are used at first slots only.
+# Rows of the tables beside REGRET.
 LAST = 1  # the regrets of the last visit
-ERROR = 2  # sum of |r_t - r_{t-1}|^2
-CHANGE = 3  # sum of |R_t - R_{t-1}|^2
+SUMS = 2  # of |r_t - r_{t-1}|^2 at the first slot, of |R_t - R_{t-1}|^2 at the second
 
 
 @inline_kernel
 def asymmetric(values, strategy, tables, first, last, iteration, parameters):
     """APCFR+ at one infoset. See `Minimizer`."""
     value, total = expected_value(values, strategy, first, last), 0.0
-    error, change = tables[ERROR, at(first)], tables[CHANGE, at(first)]
+    error, change = tables[SUMS, at(first)], tables[SUMS, at(first + 1)]
     for slot in range(first, last):
         instant, before = values[at(slot)] - value, tables[REGRET, at(slot)]
         regret, miss = max(before + instant, 0.0), instant - tables[LAST, at(slot)]
@@ -41,12 +40,12 @@ def asymmetric(values, strategy, tables, first, last, iteration, parameters):
         change += moved * moved
         tables[REGRET, at(slot)] = regret
         tables[LAST, at(slot)] = instant
-    tables[ERROR, at(first)] = error
-    tables[CHANGE, at(first)] = change
-    least = math.sqrt(change)  # shares are R + r / (1 + alpha) times (1 + alpha) and this root: no quotients
-    most = least + min(math.sqrt(error), parameters[0] * least)
+    tables[SUMS, at(first)] = error
+    tables[SUMS, at(first + 1)] = change
+    # Shares are R + r / (1 + alpha) times (1 + alpha) and this sum: one root and no quotient.
+    most = change + min(math.sqrt(error * change), parameters[0] * change)
     for slot in range(first, last):
-        share = max(tables[REGRET, at(slot)] * most + tables[LAST, at(slot)] * least, 0.0)
+        share = max(tables[REGRET, at(slot)] * most + tables[LAST, at(slot)] * change, 0.0)
         values[at(slot)] = share
         total += share
     play_in_proportion(values, strategy, first, last, total)
@@ -72,7 +71,7 @@ class AsymmetricPredictive(Minimizer):
 
     largest: float = 5.0
     short_name: ClassVar[str] = "apcfr+"
-    num_tables: ClassVar[int] = 4
+    num_tables: ClassVar[int] = 3
     references: ClassVar[tuple[str, ...]] = ("meng2026faster",)
     is_local: ClassVar[bool] = True
     default_average: ClassVar[str] = "power"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.scratch import LOOK_AHEAD, at
 from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.tree.access import fetch_ahead
+from mccfr_plus.tree.access import fetch_ahead, fetch_rows_ahead
 
 
 @inline_kernel
@@ -25,6 +23,15 @@ def prepare(tree, strategy, tables, scratch, player, iteration, parameters):
 
 
 @inline_kernel
+def _fetch(infoset, gradient, strategy, tables):
+    """Begins to fetch what an update reads, where the game is not stored."""
+    fetch_ahead(gradient, infoset["parent_slot"])
+    fetch_ahead(gradient, infoset["first_slot"], infoset["num_actions"])
+    fetch_ahead(strategy, infoset["first_slot"], infoset["num_actions"])
+    fetch_rows_ahead(tables, infoset["first_slot"], infoset["num_actions"])
+
+
+@inline_kernel
 def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
@@ -35,13 +42,12 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     gradient, touched = scratch.gradient, scratch.touched
     prepare(tree, strategy, tables, scratch, player, iteration, parameters)
     begin = tree.infoset_range[player]
-    for position in range(begin + scratch.num_touched[player] - 1, begin - 1, -1):
-        ahead = touched[at(max(position - LOOK_AHEAD, begin))]
-        fetch_ahead(gradient, ahead["parent_slot"])
-        fetch_ahead(gradient, ahead["first_slot"])
-        fetch_ahead(strategy, ahead["first_slot"])
-        for row in range(len(tables)):
-            fetch_ahead(tables, (row, np.int64(ahead["first_slot"])))
+    last = begin + scratch.num_touched[player] - 1
+    for position in range(last, max(last - LOOK_AHEAD, begin - 1), -1):
+        _fetch(touched[at(position)], gradient, strategy, tables)
+    for position in range(last, begin - 1, -1):
+        if position >= begin + LOOK_AHEAD:
+            _fetch(touched[at(position - LOOK_AHEAD)], gradient, strategy, tables)
         infoset = touched[at(position)]
         first = infoset["first_slot"]
         count = infoset["num_actions"]

@@ -37,7 +37,15 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.dilated_weights import CONSTANT, SCHEMES, dilated_weights
-from mccfr_plus.minimizers.step_size import ETA_NOW, KEEP, OPTIMISTIC, check_step_size, step_size, step_size_parameters
+from mccfr_plus.minimizers.step_size import (
+    ETA_NOW,
+    KEEP,
+    OPTIMISTIC,
+    check_step_size,
+    exponential,
+    step_size,
+    step_size_parameters,
+)
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -66,7 +74,7 @@ def dilated(values, strategy, tables, first, last, iteration, parameters):
     total, inverse = 0.0, 1.0 / weight
     for slot in range(first, last):
         below = (tables[SCORE, at(slot)] - best) * inverse  # minus the best: no overflow
-        values[at(slot)] = math.exp(below) if below != 0.0 else 1.0
+        values[at(slot)] = exponential(below) if below != 0.0 else 1.0
         total += values[at(slot)]
     scale = 1.0 / total
     for slot in range(first, last):

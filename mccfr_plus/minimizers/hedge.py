@@ -21,7 +21,14 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value
-from mccfr_plus.minimizers.step_size import ETA_NOW, OPTIMISTIC, check_step_size, step_size, step_size_parameters
+from mccfr_plus.minimizers.step_size import (
+    ETA_NOW,
+    OPTIMISTIC,
+    check_step_size,
+    exponential,
+    step_size,
+    step_size_parameters,
+)
 
 
 @inline_kernel
@@ -34,9 +41,18 @@ def hedge(values, strategy, tables, first, last, iteration, parameters):
         tables[REGRET, at(slot)] += instant
         values[at(slot)] = tables[REGRET, at(slot)] + twice * instant
         best = max(best, values[at(slot)])
+    if last - first == 2:  # one exponential, without branches
+        other = first + 1
+        ahead = values[at(first)] - values[at(other)]
+        low = exponential(-eta * abs(ahead))
+        high = 1.0 / (1.0 + low)
+        low *= high
+        strategy[at(first)] = high if ahead >= 0.0 else low
+        strategy[at(other)] = low if ahead >= 0.0 else high
+        return value
     total = 0.0
     for slot in range(first, last):
-        values[at(slot)] = math.exp(eta * (values[at(slot)] - best))  # minus the best: no overflow
+        values[at(slot)] = exponential(eta * (values[at(slot)] - best))  # minus the best: no overflow
         total += values[at(slot)]
     scale = 1.0 / total
     for slot in range(first, last):

@@ -21,7 +21,14 @@ from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
 from mccfr_plus.minimizers.infoset import REGRET, expected_value
 
-INSTANT = 1  # row of the tables: the regrets of this update, while cumulative ones take their place
+_ALMOST_ONE = 1.0 - 1e-14  # sums that are 1 but for rounding need no projection
+
+
+@inline_kernel
+def project_two(one, other):
+    """Returns P of two values. Which case it is would be predicted badly: there are no branches."""
+    lift = max(0.5 - 0.5 * (one + other), 0.0)
+    return max(max(one, min(one + lift, 1.0)), 0.0), max(max(other, min(other + lift, 1.0)), 0.0)
 
 
 @inline_kernel
@@ -38,15 +45,14 @@ def threshold_of(values, first, last, total, count):
         total: Sum of the positive values.
         count: How many are positive, a float.
     """
-    threshold = 0.0
-    if total < 1.0:
-        threshold = (total - 1.0) / count  # minus infinity if there are none
+    threshold = min((total - 1.0) / count, 0.0)  # minus infinity if there are none
+    if threshold < 0.0:
         for _ in range(first, last + 1):  # by rounding, what was left out may come back: then it is at the threshold
             kept, above = 0.0, 0.0
             for slot in range(first, last):
-                if values[at(slot)] > threshold:
-                    kept += 1.0
-                    above += values[at(slot)]
+                value = values[at(slot)]
+                kept += 1.0 if value > threshold else 0.0
+                above += value if value > threshold else 0.0
             if kept == count or kept == 0.0:
                 break
             threshold, count = (above - 1.0) / kept, kept
@@ -57,20 +63,40 @@ def threshold_of(values, first, last, total, count):
 def smooth_predictive(values, strategy, tables, first, last, iteration, parameters):
     """Smooth predictive RM+ at one infoset. See `Minimizer`. The tables have R less the uniform strategy."""
     eta, value, share = parameters[0], expected_value(values, strategy, first, last), 1.0 / (last - first)
-    total, count = 0.0, 0.0
+    regrets, total, predicted = tables[REGRET], 0.0, 0.0
     for slot in range(first, last):
         instant = eta * (values[at(slot)] - value)
-        regret = tables[REGRET, at(slot)] + share + instant
-        tables[INSTANT, at(slot)] = instant
-        values[at(slot)] = regret
+        regret = max(regrets[at(slot)] + share + instant, 0.0)
+        values[at(slot)] = instant
+        total += regret
+        predicted += max(regret + instant, 0.0)
+    if min(total, predicted) >= _ALMOST_ONE:  # as most often: nothing is lifted
+        scale = 1.0 / predicted
+        for slot in range(first, last):
+            regret = max(regrets[at(slot)] + share + values[at(slot)], 0.0)
+            regrets[at(slot)] = regret - share
+            strategy[at(slot)] = max(regret + values[at(slot)], 0.0) * scale
+        return value
+    if last - first == 2:
+        second = first + 1
+        instant, other = values[at(first)], values[at(second)]
+        regret, rest = project_two(regrets[at(first)] + share + instant, regrets[at(second)] + share + other)
+        regrets[at(first)], regrets[at(second)] = regret - share, rest - share
+        regret, rest = project_two(regret + instant, rest + other)
+        scale = 1.0 / (regret + rest)
+        strategy[at(first)], strategy[at(second)] = regret * scale, rest * scale
+        return value
+    count = 0.0
+    for slot in range(first, last):
+        regret = regrets[at(slot)] + share + values[at(slot)]
+        regrets[at(slot)] = regret
         count += 1.0 if regret > 0.0 else 0.0
-        total += max(regret, 0.0)
-    threshold = threshold_of(values, first, last, total, count)
+    threshold = threshold_of(regrets, first, last, total, count)
     total, count = 0.0, 0.0
     for slot in range(first, last):
-        regret = max(values[at(slot)] - threshold, 0.0)
-        tables[REGRET, at(slot)] = regret - share
-        regret += tables[INSTANT, at(slot)]
+        regret = max(regrets[at(slot)] - threshold, 0.0)
+        regrets[at(slot)] = regret - share
+        regret += values[at(slot)]
         values[at(slot)] = regret
         count += 1.0 if regret > 0.0 else 0.0
         total += max(regret, 0.0)
@@ -102,7 +128,6 @@ class SmoothPredictive(Minimizer):
     short_name: ClassVar[str] = "smooth_prm+"
     references: ClassVar[tuple[str, ...]] = ("farina2023regret", "cai2025last")
     is_local: ClassVar[bool] = True
-    num_tables: ClassVar[int] = 2
     default_average: ClassVar[str] = "power"
     kernel: ClassVar[Any] = staticmethod(smooth_predictive)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Entries of the parameters.
 ETA, DECAY, OPTIMISTIC, ETA_NOW, KEEP = range(5)  # the last: what earlier gradients are multiplied by
@@ -18,6 +18,12 @@ ETA, DECAY, OPTIMISTIC, ETA_NOW, KEEP = range(5)  # the last: what earlier gradi
 def step_size(parameters, iteration):
     """Returns eta / iteration^decay."""
     return parameters[ETA] * float(iteration) ** -parameters[DECAY]
+
+
+@inline_kernel
+def exponential(x):
+    """Returns exp(x), and 0 where it would be denormal or less: that takes several times as long."""
+    return math.exp(x) if x > -708.0 else 0.0
 
 
 def step_size_parameters(eta: float, decay: float, optimistic: bool) -> np.ndarray:

@@ -3,7 +3,7 @@
 For t = 1, 2, ... and each player p in turn:
 
 1. Traversals for p sample regrets, which p's memory stores with weight t. They are made by an environment: a compiled
-   tree (`TreeEnv`), or many of pyspiel's states at once (`PyspielEnv`).
+   tree (`TreeEnv`), or many histories at once (`BatchedEnv`).
 2. p's network is fitted to the memory by weighted least squares. Regret matching on its outputs is p's strategy.
 3. p's strategy enters the average policy with weight t: exactly on a tree, else as samples.
 

@@ -23,7 +23,7 @@ class Agent(abc.ABC):
     """A player whose best response learns action values, and whose average policy imitates it.
 
     Args:
-        env: A `TreeEnv` or `PyspielEnv`.
+        env: A `TreeEnv` or `BatchedEnv`.
         config: The settings.
         player: The player.
         rngs: ``[5]`` uint64, states of generators: of the reservoir; of initial parameters and batches of each network.
@@ -156,7 +156,7 @@ class RowAgent(Agent):
 
 
 class TensorAgent(Agent):
-    """An agent on pyspiel's states: its memories hold tensors."""
+    """An agent whose memories hold tensors."""
 
     def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
         super().__init__(env, config, player, rngs, modules)
@@ -213,8 +213,8 @@ def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:
         paths: Trajectories.
         own: ``[n]``, all decisions of the player in ascending order.
     """
-    following, later = np.full(len(own), -1), np.full(len(paths.returns), -1)
-    for position in range(len(own) - 1, -1, -1):
-        traversal = paths.traversals[own[position]]
-        following[position], later[traversal] = later[traversal], own[position]
+    traversals, following = paths.traversals[own], np.full(len(own), -1)
+    order = np.argsort(traversals, kind="stable")
+    has_next = traversals[order[:-1]] == traversals[order[1:]]
+    following[order[:-1][has_next]] = own[order[1:][has_next]]
     return following

@@ -1,4 +1,4 @@
-"""Deep CFR, DREAM and ESCHER; see `advantages`. Each runs on compiled trees, and batched on pyspiel's states."""
+"""Deep CFR, DREAM and ESCHER; see `advantages`. Each runs on compiled trees, and batched without one."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class DeepCFR(AdvantageSolver):
         optimizer: Makes a `torch.optim.Optimizer` of a list with that vector; None: Adam with the config's step size.
         device: Where networks are trained, as torch calls it; None: on a GPU if there is one. Results differ between
             devices.
+        features: Makes the inputs of networks, ``[n, any width]``, of information-state tensors, ``[n, size]`` float32;
+            None: the tensors are the inputs. Networks of values get histories, which have none.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
@@ -66,7 +68,7 @@ class DREAM(AdvantageSolver):
     Args:
         game: See `DeepCFR`.
         config: A `DREAMConfig`; None: its defaults.
-        seed: See `DeepCFR`, as ``network``, ``optimizer`` and ``device``.
+        seed: See `DeepCFR`, as ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -94,7 +96,9 @@ class DREAM(AdvantageSolver):
 
     def _new_values(self, rngs: np.ndarray) -> Any:
         name = type(self).__name__
-        return self._env.new_values(ActionValues, self.config.baseline_training, rngs, name, self._modules)
+        return self._env.new_values(
+            ActionValues, self.config.baseline_training, rngs, name, self._modules._replace(features=None)
+        )
 
     def _advance(self, iteration: int) -> None:
         self.values.evict()
@@ -131,7 +135,7 @@ class ESCHER(AdvantageSolver):
     Args:
         game: See `DeepCFR`.
         config: An `ESCHERConfig`; None: its defaults.
-        seed: See `DeepCFR`, as ``network``, ``optimizer`` and ``device``.
+        seed: See `DeepCFR`, as ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -156,7 +160,9 @@ class ESCHER(AdvantageSolver):
         if self.config.values == configs.EXACT:
             return self._env.new_values(ExactValues)
         name = type(self).__name__
-        return self._env.new_values(StateValues, self.config.value_training, rngs, name, self._modules)
+        return self._env.new_values(
+            StateValues, self.config.value_training, rngs, name, self._modules._replace(features=None)
+        )
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
@@ -183,7 +189,7 @@ class BatchedDeepCFR(DeepCFR, BatchedSolver):
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
         config: A `BatchedDeepCFRConfig`; None: its defaults.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
-            `DeepCFR` for ``network``, ``optimizer`` and ``device``.
+            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.

@@ -43,6 +43,9 @@ def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarr
     """
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)
-    fallback = greedy(outputs, masks) if is_argmax else masks / masks.sum(1, keepdims=True)
-    has_positive = total > _SMALLEST_TOTAL
-    return np.where(has_positive, positive * (1.0 / np.where(has_positive, total, 1.0)), fallback)
+    none = np.flatnonzero(~(total > _SMALLEST_TOTAL))
+    total[none] = 1.0
+    result = positive * (1.0 / total)
+    legal = masks[none]
+    result[none] = greedy(outputs[none], legal) if is_argmax else legal / legal.sum(1, keepdims=True)
+    return result

@@ -15,6 +15,7 @@ from mccfr_plus.neural.backend import CPU, torch
 _MAX_ROWS = 1 << 15  # of a forward pass in `predict`: bounds its memory
 
 NetworkFactory = Callable[[int, int], torch.nn.Module]  # of the numbers of inputs and outputs
+Features = Callable[[torch.Tensor], torch.Tensor]  # of tensors [n, size], to inputs [n, any width]
 OptimizerFactory = Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
 
 
@@ -24,6 +25,7 @@ class Modules(NamedTuple):
     network: NetworkFactory | None = None  # None: the `MLP` of the config
     optimizer: OptimizerFactory | None = None  # None: Adam with the config's step size
     device: torch.device = CPU
+    features: Features | None = None  # of information-state tensors; None: the tensors themselves
 
 
 DEFAULTS = Modules()
@@ -64,6 +66,18 @@ class MLP(torch.nn.Module):
         return last(value if self.norm is None else self.norm(value))
 
 
+class Featured(torch.nn.Module):
+    """A network of what a function makes of the inputs."""
+
+    def __init__(self, features: Features, network: torch.nn.Module):
+        super().__init__()
+        self.features, self.network = features, network
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Returns the outputs, ``[n, num_outputs]``, for inputs ``[n, num_inputs]``."""
+        return self.network(self.features(inputs))
+
+
 class Network:
     """A module whose trained parameters are one vector, on its device, with a copy in NumPy arrays.
 
@@ -82,7 +96,7 @@ class Network:
     """
 
     def __init__(self, num_inputs: int, num_outputs: int, config: Any, seed: int, modules: Modules):
-        self._sizes, self.config, self._factory = (num_inputs, num_outputs), config, modules.network
+        self._sizes, self.config, self._modules = (num_inputs, num_outputs), config, modules
         self.device = modules.device
         self.module = self._new_module(seed)
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
@@ -109,10 +123,12 @@ class Network:
     def _new_module(self, seed: int) -> torch.nn.Module:
         with torch.random.fork_rng(devices=[]):  # torch's global generator stays as it is
             torch.manual_seed(seed)
-            if self._factory is not None:
-                return checked_module(self._factory, *self._sizes).to(self.device)
-            config = self.config
-            return MLP(*self._sizes, config.hidden_layers, config.layer_norm, config.skip).to(self.device)
+            config, (factory, _, _, features) = self.config, self._modules
+
+            def mlp(num_inputs: int, num_outputs: int) -> torch.nn.Module:
+                return MLP(num_inputs, num_outputs, config.hidden_layers, config.layer_norm, config.skip)
+
+            return checked_module(factory or mlp, *self._sizes, features).to(self.device)
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the parameters and all else that changes: views, by name, on the CPU."""
@@ -170,14 +186,17 @@ def forward(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         return torch.cat([module(rows) for rows in inputs.split(_MAX_ROWS)]).cpu()
 
 
-def checked_module(factory: NetworkFactory, num_inputs: int, num_outputs: int) -> torch.nn.Module:
-    """Returns what a factory makes.
+def checked_module(
+    factory: NetworkFactory, num_inputs: int, num_outputs: int, features: Features | None = None
+) -> torch.nn.Module:
+    """Returns what a factory makes, for inputs or for what a function makes of them.
 
     Raises:
         ConfigError: If that is no module of float32 parameters with such inputs and outputs.
     """
     what = f"network={getattr(factory, '__name__', factory)}"
-    module = factory(num_inputs, num_outputs)
+    width = num_inputs if features is None else features(torch.zeros(2, num_inputs)).shape[1]
+    module = factory(width, num_outputs)
     wanted = (2, num_outputs)
     if not isinstance(module, torch.nn.Module):
         raise ConfigError(f"{what} returned {type(module).__name__}: it must return a torch.nn.Module.")
@@ -185,16 +204,16 @@ def checked_module(factory: NetworkFactory, num_inputs: int, num_outputs: int) -
         raise ConfigError(f"{what} returned a module with parameters that are not float32.")
     try:
         with torch.no_grad():
-            found = tuple(module.eval()(torch.zeros(2, num_inputs)).shape)
+            found = tuple(module.eval()(torch.zeros(2, width)).shape)
     except (RuntimeError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ConfigError(f"{what} fails for inputs of shape (2, {num_inputs}): {reason}") from None
+        raise ConfigError(f"{what} fails for inputs of shape (2, {width}): {reason}") from None
     if found != wanted:
         raise ConfigError(
-            f"{what} has outputs of shape {found} for two inputs of width {num_inputs}; {wanted} are needed: make its "
+            f"{what} has outputs of shape {found} for two inputs of width {width}; {wanted} are needed: make its "
             "last layer as wide as the second argument says."
         )
-    return module
+    return module if features is None else Featured(features, module)
 
 
 def array_of(tensor: torch.Tensor) -> np.ndarray:

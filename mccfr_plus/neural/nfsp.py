@@ -25,7 +25,7 @@ import numpy as np
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.agents import Agent, RowAgent, TensorAgent
 from mccfr_plus.neural.batched.config import BatchedNFSPConfig
-from mccfr_plus.neural.batched.env import PyspielEnv, chunks
+from mccfr_plus.neural.batched.env import BatchedEnv, chunks
 from mccfr_plus.neural.batched.network_policy import GREEDY, SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.episodes import Episodes, Tables
 from mccfr_plus.neural.matching import greedy, masked_softmax
@@ -48,7 +48,7 @@ class NFSP(NeuralSolver):
             information-state tensors, and of a size that can be compiled.
         config: An `NFSPConfig`; None: its defaults.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
-            `DeepCFR` for ``network``, ``optimizer`` and ``device``.
+            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
@@ -194,9 +194,9 @@ class BatchedNFSP(NFSP):
 
     config_class: ClassVar[type] = BatchedNFSPConfig
     config: BatchedNFSPConfig
-    environment: ClassVar[Any] = PyspielEnv
+    environment: ClassVar[Any] = BatchedEnv
     agent: ClassVar[type[Agent]] = TensorAgent
-    _env: PyspielEnv  # type: ignore[assignment]
+    _env: BatchedEnv  # type: ignore[assignment]
 
     def _begin(self, rng: np.ndarray) -> None:
         self._env.rng = rng

@@ -15,7 +15,7 @@ from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
-from mccfr_plus.neural.network import Modules, NetworkFactory, OptimizerFactory
+from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
 from mccfr_plus.neural.store import prepare_kernels
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.policies.tree_policy import TreePolicy
@@ -27,7 +27,7 @@ Seed: TypeAlias = int | np.random.Generator | None
 
 
 class NeuralSolver(IterativeSolver):
-    """A solver with networks, in an environment: a compiled tree, or pyspiel's states.
+    """A solver with networks, in an environment: a compiled tree, or many histories at once.
 
     A subclass defines `_build` and `_advance`.
 
@@ -51,14 +51,17 @@ class NeuralSolver(IterativeSolver):
         network: NetworkFactory | None = None,
         optimizer: OptimizerFactory | None = None,
         device: str | None = "cpu",
+        features: Features | None = None,
     ):
         super().__init__(seed)
         self.config = config_or_default(config, self.config_class)
-        self._modules = Modules(network, optimizer, device_of(device))
+        self._modules = Modules(network, optimizer, device_of(device), features)
         self.device = str(self._modules.device)  # where networks are trained, as torch calls it
         self._iterations = np.zeros(1, np.int64)
         self._before: dict[str, np.ndarray] | None = None  # arrays at the start of the current iteration
         self._env = self.environment(game, type(self).__name__)
+        if isinstance(game, GameTree):
+            self._tree_to_evaluate = game
         with torch_threads(self.config.threads):
             self._build(seed)
 
@@ -188,7 +191,7 @@ class NeuralSolver(IterativeSolver):
         Args:
             path: The checkpoint.
             game: Its game or compiled tree; None: the game that the file names.
-            **options: ``network`` and ``optimizer`` as they were, ``device``, and others of the class.
+            **options: ``network``, ``optimizer`` and ``features`` as they were, ``device``, and others of the class.
 
         Raises:
             CheckpointError: If the file is no checkpoint or damaged, or of another algorithm or game.

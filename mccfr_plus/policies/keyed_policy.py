@@ -17,6 +17,7 @@ from mccfr_plus.tree.game import action_name
 from mccfr_plus.tree.keys import Keys
 
 _TOLERANCE = 1e-6
+_BLOCK = 1 << 16  # infosets that are copied at once
 
 
 def keys_of_kind(kind: str, game: pyspiel.Game) -> Keys:
@@ -97,14 +98,21 @@ class KeyedPolicy(openspiel_policy.Policy):
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))
         counts = infosets["num_actions"][order].astype(np.int64)
         first = np.concatenate([[0], np.cumsum(counts)])
-        rows = np.arange(first[-1]) + np.repeat(infosets["first_slot"][order] - first[:-1], counts)
         table = KeyedTable(
             players=infosets["player"][order].astype(np.int8),
             keys=info_keys[order],
             first=first,
-            actions=tree.found_actions[rows],
-            probabilities=np.asarray(strategy, np.float64)[rows],
+            actions=np.empty(first[-1], np.int64),
+            probabilities=np.empty(first[-1]),
         )
+        slots = infosets["first_slot"]
+        for begin in range(0, len(order), _BLOCK):  # all rows at once would take half as much again
+            end = min(begin + _BLOCK, len(order))
+            rows = slice(first[begin], first[end])
+            shifts = slots[order[begin:end]] - first[begin:end]
+            source = np.arange(rows.start, rows.stop) + np.repeat(shifts, counts[begin:end])
+            table.actions[rows] = tree.found_actions[source]
+            table.probabilities[rows] = strategy[source]
         return cls(tree.game, table, tree.keys.copy())
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
 from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets
 from mccfr_plus.tree.sizes.size import SizeEstimate, as_text, number_of
-from mccfr_plus.tree.sizes.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.size_estimate import probe_size
 
 # A full iteration takes about 10 ns per history, so that a tree of this size gets some hundred of them in ten seconds.
 # After as many (games of 1 to 2 million histories, stopped early) full traversals were still 4 to 10 times closer to
@@ -30,13 +30,15 @@ _FULL_MAX_NODES = 10_000_000
 # A run of minutes or hours gets several hundred iterations of a second, in which full traversals were ahead.
 _FULL_MAX_NODES_OF_LONG_RUNS = 100_000_000
 
-# Exploitability after 10 s (5 s on the larger two), November 2026, for full traversals with
-#                  rm+      dcfr     prm+
-#   leduc_poker    2.2e-07  7.0e-07  6.3e-10
-#   liars_dice     2.4e-06  1.3e-06  5.3e-05
-#   goofspiel 6    1.5e-04  3.4e-04  6.1e-05
-#   leduc, 3 pl.   1.5e-02  8.6e-03  6.3e-03
-_MINIMIZER_OF_FULL = "prm+"
+# Exploitability after 10 CPU s, November 2026, for full traversals with
+#                    prm+     pdcfr+   apcfr+   dcfr
+#   leduc_poker      1.6e-11  6.8e-15  2.6e-12  1.7e-07
+#   leduc, 5 ranks   1.4e-12  9.7e-15  4.3e-13  8.0e-08
+#   hold'em buckets  1.6e-09  4.4e-16  8.0e-12  1.7e-07
+#   goofspiel 5      5.4e-13  6.2e-15  1.5e-09  1.5e-06
+#   goofspiel 4 rnd  1.4e-11  1.6e-15  2.6e-13  3.3e-06
+#   liars_dice       1.1e-05  2.0e-05  6.5e-06  4.4e-07
+_MINIMIZER_OF_FULL = "pdcfr+"
 
 # On a lazy tree pyspiel expands each new history, 1e5 per second and core: a traversal of external sampling with more
 # histories takes over a second, in which outcome sampling learns from thousands of histories.
@@ -50,7 +52,6 @@ _ENDLESS_NODES = 1e9  # hours of a traversal on a lazy tree
 # 0.0053 after 300, full 0.0050 after 150 and 0.0013 after 291; liars_dice(numdice=2,dice_sides=5) external 0.0377 after
 # 240, full 0.0244 after 116.
 _LONG_BEGIN = 900.0  # seconds of finding a payoff matrix, in a run of minutes or hours
-_PROBE_SIZE = 10_000  # histories
 
 
 def solver_for(
@@ -91,7 +92,7 @@ def solver_for(
     else:
         loaded = load_game(game)
         kind = "rules" if kind == "rules" or suits_rules(loaded, draft) else "lazy"
-        size = estimate_size(game, sample_size=_PROBE_SIZE, seed=0)
+        size = probe_size(game)
         chosen, reason = _for_rules(size, rules_to_traverse(loaded)) if kind == "rules" else _for_lazy(size)
     config = _config({**chosen, **given, "tree": "compiled" if tree else kind})
     return Solver.from_config(tree or game, config, seed=seed), reason
@@ -159,7 +160,7 @@ def _full_by_rules(
 
 def _require_short_traversals(game: pyspiel.Game | str) -> None:
     """Raises ConfigError if not even one traversal of external sampling would end."""
-    size = estimate_size(game, sample_size=_PROBE_SIZE, seed=0)
+    size = probe_size(game)
     traversal = max(interval.low for interval in size.external)
     if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(

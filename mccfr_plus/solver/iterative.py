@@ -92,6 +92,10 @@ class IterativeSolver(abc.ABC):
         """Histories visited so far."""
 
     @abc.abstractmethod
+    def average_policy(self) -> Any:
+        """Returns a copy of the average policy, which is what converges to an equilibrium."""
+
+    @abc.abstractmethod
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy."""
 

@@ -34,6 +34,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "balanced": estimators.BalancedOutcomeSampling,
     "average_strategy": estimators.AverageStrategySampling,
     "escher": estimators.Escher,
+    "best_response": estimators.BestResponseOpponent,
 }
 
 MINIMIZERS: dict[str, Callable[..., Minimizer]] = {

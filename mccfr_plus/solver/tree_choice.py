@@ -32,7 +32,7 @@ from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, LazyTree, infoset_cost
 from mccfr_plus.tree.memory import KERNELS, available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
 from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate
-from mccfr_plus.tree.sizes.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.size_estimate import probe_size
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -41,11 +41,10 @@ _MAX_NODES_TO_COMPILE = 10_000_000
 _COMPILED_SHARE = 0.5  # of the memory limit, or of what is free: the solver's tables come on top
 _ESTIMATE_MARGIN = 2.0  # an estimate this many times over the budget is believed
 
-_PROBE_SIZE = 10_000  # histories of a sample for imperfect recall, which decides how the average is formed
-
 _NUMBER = np.dtype(np.float64).itemsize
-_NUMBERS_OF_POLICY = 6  # per slot, while an average policy is made
-_POLICY_COST = 56  # bytes per infoset then
+_NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
+_NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
+_POLICY_COST = 48  # bytes per infoset
 
 
 class TreeLimits(NamedTuple):
@@ -199,7 +198,8 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
     uses_reach = method.name in ("touched", "optimistic") or config.estimator.needs_leaves
     private += _NUMBER if uses_reach else 0
-    shared = 2 + config.minimizer.num_tables + _NUMBERS_OF_POLICY  # strategy, average, tables
+    shared = 2 + config.minimizer.num_tables  # strategy, average, tables
+    shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY
     shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
     lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's
     if config.is_team:
@@ -213,7 +213,7 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
 
 def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
     keys = Keys(config.keys)
-    perfect_recall = estimate_size(game, sample_size=_PROBE_SIZE, seed=0).perfect_recall
+    perfect_recall = probe_size(game).perfect_recall  # decides how the average is formed
     costs = costs_of(config, game.num_players(), perfect_recall, keys)
     plan = plan_memory(
         config.memory,

@@ -84,5 +84,10 @@ def outcome_probability(tree, scratch, payload, index):
 
 
 @expression_kernel
-def fetch_ahead(array, index):
-    """Begins to fetch an entry, or does nothing, as here: stored trees are small enough for the caches' own guesses."""
+def fetch_ahead(array, first, count=1):
+    """Begins to fetch entries, or does nothing, as here: stored trees are small enough for the caches' own guesses."""
+
+
+@expression_kernel
+def fetch_rows_ahead(tables, first, count):
+    """Does so for all rows of an array of two dimensions."""

@@ -19,7 +19,7 @@ from mccfr_plus.tree.memory import MemoryPlan, release_unused, resident_bytes
 
 _MAX_PAYOFFS, _MAX_OUTCOMES = 1 << 20, 1 << 22
 _FIRST_TABLE = 1 << 12
-_POLICY_SHARE = 0.5  # of the cost of infosets: for the making of a policy
+_POLICY_SHARE = 0.45  # of the cost of infosets: for the making of a policy, beside pages that kept states do not free
 _LEAST_EXTENSION = 0.01  # of the limit
 
 NODE_COST = NODE.itemsize + 4  # bytes of a node and its parent

@@ -25,12 +25,11 @@ from mccfr_plus.tree.game import (
     unknown_mover,
 )
 from mccfr_plus.tree.sizes.size import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE, as_text
-from mccfr_plus.tree.sizes.size_estimate import estimate_size
+from mccfr_plus.tree.sizes.size_estimate import probe_size
 
 _CHECK_EVERY = 1024  # nodes between two checks of the budget
 # Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
 _PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
-_SAMPLE_SIZE = 5_000  # histories
 ESTIMATE_MARGIN = 20.0  # estimates from a small sample may be far too large
 
 
@@ -126,7 +125,7 @@ class Budget:
 
 
 def _log10_nodes(game: pyspiel.Game) -> float:
-    return estimate_size(game, sample_size=_SAMPLE_SIZE, seed=0).histories.log10
+    return probe_size(game).histories.log10
 
 
 def record(game: pyspiel.Game, budget: Budget, progress: bool | None) -> Recording:

@@ -93,6 +93,21 @@ def test_a_link_and_its_target_have_one_lock(tmp_path):
     assert read_header(target)["game"] == "kuhn_poker()"
 
 
+def test_another_file_in_the_place_of_the_lock_stays(tmp_path):
+    """Such as poetry.lock beside a checkpoint that is called poetry."""
+    other = tmp_path / "poetry.lock"
+    other.write_text("[[package]]\n")
+    with pytest.raises(CheckpointError, match="is another file"):
+        CheckpointLock(tmp_path / "poetry")
+    assert other.read_text() == "[[package]]\n"
+
+
+def test_a_policy_in_the_place_of_the_lock_is_refused(tmp_path, capsys):
+    path = tmp_path / "run"
+    assert main(["solve", "kuhn_poker", f"--checkpoint={path}", f"--policy_out={path}.lock"]) == 2
+    assert "is the lock of" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("flag", ["--policy_out", "--checkpoint"])
 def test_the_command_refuses_before_it_solves(flag, pipe, capsys):
     assert main(["solve", "kuhn_poker", "--iterations=10", f"{flag}={pipe}"]) == 2

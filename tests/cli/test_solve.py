@@ -18,7 +18,7 @@ def test_prints_a_table_and_json_on_the_last_line(command):
     assert result["values"] == pytest.approx([-1 / 18, 1 / 18], abs=1e-4)
     assert result["iterations_per_second"] == pytest.approx(result["iterations"] / result["seconds"])
     assert result["interrupted"] is False
-    assert "full + prm+, power average (t^2), alternating updates" in outcome.out
+    assert "full + pdcfr+, power(gamma=5.0) average (t^5), alternating updates" in outcome.out
     assert outcome.out.splitlines()[-2].split()[0] == "exploitability"
     assert outcome.out.splitlines()[-2].endswith(" in the game's payoffs")
 
@@ -75,7 +75,7 @@ def test_says_that_a_simultaneous_game_was_converted(command):
 
 
 def test_says_which_components_it_chose(command):
-    assert "estimator=full, minimizer=prm+" in command("solve", "kuhn_poker", "--iterations=10").err
+    assert "estimator=full, minimizer=pdcfr+" in command("solve", "kuhn_poker", "--iterations=10").err
 
 
 def test_quiet_leaves_standard_error_empty(command):
@@ -188,7 +188,7 @@ def test_help_names_all_components(command):
 
 def test_small_games_get_full_traversals(command):
     found = command("solve", "kuhn_poker", "--iterations=3", "--json").json
-    assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["full", "prm+", "power"]
+    assert [found[name] for name in ("estimator", "minimizer", "averaging")] == ["full", "pdcfr+", "power(gamma=5.0)"]
 
 
 def test_large_games_are_sampled(command, monkeypatch):

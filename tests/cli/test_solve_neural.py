@@ -19,15 +19,12 @@ import mccfr_plus.neural  # noqa: E402
 from mccfr_plus import Progress  # noqa: E402
 from mccfr_plus.cli.main import COMMANDS  # noqa: E402
 from mccfr_plus.cli.neural import (  # noqa: E402
-    ALGORITHMS,
     TABLE_FLAGS,
-    WITHOUT_TREE,
     NeuralWatch,
-    config_with,
-    flatten,
 )
 from mccfr_plus.neural import DREAMConfig  # noqa: E402
 from mccfr_plus.neural.learner import Learner  # noqa: E402
+from mccfr_plus.neural.settings import ALGORITHMS, WITHOUT_TREE, config_with, flatten  # noqa: E402
 
 FAST = ("--set", "hidden_layers=(8,)", "--quiet", "--json")
 _STEPS = ("--set", "train_steps=2", "--set", "traversals=20")
@@ -154,7 +151,7 @@ def test_help_lists_the_settings_of_an_algorithm(command, algorithm):
         (["--set", "hidden_layers=open('x')"], ["as Python writes it"]),
         (["--set", "traversals"], ["--set=traversals", "must be NAME=VALUE"]),
         (["--set", "=3"], ["must be NAME=VALUE"]),
-        (["--set", "traversals=3", "--set", "traversals=4"], ["--set traversals=... is given twice"]),
+        (["--set", "traversals=3", "--set", "traversals=4"], ["the setting traversals is given twice"]),
         (["--tree=lazy"], ["--tree=lazy is about --algorithm=tabular, and --algorithm=dream does not take it"]),
         (["--threads=2"], ["--threads is about", "--set threads=N"]),
         (["--algorithm=nfps"], ["--algorithm=nfps", "must be one of tabular, deep_cfr"]),

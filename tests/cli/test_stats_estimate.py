@@ -24,7 +24,7 @@ def test_a_small_game_is_counted(command):
     assert lines["information sets of player 1"][-1] == "6"
     assert lines["external"][1] == "14.5"
     assert "All histories were counted" in outcome.out
-    assert "recommended: compile the tree, --estimator=full --minimizer=prm+" in outcome.out
+    assert "recommended: compile the tree, --estimator=full --minimizer=pdcfr+" in outcome.out
     result = outcome.json
     assert result["game"] == "kuhn_poker"
     assert result["is_exact"] is True
@@ -99,7 +99,7 @@ def sized(estimate, log10, external=2.0):
 def test_what_is_recommended_for_which_size(kuhn, log10, external, tree, estimator):
     found = recommend(sized(kuhn, log10, external), None, DEFAULT_MAX_BYTES)
     assert (found.tree, found.estimator) == (tree, estimator)
-    assert found.minimizer == ("prm+" if estimator == "full" else "rm")
+    assert found.minimizer == ("pdcfr+" if estimator == "full" else "rm")
 
 
 DARK_HEX = "perfect_recall_dark_hex(num_rows=2,num_cols=2)"
@@ -122,7 +122,7 @@ def test_full_iterations_by_rules_are_recommended_where_their_matrix_fits(kuhn, 
     large = replace(sized(kuhn, 12.0), game=game)
     found = recommend(large, None, DEFAULT_MAX_BYTES)
     assert (found.tree, found.symmetry) == ("rules", symmetry)
-    assert (found.estimator, found.minimizer) == (("full", "prm+") if is_full else ("external", "rm"))
+    assert (found.estimator, found.minimizer) == (("full", "pdcfr+") if is_full else ("external", "rm"))
     monkeypatch.setattr(defaults, "estimated_seconds_to_begin", lambda *_: 1000.0)  # too long for minutes
     assert recommend(large, None, DEFAULT_MAX_BYTES).estimator == "external"
 

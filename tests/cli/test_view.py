@@ -10,6 +10,15 @@ import urllib.request
 import pytest
 
 import mccfr_plus
+from mccfr_plus.cli.main import main
+
+
+def test_the_policy_is_not_overwritten(tmp_path, capsys):
+    path = tmp_path / "policy.npz"
+    path.write_bytes(b"policy")
+    assert main(["view", "kuhn_poker", str(path), f"--out={path}"]) == 2
+    assert "is the policy itself" in capsys.readouterr().err
+    assert path.read_bytes() == b"policy"
 
 
 def test_writes_a_page(command, tmp_path):

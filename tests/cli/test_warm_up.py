@@ -17,7 +17,7 @@ def test_runs_what_it_names(command, monkeypatch, interpreted_loops):
     found = command("warm_up")
     assert found.code == 0, found.err
     names = [f"{estimator} + {rule}" for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
-    assert done == [*names, "full + prm+"]
+    assert done == [*names, "full + pdcfr+"]
     assert f": {', '.join(done)}, evaluation" in found.out
 
 

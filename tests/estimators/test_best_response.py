@@ -29,7 +29,7 @@ SOLVERS = (cfr_br.CFRBRSolver, CFRBRSolver)
 
 def test_each_player_approaches_what_the_linear_program_guarantees():
     tree = naive.tree_of("kuhn_poker")
-    solver, value = Solver(tree, BestResponseOpponent(), "rm"), solve_lp(tree).value
+    solver, value = Solver(tree, "best_response", "rm"), solve_lp(tree).value
     losses = []
     for _ in range(3):
         solver.run(300)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from mccfr_plus import ConfigError, compile_game
-from mccfr_plus.experiments.algorithm import CPP, KNOWN, NAMED, OPENSPIEL, OURS, PYTHON, algorithm_of
+from mccfr_plus import ConfigError, compile_game, load_game
+from mccfr_plus.experiments.algorithm import CPP, KNOWN, NAMED, NEURAL, OPENSPIEL, OURS, PYTHON, algorithm_of
 from mccfr_plus.experiments.solvers import solver_of
+from mccfr_plus.neural import BatchedESCHERConfig
 from mccfr_plus.solver.config import SolverConfig
 
 
@@ -34,7 +35,22 @@ def test_openspiels():
     )
 
 
-@pytest.mark.parametrize("name", [name for name in KNOWN if name != "average_strategy"])
+def test_neural():
+    algorithm = algorithm_of("neural:batched_escher[traversals=1e3,hidden_layers=(8,)]")
+    assert (algorithm.library, algorithm.name) == (NEURAL, "batched_escher")
+    assert algorithm.config == BatchedESCHERConfig(traversals=1000, hidden_layers=(8,))
+    tree = compile_game("kuhn_poker")
+    solver = solver_of(tree, algorithm, seed=1)
+    assert (solver.config, solver.seed) == (algorithm.config, 1)
+    assert solver.whole_tree() is tree
+    with pytest.raises(ConfigError, match=r"needs a compiled tree, and that of phantom_ttt\(\) does not fit"):
+        solver_of(load_game("phantom_ttt"), algorithm, seed=1)
+
+
+_TABULAR = [name for name in KNOWN if not name.startswith(NEURAL)]
+
+
+@pytest.mark.parametrize("name", [name for name in _TABULAR if name != "average_strategy"])
 def test_every_name_runs(name):
     """The average policy of each is closer to an equilibrium after some iterations than uniform play is (0.458)."""
     solver = solver_of(compile_game("kuhn_poker"), algorithm_of(name), seed=1)
@@ -63,6 +79,9 @@ def test_every_name_runs(name):
         ("openspiel:dcfr", "no openspiel:dcfr.*openspiel:cfr"),
         ("litefg:cfr", "no litefg:cfr"),
         ("openspiel:cfr[batch=2]", "without brackets"),
+        ("neural:cfr", "no neural:cfr"),
+        ("neural:dream[traversal=2]", "no setting 'traversal'. Did you mean 'traversals'"),
+        ("neural:dream[traversals=0]", "algorithm 'neural:dream.*': traversals=0"),
     ],
 )
 def test_what_is_refused(text, message):

@@ -17,6 +17,7 @@ from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import Run, run_to_end
 
 TREE = compile_game("kuhn_poker")
+NEURAL = "neural:deep_cfr[traversals=30,hidden_layers=(8,),train_steps=3,batch_size=8]"
 
 
 def run_in(folder, algorithm="external", seed=3, limit=None, count=12):
@@ -141,14 +142,15 @@ def test_other_limits(tmp_path, unit):
         assert len(points) <= 5
 
 
-@pytest.mark.parametrize("algorithm", ["external", "outcome/rm+", "openspiel:outcome"])
+@pytest.mark.parametrize("algorithm", ["external", "outcome/rm+", "openspiel:outcome", NEURAL])
 @pytest.mark.parametrize("stops", [(1,), (2, 5), (3, 3, 3, 3)])
 def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch):
     """Stopped as by Ctrl-C after some looks: same record in the end as if it had never been stopped."""
     monkeypatch.setattr("mccfr_plus.solver.schedule.CHUNK_SECONDS", 1e-4)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    uninterrupted, run = run_in(tmp_path / "a", algorithm), run_in(tmp_path / "b", algorithm)
+    limit = Limit("iterations", 100.0) if algorithm == NEURAL else None
+    uninterrupted, run = (run_in(tmp_path / name, algorithm, limit=limit) for name in "ab")
     whole(uninterrupted)
     lengths = []
     for looks in stops:

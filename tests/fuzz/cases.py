@@ -102,7 +102,7 @@ def _game(rng: random.Random) -> Case:
     if command == "stats":
         return Case([command, text, "--max_nodes=1000"])
     if command == "evaluate":
-        return Case([command, text, "uniform", *limits, "--seconds=0.1"])
+        return Case([command, text, "uniform", "--max_nodes=1000", "--seconds=0.1"])
     if command == "compare":
         return Case([command, text, "nonsense(", "--out=runs", "--iterations=1"])
     return Case([command, text, "--iterations=2", "--seconds=0.1", "--bound_seconds=0", "--memory=300MB", *limits])

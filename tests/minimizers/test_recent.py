@@ -107,6 +107,8 @@ def test_the_projection_is_the_nearest_point():
         threshold = threshold_of(np.append(values, 7.0), 0, count, positive.sum(), float(len(positive)))
         assert threshold <= 0
         point = np.maximum(values - threshold, 0.0)
+        if count == 2:
+            np.testing.assert_allclose(interpreted(smooth.project_two)(*values), point, atol=1e-12)
         assert point.sum() >= 1 - 1e-12
         # Nearest: no direction within the set leads closer.
         others = np.concatenate([rng.dirichlet(np.ones(count), 50) * rng.uniform(1, 4, (50, 1)), np.eye(count)])

@@ -13,7 +13,15 @@ from neural_states import copy_of, differing
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.checkpoints import file as checkpoint_file  # noqa: E402
-from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
+from mccfr_plus.cli.policy_source import read_policy  # noqa: E402
+from mccfr_plus.errors import (  # noqa: E402
+    BudgetError,
+    CheckpointError,
+    ConfigError,
+    GameError,
+    PolicyFileError,
+    TrainingError,
+)
 from mccfr_plus.neural import (  # noqa: E402
     BatchedConfig,
     BatchedDeepCFR,
@@ -153,6 +161,12 @@ def test_forged_headers_of_policies_are_found(name, value, tmp_path):
     checkpoint_file.write(tmp_path / "forged", {**header, name: value}, arrays)
     with pytest.raises(CheckpointError):
         NetworkPolicy.load(tmp_path / "forged")
+
+
+def test_a_policy_without_its_game_is_no_policy(tmp_path):
+    checkpoint_file.write(tmp_path / "forged", {"network_policy": 1}, {"numbers": np.ones(2)})
+    with pytest.raises(PolicyFileError, match=r"lacks .*game"):
+        read_policy(tmp_path / "forged", mccfr_plus.load_game("kuhn_poker"))
 
 
 def test_average_policy_is_the_mean_of_the_strategies():

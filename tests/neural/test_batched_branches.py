@@ -55,7 +55,7 @@ def test_mean_regrets_are_counterfactual_regrets(game):
     expected, observer = counterfactual_regrets(tree, table.strategy), Observer(tree.game, "X")
     tested = 0
     for player in range(tree.num_players):
-        found = sample_branches(tree.game, observer, table, player, traversals, np.random.default_rng(player), 10**6)
+        found = sample_branches(observer, table, player, traversals, np.random.default_rng(player), 10**6)
         own = found.decisions.players == player
         assert (found.regrets[~own] == 0).all()
         assert (found.regrets[~found.decisions.masks] == 0).all()
@@ -86,7 +86,7 @@ def test_regrets_are_exact_against_pure_strategies():
         table = Table(tree, 5, pure_player=1 - player)
         exact = infoset_values(tree, table.strategy).regrets
         observer = Observer(tree.game, "X")
-        found = sample_branches(tree.game, observer, table, player, 1, np.random.default_rng(1), 100)
+        found = sample_branches(observer, table, player, 1, np.random.default_rng(1), 100)
         own = np.flatnonzero(found.decisions.players == player)
         infosets = table.infosets(found.decisions.players[own], found.decisions.tensors[own])
         assert len(own) == 1
@@ -98,7 +98,7 @@ def test_regrets_are_exact_against_pure_strategies():
 def test_too_many_parallel_histories():
     tree = mccfr_plus.compile_game("leduc_poker")
     with pytest.raises(BudgetError, match=r"50 traversals of external sampling on leduc_poker.*depth 2, and 60 are"):
-        sample_branches(tree.game, Observer(tree.game, "X"), Table(tree, 1), 0, 50, np.random.default_rng(1), 60)
+        sample_branches(Observer(tree.game, "X"), Table(tree, 1), 0, 50, np.random.default_rng(1), 60)
     config = BatchedDeepCFRConfig(traversals=50, max_parallel_histories=60)
     solver = BatchedDeepCFR(tree.game, config, seed=1)
     with pytest.raises(BudgetError, match="smaller parallel_traversals"):

@@ -32,7 +32,7 @@ def uniform(player, tensors, masks):
 
 def test_transitions_lead_to_the_next_own_decision():
     solver = BatchedNFSP("kuhn_poker", SMALL, seed=1)
-    paths = sample_paths(solver.game, solver._env.observer, uniform, (), 0.0, 50, np.random.default_rng(1))
+    paths = sample_paths(solver._env.observer, uniform, (), 0.0, 50, np.random.default_rng(1))
     ends = 0
     for player, agent in enumerate(solver._players):
         agent.store(paths, player, False)
@@ -76,7 +76,7 @@ def test_frequency_of_best_responses(eta):
 
 def test_best_responses_are_epsilon_greedy():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, epsilon_start=0.2, epsilon_end=0.2), seed=1)
-    paths = sample_paths(solver.game, solver._env.observer, uniform, (), 0.0, 20, np.random.default_rng(1))
+    paths = sample_paths(solver._env.observer, uniform, (), 0.0, 20, np.random.default_rng(1))
     own = np.flatnonzero(paths.players == 1)
     tensors, masks = paths.tensors[own], paths.masks[own]
     best = solver._strategies(1, tensors, masks, 0.2)
@@ -183,7 +183,7 @@ def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
 def test_target_network_is_renewed_every_target_every_updates():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, target_every=3), seed=1)
     agent = solver._players[0]
-    paths = sample_paths(solver.game, solver._env.observer, uniform, (), 0.0, 100, np.random.default_rng(1))
+    paths = sample_paths(solver._env.observer, uniform, (), 0.0, 100, np.random.default_rng(1))
     agent.store(paths, 0, True)
     for update in range(1, 10):
         before = agent.target.vector.detach().clone()

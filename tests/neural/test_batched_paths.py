@@ -59,7 +59,7 @@ class Table:
 def test_decisions_agree_with_pyspiel(game):
     game = load_game(game)
     observer = Observer(game, "X")
-    paths = sample_paths(game, observer, uniform, (0,), 0.5, 7, np.random.default_rng(1))
+    paths = sample_paths(observer, uniform, (0,), 0.5, 7, np.random.default_rng(1))
     assert len(paths.levels()) == paths.starts.size - 1
     by_traversal = {traversal: np.flatnonzero(paths.traversals == traversal) for traversal in range(7)}
     visited = 0
@@ -104,9 +104,7 @@ def agrees(game, observer, state, past, paths, decision):
 def test_draws_have_the_recorded_probabilities():
     tree = mccfr_plus.compile_game("kuhn_poker")
     table, traversals, epsilon = Table(tree, 1), 20_000, 0.4
-    paths = sample_paths(
-        tree.game, Observer(tree.game, "X"), table, (1,), epsilon, traversals, np.random.default_rng(1)
-    )
+    paths = sample_paths(Observer(tree.game, "X"), table, (1,), epsilon, traversals, np.random.default_rng(1))
     infosets = table.infosets(paths.players, paths.tensors)
     for infoset in range(tree.num_infosets):
         decisions = np.flatnonzero(infosets == infoset)
@@ -123,7 +121,7 @@ def test_draws_have_the_recorded_probabilities():
             before = np.flatnonzero((paths.traversals == paths.traversals[decision]) & (paths.players == player))
             assert reach[decision] == pytest.approx(np.prod(paths.probabilities[before[before < decision]]))
     # Without exploration the mean returns are the policy's values.
-    paths = sample_paths(tree.game, Observer(tree.game, "X"), table, (), 0.0, traversals, np.random.default_rng(2))
+    paths = sample_paths(Observer(tree.game, "X"), table, (), 0.0, traversals, np.random.default_rng(2))
     exact = mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, table.strategy))
     deviation = paths.returns.std(0) / np.sqrt(traversals)
     assert (np.abs(paths.returns.mean(0) - exact) < 6 * deviation).all()
@@ -148,7 +146,7 @@ def test_mean_regrets_equal_those_of_the_kernels(kind):
     expected = exact.regrets * np.repeat(others_reach(tree, table.strategy), counts)
     epsilon = 0.5 if kind == "corrected" else 1.0
     for player in range(2):
-        paths = sample_paths(tree.game, observer, table, (player,), epsilon, traversals, np.random.default_rng(player))
+        paths = sample_paths(observer, table, (player,), epsilon, traversals, np.random.default_rng(player))
         infosets = table.infosets(paths.players, paths.tensors)
         if kind == "corrected":
             values = np.random.default_rng(5).normal(size=paths.masks.shape)
@@ -245,10 +243,10 @@ def test_observers_write_the_tensors(name, monkeypatch):
         if not has_one:  # then it reads lists
             monkeypatch.setattr("mccfr_plus.neural.batched.observer.make_observation", there_is_none)
         observer = Observer(game, "X")
-        row = np.zeros(observer.size)
-        for player in range(2):
-            observer.write(state, player, row)
-            np.testing.assert_allclose(row, state.information_state_tensor(player))
+        found, masks = np.zeros((1, 2 * observer.size)), np.zeros((1, observer.num_actions), bool)
+        observer.positions_of([state]).observe(np.array([[0, 1]]), found, masks)
+        both = [state.information_state_tensor(player) for player in range(2)]
+        np.testing.assert_allclose(found[0], np.concatenate(both))
 
 
 def test_the_algorithm_of_the_docs():

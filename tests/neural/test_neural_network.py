@@ -141,6 +141,28 @@ def test_any_network_and_optimizer(kind, config, tmp_path):
             NetworkPolicy.load(tmp_path / "policy")
 
 
+def test_features(tmp_path):
+    """Every second entry of the tensors, for networks of information sets alone; tensors as they are change nothing."""
+
+    def halves(tensors):
+        return tensors[:, ::2]
+
+    config = BatchedDREAMConfig(traversals=20, train_steps=2, policy_training=TrainingConfig(train_steps=2))
+    solver = BatchedDREAM("kuhn_poker", config, seed=1, features=halves).run(1)
+    widths = [learner.module.network.shape[0] for learner in solver._env._learners]
+    assert (widths, solver.values.learner.module.shape[0]) == ([6, 6], solver._env.observer.history_size)
+    policy, state = solver.average_policy(), solver.game.new_initial_state().child(0).child(1)
+    policy.save(tmp_path / "policy")
+    found = NetworkPolicy.load(tmp_path / "policy", features=halves).action_probabilities(state)
+    assert found == policy.action_probabilities(state)
+    with pytest.raises(CheckpointError, match="networks of other sizes"):
+        NetworkPolicy.load(tmp_path / "policy")
+    one, other = (
+        NFSP("kuhn_poker", NFSPConfig(episodes=300), seed=1, features=each).run(1) for each in (None, lambda x: x)
+    )
+    np.testing.assert_array_equal(one.average_strategy(), other.average_strategy())
+
+
 def test_bad_factories():
     wrong = {  # patterns
         r"network=<lambda> has outputs of shape \(2, 7\).*\(2, 2\) are needed": lambda n, m: torch.nn.Linear(n, 7),

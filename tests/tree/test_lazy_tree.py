@@ -119,7 +119,7 @@ def test_random_games(game, estimator, averaging, options, keys):
 
 def test_imperfect_recall_is_found_on_the_way(caplog, monkeypatch):
     seen_none = SimpleNamespace(perfect_recall=True)
-    monkeypatch.setattr("mccfr_plus.solver.tree_choice.estimate_size", lambda *_, **__: seen_none)  # no play has met it
+    monkeypatch.setattr("mccfr_plus.solver.tree_choice.probe_size", lambda *_, **__: seen_none)  # no play has met it
     whole, lazy = run_both("liars_dice_ir(dice_sides=4)", "outcome", averaging="stochastic", iterations=2000)
     assert differences(whole, lazy) == []
     assert not lazy.tree.perfect_recall
@@ -262,8 +262,9 @@ def test_infosets_take_what_the_process_has_left(keys, monkeypatch):
 
     def resident():
         nodes, cost = 40 * solver.tree.sizes().nodes, solver.tree._cost(solver.tree.sizes())
-        costs.append(nodes + cost // 2 + max(30_000 + 40 * 200, cost // 2))
-        return nodes + cost // 2 + int(30_000 * solver.tree.expander.kept_share)
+        policy = int(lazy_tree._POLICY_SHARE * cost)
+        costs.append(nodes + cost - policy + max(30_000 + 40 * 200, policy))
+        return nodes + cost - policy + int(30_000 * solver.tree.expander.kept_share)
 
     monkeypatch.setattr(lazy_tree, "resident_bytes", resident)
     solver = lazy_solver("leduc_poker", "outcome", plan=plan._replace(max_nodes=1000), keys=keys, seed=3)

@@ -18,7 +18,7 @@ from mccfr_plus.solver.tree_choice import costs_of
 from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.keys import Keys
-from mccfr_plus.tree.sizes import size
+from mccfr_plus.tree.sizes import size, size_estimate
 from mccfr_plus.tree.sizes.infoset_counts import InfosetCounts
 from mccfr_plus.tree.sizes.size import as_text, interval_of, student_t
 from mccfr_plus.tree.sizes.stratified_beam import StratifiedBeam, draw
@@ -380,6 +380,13 @@ def test_a_sample_has_the_size_that_was_asked_for():
         assert found.num_runs >= 15
 
 
+def test_a_probe_of_a_slow_game_is_cut_off(monkeypatch):
+    assert size_estimate.probe_size("kuhn_poker").histories.value == pytest.approx(58)
+    monkeypatch.setattr(size_estimate, "_PROBE_SECONDS", 1e-6)
+    found = size_estimate.probe_size("chess")
+    assert (found.is_cut_off, found.is_complete) == (True, False)
+
+
 def test_time_that_is_up_is_told():
     found = estimate_size("phantom_ttt", sample_size=10**9, seconds=0.5, seed=1)
     assert found.is_cut_off
@@ -431,7 +438,7 @@ def test_memory_by_hand():
     # 12 infosets with two slots; texts "0", "0pb", "0p", "0b": 3 x (1 + 3 + 2 + 2) characters.
     assert 10 ** found.compiled_bytes().log10 == pytest.approx(58 * 21 + 12 * 250 + 24)
     assert 10 ** found.solver_bytes().log10 == pytest.approx(12 * (2 * 56 + 12))
-    assert 10 ** found.lazy_bytes().log10 == pytest.approx(58 * 20 + 12 * (116 + 2 * 104))
+    assert 10 ** found.lazy_bytes().log10 == pytest.approx(58 * 20 + 12 * (108 + 2 * 80))
     assert 10 ** found.seconds_per_iteration("full").log10 == pytest.approx(58e-8)
     assert found.compile_seconds().value == pytest.approx(58 / found.nodes_per_second)
 

@@ -73,7 +73,7 @@ class Distributed(Closing, NeuralSolver):
             Ray.
         device: Where this process trains networks, as torch calls it; None: on a GPU if there is one. Results differ
             between devices.
-        **modules: ``network`` and ``optimizer``; see `DeepCFR`.
+        **modules: ``network``, ``optimizer`` and ``features``; see `DeepCFR`.
 
     Raises:
         ConfigError: If an argument is out of range, batches would be empty, or Ray is needed and not installed.

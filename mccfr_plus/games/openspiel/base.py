@@ -28,3 +28,7 @@ class OpenSpielRules(RulesGame):
     def view_text(self, player: int, view: Sequence[int], places: Sequence[tuple[int, Field]] | None = None) -> str:
         """Returns the information state; `places` is ignored, as observations are left to OpenSpiel."""
         return self.information_state(player, view)
+
+    def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
+        """Returns the same of OpenSpiel's tensor; None: it is left to OpenSpiel."""
+        return None

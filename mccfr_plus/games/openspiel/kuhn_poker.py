@@ -138,6 +138,13 @@ class KuhnPokerRules(OpenSpielRules):
             max_infosets=(players + 1) << players,
         )
 
+    def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
+        """Returns the cells of the player, of its card, or of a pass or bet."""
+        players = self.sizes.num_players
+        if place < 0:
+            return [player]
+        return [(players if place == 0 else 2 * players - 1 + 2 * place) + value - 1] if value else []
+
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the card and the bets, such as "1pb"."""
         return f"{view[0] - 1}{''.join(' pb'[bet] for bet in view[1:] if bet)}"

@@ -23,6 +23,7 @@ from mccfr_plus.kernels.compile import inline_kernel, kernel
 _CARDS, _PUBLIC, _BETS, _POT, _STAKES, _LAST, _SIZE = 1, 2, 3, 5, 6, 7, 8
 _PLAYERS, _RANKED, _MAPPED, _FIRST, _NUM_CARDS = range(5)  # parameters
 _FOLD, _CALL, _RAISE = range(3)
+_PLACE_OF_BETS = 2  # in what `look` writes, where a bet is an action plus 1
 _FOLDED = 40  # the bit of `_POT` where the mask of folded players begins
 _ANTE, _MOST_RAISES, _RAISE_BY = 1, 2, 2  # the amount doubles in the second round
 _MOST_MONEY = _ANTE + _MOST_RAISES * _RAISE_BY * 3
@@ -253,6 +254,16 @@ class LeducPokerRules(OpenSpielRules):
             max_first_observations=2 * 3 ** (players - 1) * num_cards,
             perfect_recall=not mapped,
         )
+
+    def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
+        """Returns the cells of the player, of a card, or of a call or raise; a fold has none."""
+        players, _, _, _, num_cards = self.sizes.parameters
+        if place < 0:
+            return [player]
+        if place < _PLACE_OF_BETS:
+            return [players + place * num_cards + value - 1] if value else []
+        begin = players + 2 * num_cards + 2 * (place - _PLACE_OF_BETS)
+        return [begin + value - 1 - _CALL] if value > _CALL else []
 
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns what the player sees, such as "[Observer: 0][Private: 2][Round 1]..."."""

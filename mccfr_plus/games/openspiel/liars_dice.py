@@ -145,6 +145,15 @@ class LiarsDiceRules(OpenSpielRules):
             max_infosets=num_infosets if num_infosets <= _MOST_INFOSETS else 0,
         )
 
+    def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
+        """Returns the cells of the player, of the faces of its dice, or of a bid."""
+        dice, sides = self.given["numdice"], self.given["dice_sides"]
+        if place < 0:
+            return [player]
+        if place == 0:
+            return [2 + die * sides + face for die, face in enumerate(self._faces[value])]
+        return [1 + dice * sides + place] if value else []
+
     def information_state(self, player: int, view: Sequence[int]) -> str:
         """Returns the dice and the bids, such as "26 1-3 2-2"."""
         dice, sides = self.given["numdice"], self.given["dice_sides"]

@@ -48,6 +48,26 @@ class PhantomRules(OpenSpielRules):
             symmetries=symmetries,
         )
 
+    def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int]:
+        """Returns the cells of an empty board, or of a choice: its mark instead of the empty cell, and in the order."""
+        cells, turns = self.sizes.num_distinct_actions, self.sizes.fields[0].name == "turns"
+        begin = (9 if self.shows_number else 3) * cells + place * (cells + 2 * turns)
+        if place < 0:
+            return [self._board_cell(cell, 0) for cell in range(cells)]
+        if value == 0 or place >= self.sizes.fields[0].count:
+            return []
+        if turns and value == 1:
+            return [*[begin] * (1 - player), begin + cells + 1]
+        cell, placed = divmod(value - 1 - turns, 2)
+        sign = 1 if player != placed else -1
+        order = [*[begin] * (player * turns), begin + turns + cell]
+        return [~self._board_cell(cell, 0), self._board_cell(cell, sign), *order]
+
+    def _board_cell(self, cell: int, mark: int) -> int:
+        """Returns the entry of OpenSpiel's tensor for a mark: 1 of player 0, -1 of player 1, 0 for none."""
+        # Dark hex has nine kinds of marks, some of them for connections to edges, which information states lack.
+        return 9 * cell + 4 + mark if self.shows_number else (0, 2, 1)[mark] * self.sizes.num_distinct_actions + cell
+
     def phantom_text(self, player: int, view: Sequence[int], columns: int, shown: int) -> str:
         """Returns the board as the player knows it, and the choices that the player knows of.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.errors import BudgetError
-from mccfr_plus.neural.batched.observer import Decisions, Observer, Strategies, draw, pass_chance
+from mccfr_plus.games.rules import TERMINAL
+from mccfr_plus.neural.batched.observer import Decisions, Observer, Strategies, draw, strategies_at
 
 
 class Branches(NamedTuple):
@@ -28,7 +28,6 @@ class _Level(NamedTuple):
 
 
 def sample_branches(
-    game: pyspiel.Game,
     observer: Observer,
     strategies: Strategies,
     player: int,
@@ -39,7 +38,7 @@ def sample_branches(
     """Runs traversals of external sampling for a player (Brown et al. 2019, algorithm 2).
 
     Args:
-        game, observer: A game with sequential moves, and its observer.
+        observer: Of a game with sequential moves.
         strategies: The strategies of all players.
         player: The player whose regrets are sampled.
         traversals: The number of traversals.
@@ -49,37 +48,34 @@ def sample_branches(
     Raises:
         BudgetError: If a level has more decisions than that.
     """
-    live: list[tuple[Any, int, int]] = [(game.new_initial_state(), -1, -1) for _ in range(traversals)]
-    levels: list[_Level] = []
-    nodes = 0
-    while live:
-        undecided = []
-        for state, parent, action in live:
-            nodes += pass_chance(state, rng)
-            if not state.is_terminal():
-                undecided.append((state, parent, action))
-            elif parent >= 0:
-                levels[-1].values[parent, action] = state.returns()[player]
-        if not undecided:
+    positions, levels, nodes = observer.start(traversals), list[_Level](), 0
+    parents = parent_actions = np.full(traversals, -1, np.int64)
+    while True:
+        nodes += positions.pass_chance(rng)
+        over, left = np.flatnonzero(positions.movers == TERMINAL), np.flatnonzero(positions.movers >= 0)
+        if levels and len(over):
+            levels[-1].values[parents[over], parent_actions[over]] = positions.returns(over)[:, player]
+        if not len(left):
             break
-        if len(undecided) > max_histories:
+        if len(left) > max_histories:
             raise BudgetError(
-                f"{traversals} traversals of external sampling on {game} have {len(undecided):,} histories at depth "
-                f"{len(levels) + 1}, and {max_histories:,} are the most: give a smaller parallel_traversals, or use "
-                "BatchedDREAM or BatchedESCHER, which follow one history at a time."
+                f"{traversals} traversals of external sampling on {observer.game} have {len(left):,} histories at "
+                f"depth {len(levels) + 1}, and {max_histories:,} are the most: give a smaller parallel_traversals, or "
+                "use BatchedDREAM or BatchedESCHER, which follow one history at a time."
             )
-        states, parents, parent_actions = zip(*undecided, strict=True)
-        decisions = observer.decisions(states, strategies)
-        actions = np.where(decisions.players == player, -1, draw(decisions.strategies, rng))
-        live = []
-        for row, (state, chosen) in enumerate(zip(states, actions.tolist(), strict=True)):
-            if chosen < 0:
-                live += [(state.child(action), row, action) for action in state.legal_actions()]
-            else:
-                state.apply_action(chosen)
-                live.append((state, row, chosen))
-        values = np.zeros(decisions.masks.shape)
-        levels.append(_Level(decisions, actions, np.array(parents), np.array(parent_actions), values))
+        positions = positions.take(left)
+        movers, (tensors, masks) = positions.movers.copy(), observer.tensors(positions)
+        decisions = Decisions(movers, tensors, masks, strategies_at(movers, tensors, masks, strategies))
+        is_own, drawn = movers == player, draw(decisions.strategies, rng)
+        levels.append(
+            _Level(decisions, np.where(is_own, -1, drawn), parents[left], parent_actions[left], np.zeros(masks.shape))
+        )
+        followed = masks & is_own[:, None]
+        others = np.flatnonzero(~is_own)
+        followed[others, drawn[others]] = True
+        parents, parent_actions = np.nonzero(followed)
+        positions = positions.take(parents)
+        positions.play(parent_actions)
     regrets = np.concatenate(_back_up(levels))
     columns = zip(*(level.decisions for level in levels), strict=True)
     return Branches(Decisions(*(np.concatenate(arrays) for arrays in columns)), regrets, nodes)

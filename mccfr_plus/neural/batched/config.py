@@ -37,9 +37,7 @@ class BatchedConfig(AdvantageConfig):
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
     """
 
-    train_steps: int = 200
     memory: str = RESERVOIR
-    traversals: int = 2000
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
@@ -79,8 +77,6 @@ class BatchedDeepCFRConfig(BatchedConfig, DeepCFRConfig):
 class BatchedDREAMConfig(BatchedConfig, DREAMConfig):
     """Settings of `BatchedDREAM`: see `BatchedConfig` and `DREAMConfig`."""
 
-    baseline_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=200))
-
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
@@ -89,7 +85,7 @@ class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
     ``values`` is ``"network"`` and ``sampling`` ``"uniform"``.
     """
 
-    value_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=200))
+    value_traversals: int = 4000
 
     def __post_init__(self) -> None:
         super().__post_init__()

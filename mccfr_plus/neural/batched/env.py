@@ -1,4 +1,4 @@
-"""pyspiel's states as the environment of neural solvers."""
+"""Many histories at once as the environment of neural solvers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import matched, predicted_regrets
 from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns
 from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree
 
 
-class PyspielEnv:
-    """Many of pyspiel's states at once: an information set is a tensor, and strategies are networks.
+class BatchedEnv:
+    """Many histories at once, by compiled rules or pyspiel: information sets are tensors, and strategies networks.
 
     Args:
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
@@ -39,7 +40,7 @@ class PyspielEnv:
     average: Any = None
 
     def __init__(self, game: Any, name: str):
-        self.game = load_game(game)
+        self.game = load_game(game.game if isinstance(game, GameTree) else game)
         self.observer = Observer(self.game, name)
         self.num_players, self.num_actions = self.game.num_players(), self.game.num_distinct_actions()
         self._nodes = np.zeros(1, np.int64)
@@ -62,7 +63,7 @@ class PyspielEnv:
     ) -> Iterator[Paths]:
         """Yields trajectories in which some players explore, so many in parallel; see `sample_paths`."""
         for count in chunks(traversals, parallel):
-            paths = sample_paths(self.game, self.observer, strategies, explorers, epsilon, count, self.new_rng())
+            paths = sample_paths(self.observer, strategies, explorers, epsilon, count, self.new_rng())
             self._nodes[0] += paths.nodes
             yield paths
 
@@ -113,7 +114,7 @@ class PyspielEnv:
         limit, config = self._config.max_parallel_histories, self._config
         for count in chunks(config.traversals, config.parallel_traversals):
             rng = self.new_rng()
-            found = sample_branches(self.game, self.observer, self.strategy_of, player, count, rng, limit)
+            found = sample_branches(self.observer, self.strategy_of, player, count, rng, limit)
             self._nodes[0] += found.nodes
             yield found.decisions, found.regrets, None
 
@@ -130,7 +131,7 @@ class PyspielEnv:
     def strategy_of(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Returns a player's strategies at information sets; see `Strategies`."""
         if not self._trained[player]:
-            return masks / masks.sum(1, keepdims=True)
+            return uniform(player, tensors, masks)
         outputs = self._learners[player].outputs(tensors)
         if self._is_predictive:
             outputs = predicted_regrets(outputs, self._config.discount(int(self._trained[player])))
@@ -151,7 +152,7 @@ class PyspielEnv:
         return NetworkPolicy(self.game, [learner.copy() for learner in self._learners], MATCHING, discount)
 
     def prepare(self) -> None:
-        pass  # there are no kernels of its own
+        sample_paths(self.observer, uniform, (), 0.0, 1, np.random.default_rng(0))
 
     def state(self) -> dict[str, np.ndarray]:
         return {"rng": self.rng, "nodes": self._nodes, "trained": self._trained}
@@ -159,6 +160,11 @@ class PyspielEnv:
     def memories(self) -> dict[str, Reservoir]:
         memories = [] if self.average is None else self.average.memories
         return {f"player{player}/strategies": memory for player, memory in enumerate(memories)}
+
+
+def uniform(player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns uniform strategies; see `Strategies`."""
+    return masks / masks.sum(1, keepdims=True)
 
 
 def chunks(count: int, size: int) -> Iterator[int]:

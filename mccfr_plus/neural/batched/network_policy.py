@@ -15,9 +15,16 @@ from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.batched.observer import Observer
+from mccfr_plus.neural.batched.observer import Observer, strategies_at
 from mccfr_plus.neural.matching import greedy, masked_softmax, matched, predicted_regrets
-from mccfr_plus.neural.network import MLP, NetworkFactory, array_of, forward
+from mccfr_plus.neural.network import (
+    MLP,
+    Featured,
+    Features,
+    NetworkFactory,
+    array_of,
+    forward,
+)
 from mccfr_plus.tree.game import load_game
 
 SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
@@ -48,37 +55,24 @@ class NetworkPolicy(openspiel_policy.Policy):
     def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
         super().__init__(game, list(range(game.num_players())))
         self._networks, self.kind, self._discount = networks, kind, discount
-        self._observer = Observer(game, "a NetworkPolicy")
+        self._observer = Observer(game, "a NetworkPolicy", by_rules=False)
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns the probability of each legal action at a state.
 
         Args:
             state: Where a player is to move.
-            player_id: That player; None: the current player.
+            player_id: That player, or None.
         """
-        player = state.current_player() if player_id is None else player_id
         with torch_threads(1):  # more are slower for one row
-            return self._of_player([state], player)[0]
+            return self.action_probabilities_of([state])[0]
 
     def action_probabilities_of(self, states: Sequence[pyspiel.State]) -> list[dict[int, float]]:
         """Returns the probability of each legal action at states where a player is to move, by one pass per player."""
-        result: list[dict[int, float]] = [{}] * len(states)
-        players = np.array([state.current_player() for state in states])
-        for player in np.unique(players).tolist():
-            rows = np.flatnonzero(players == player).tolist()
-            for row, found in zip(rows, self._of_player([states[row] for row in rows], player), strict=True):
-                result[row] = found
-        return result
-
-    def _of_player(self, states: Sequence[pyspiel.State], player: int) -> list[dict[int, float]]:
-        tensors = np.zeros((len(states), self._observer.size), np.float32)
-        masks = np.zeros((len(states), self._observer.num_actions), bool)
-        legal = [state.legal_actions(player) for state in states]
-        for state, actions, tensor, mask in zip(states, legal, tensors, masks, strict=True):
-            self._observer.write(state, player, tensor)
-            mask[actions] = True
-        table = self.probabilities(player, tensors, masks)
+        positions = self._observer.positions_of(states)
+        tensors, masks = self._observer.tensors(positions)
+        table = strategies_at(positions.movers, tensors, masks, self.probabilities)
+        legal = [np.flatnonzero(mask).tolist() for mask in masks]
         return [
             dict(zip(actions, row[actions].tolist(), strict=True)) for actions, row in zip(legal, table, strict=True)
         ]
@@ -108,19 +102,23 @@ class NetworkPolicy(openspiel_policy.Policy):
             "game": str(self.game),
             "kind": self.kind,
             "discount": self._discount,
-            "networks": [network.shape if isinstance(network, MLP) else None for network in self._networks],
+            "networks": [_shape_of(network) for network in self._networks],
         }
         checkpoint_file.write(path, header, _arrays_of(self._networks))
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike, game: pyspiel.Game | str | None = None, network: NetworkFactory | None = None
+        cls,
+        path: str | os.PathLike,
+        game: pyspiel.Game | str | None = None,
+        network: NetworkFactory | None = None,
+        features: Features | None = None,
     ) -> Self:
         """Returns the policy of a file.
 
         Args:
             game: Its game; None: the game that the file names.
-            network: What made its networks, as a solver takes it; None: the default.
+            network, features: What made its networks, as a solver takes them; None: the defaults.
 
         Raises:
             CheckpointError: If the file is no policy or damaged, or of other networks.
@@ -137,9 +135,12 @@ class NetworkPolicy(openspiel_policy.Policy):
             raise CheckpointError(f"{path} is damaged: it has {len(header['networks'])} networks for {loaded}.")
         size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
         actions *= 1 if header["discount"] is None else 2
-        if any(shape is not None and shape[:2] != [size, actions] for shape in header["networks"]):
-            raise CheckpointError(f"{path} has networks of other sizes than {loaded} needs: {size} and {actions}.")
-        networks = [MLP(*shape) if network is None else network(size, actions) for shape in header["networks"]]
+        width = size if features is None else features(torch.zeros(2, size)).shape[1]
+        if any(shape is not None and shape[:2] != [width, actions] for shape in header["networks"]):
+            raise CheckpointError(f"{path} has networks of other sizes than {loaded} needs: {width} and {actions}.")
+        networks = [network(width, actions) if network else MLP(*shape) for shape in header["networks"]]
+        if features is not None:
+            networks = [Featured(features, each) for each in networks]
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
@@ -155,6 +156,12 @@ class NetworkPolicy(openspiel_policy.Policy):
         needed = sum(4 * a * b for widths in sizes for a, b in itertools.pairwise(widths))
         if needed > os.path.getsize(path):
             raise CheckpointError(f"{path} is damaged: its networks need {needed:,} bytes, and it is shorter.")
+
+
+def _shape_of(network: torch.nn.Module) -> list | None:
+    """Returns the arguments of the default network; None: it is another one."""
+    inner = network.network if isinstance(network, Featured) else network
+    return inner.shape if isinstance(inner, MLP) else None
 
 
 def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:

@@ -1,14 +1,17 @@
-"""Inputs of networks from pyspiel's states: tensors of information sets and histories, decisions of a level."""
+"""Inputs of networks: tensors of information sets and histories, and strategies at many of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyspiel
 from open_spiel.python.observation import make_observation
 
+from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.neural.batched.positions import Positions, PyspielPositions
+from mccfr_plus.neural.batched.rules_positions import BatchRules, RulesPositions
 from mccfr_plus.neural.features import check_has_tensors
 
 # Returns a player's strategy, [n, num_actions] float64, given the player, tensors [n, size] and legal actions.
@@ -30,6 +33,7 @@ class Observer:
     Args:
         game: A game with information-state tensors and sequential moves.
         what: The reader of the tensors, for error messages.
+        by_rules: Whether many histories are played on by compiled rules, if the game has some that give the tensors.
 
     Attributes:
         size: Size of an information-state tensor.
@@ -40,83 +44,74 @@ class Observer:
         GameError: If the game has no information-state tensors.
     """
 
-    def __init__(self, game: pyspiel.Game, what: str):
+    def __init__(self, game: pyspiel.Game, what: str, *, by_rules: bool = True):
         check_has_tensors(game, what)
-        self._players, self.num_actions = game.num_players(), game.num_distinct_actions()
+        self.game, self.num_players, self.num_actions = game, game.num_players(), game.num_distinct_actions()
         self.size = int(np.prod(game.information_state_tensor_shape()))
-        self.history_size = self._players * (self.size + 1) + (self._players - 1) * self.num_actions
+        self.history_size = self.num_players * (self.size + 1) + (self.num_players - 1) * self.num_actions
         try:
             observation = make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
         except (RuntimeError, ValueError, NotImplementedError):  # no observer, as in most games in Python
             observation = None
         self._observation = observation if observation is not None and observation.tensor.size == self.size else None
+        rules = compiled_rules(game) if by_rules else None
+        has_cells = rules is not None and rules.tensor_cells(0, -1, 0) is not None
+        self._rules = BatchRules(rules, self.size) if rules is not None and has_cells else None
 
-    def write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
-        """Writes a player's information-state tensor to ``out``, ``[size]``."""
+    def _write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
         if self._observation is None:
             out[:] = state.information_state_tensor(player)
         else:
             self._observation.set_from(state, player)
             out[:] = self._observation.tensor
 
-    def histories(self, states: Sequence[pyspiel.State], last_actions: Sequence[list[int]]) -> np.ndarray:
-        """Returns the tensors of histories, ``[n, history_size]`` float32.
+    def start(self, count: int) -> Positions:
+        """Returns so many histories at the game's beginning."""
+        if self._rules is not None:
+            return RulesPositions(self._rules, np.tile(self._rules.game.first_state, (count, 1)))
+        return self.positions_of([self.game.new_initial_state() for _ in range(count)])
+
+    def positions_of(self, states: Sequence[pyspiel.State]) -> PyspielPositions:
+        """Returns the histories of states, which it modifies as it goes on."""
+        return PyspielPositions(list(states), self.size, self._write)
+
+    def histories(self, positions: Positions, last_actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the tensors of histories, ``[n, history_size]`` float32, and their legal actions.
 
         Args:
-            states: States in which a player is to move.
-            last_actions: The actions of players before each.
+            positions: Histories in which a player is to move.
+            last_actions: ``[n, num_players - 1]`` int64, the last actions of players, the last one last; -1: none.
         """
-        result = np.zeros((len(states), self.history_size), np.float32)
-        for state, actions, out in zip(states, last_actions, result, strict=True):
-            for player in range(self._players):
-                self.write(state, player, out[player * self.size : (player + 1) * self.size])
-            base = self._players * self.size
-            out[base + state.current_player()] = 1.0
-            base += self._players
-            for position, action in enumerate(actions[len(actions) - self._players + 1 :]):
-                out[base + position * self.num_actions + action] = 1.0
-        return result
+        count, players = len(last_actions), self.num_players
+        result, masks = np.zeros((count, self.history_size), np.float32), np.zeros((count, self.num_actions), bool)
+        positions.observe(np.tile(np.arange(players), (count, 1)), result, masks)
+        base = players * self.size
+        result[np.arange(count), base + positions.movers] = 1.0
+        rows, places = np.nonzero(last_actions >= 0)
+        result[rows, base + players + places * self.num_actions + last_actions[rows, places]] = 1.0
+        return result, masks
 
-    def decisions(
-        self, states: Sequence[pyspiel.State], strategies: Strategies, histories: np.ndarray | None = None
-    ) -> Decisions:
-        """Returns the decisions at states in which a player is to move, with one forward pass per player.
+    def tensors(self, positions: Positions) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the information-state tensors of the players to move, ``[n, size]`` float32, and legal actions."""
+        count = len(positions.movers)
+        result, masks = np.zeros((count, self.size), np.float32), np.zeros((count, self.num_actions), bool)
+        positions.observe(np.ascontiguousarray(positions.movers)[:, None], result, masks)
+        return result, masks
 
-        Args:
-            states: The states.
-            strategies: The strategies of all players.
-            histories: The result of `histories`, if available, which contains the tensors.
-        """
-        players = np.array([state.current_player() for state in states], np.int64)
-        tensors = np.zeros((len(states), self.size), np.float32)
-        masks = np.zeros((len(states), self.num_actions), bool)
-        for row, (state, player) in enumerate(zip(states, players.tolist(), strict=True)):
-            if histories is None:
-                self.write(state, player, tensors[row])
-            else:
-                tensors[row] = histories[row, player * self.size : (player + 1) * self.size]
-            masks[row, state.legal_actions()] = True
-        table = np.zeros(masks.shape)
-        for player in np.unique(players).tolist():
-            rows = np.flatnonzero(players == player)
+
+def strategies_at(players: np.ndarray, tensors: np.ndarray, masks: np.ndarray, strategies: Strategies) -> np.ndarray:
+    """Returns the strategies at decisions, ``[n, num_actions]``, by one forward pass per player."""
+    table = np.zeros(masks.shape)
+    for player in range(players.max(initial=-1) + 1):
+        rows = np.flatnonzero(players == player)
+        if len(rows):
             table[rows] = strategies(player, tensors[rows], masks[rows])
-        return Decisions(players, tensors, masks, table)
-
-
-def pass_chance(state: Any, rng: np.random.Generator) -> int:
-    """Draws chance outcomes until a player is to move or the game is over; returns the number of histories visited."""
-    visited = 1
-    while state.is_chance_node():
-        outcomes, probabilities = zip(*state.chance_outcomes(), strict=True)
-        ends = np.cumsum(probabilities)
-        state.apply_action(outcomes[min(int(np.searchsorted(ends, rng.random() * ends[-1], "right")), len(ends) - 1)])
-        visited += 1
-    return visited
+    return table
 
 
 def draw(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Returns an action for each row, never one of probability 0, ``[n]`` int64."""
     ends = np.cumsum(table, axis=1)
-    draws = rng.random(len(table)) * ends[:, -1]
-    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0.0, axis=1)  # rounding may leave the draw at the end
-    return np.minimum((ends <= draws[:, None]).sum(1), last)
+    # Rounding might put a draw at the end of the last action, where none begins.
+    draws = np.minimum(rng.random(len(table)) * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
+    return (ends <= draws[:, None]).sum(1)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyspiel
 
-from mccfr_plus.neural.batched.observer import Observer, Strategies, draw, pass_chance
+from mccfr_plus.games.rules import TERMINAL
+from mccfr_plus.neural.batched.observer import Observer, Strategies, draw, strategies_at
 
 
 class Paths(NamedTuple):
@@ -56,7 +56,6 @@ class Paths(NamedTuple):
 
 
 def sample_paths(
-    game: pyspiel.Game,
     observer: Observer,
     strategies: Strategies,
     explorers: Sequence[int],
@@ -67,35 +66,37 @@ def sample_paths(
     """Samples trajectories in parallel.
 
     Args:
-        game, observer: A game with sequential moves, and its observer.
+        observer: Of a game with sequential moves.
         strategies: The strategies of all players.
         explorers: The players who draw uniformly with probability epsilon.
         epsilon: See `explorers`.
         traversals: The number of trajectories.
         rng: Draws actions and chance outcomes.
     """
-    states = [game.new_initial_state() for _ in range(traversals)]
-    past: list[list[int]] = [[] for _ in range(traversals)]
+    positions, live, players = observer.start(traversals), np.arange(traversals), observer.num_players
+    last = np.full((traversals, players - 1), -1, np.int64)  # actions
+    share = epsilon * np.isin(np.arange(players), explorers)[:, None]  # of uniform draws
     levels: list[tuple[np.ndarray, ...]] = []
-    starts, nodes, live = [0], 0, np.arange(traversals)
+    starts, nodes, returns = [0], 0, np.zeros((traversals, players))
     while True:
-        nodes += sum(pass_chance(states[traversal], rng) for traversal in live)
-        live = np.array([traversal for traversal in live if not states[traversal].is_terminal()], np.int64)
+        nodes += positions.pass_chance(rng)
+        is_over = positions.movers == TERMINAL
+        if is_over.any():
+            over, left = np.flatnonzero(is_over), np.flatnonzero(~is_over)
+            returns[live[over]] = positions.returns(over)
+            positions, live, last = positions.take(left), live[left], last[left]
         if not len(live):
             break
-        live_states = [states[traversal] for traversal in live]
-        histories = observer.histories(live_states, [past[traversal] for traversal in live])
-        players, tensors, masks, table = observer.decisions(live_states, strategies, histories)
-        explored = epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * table
-        sampling = np.where(np.isin(players, explorers)[:, None], explored, table)
+        movers, rows = positions.movers.copy(), np.arange(len(live))
+        histories, masks = observer.histories(positions, last)
+        tensors = histories[:, : players * observer.size].reshape(len(live), players, -1)[rows, movers]
+        table = strategies_at(movers, tensors, masks, strategies)
+        sampling = share[movers] * masks / masks.sum(1, keepdims=True) + (1.0 - share[movers]) * table
         actions = draw(sampling, rng)
-        for traversal, action in zip(live.tolist(), actions.tolist(), strict=True):
-            states[traversal].apply_action(action)
-            past[traversal].append(action)
-        probabilities = sampling[np.arange(len(live)), actions]
-        levels.append((live, players, tensors, histories, masks, table, actions, probabilities))
+        positions.play(actions)
+        last = np.concatenate([last[:, 1:], actions[:, None]], axis=1)[:, : players - 1]
+        levels.append((live, movers, tensors, histories, masks, table, actions, sampling[rows, actions]))
         starts.append(starts[-1] + len(live))
-    returns = np.array([state.returns() for state in states])
     merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*levels, strict=True)]
     return Paths(np.array(starts), *merged, returns, nodes)  # type: ignore[call-arg, arg-type]
 

@@ -9,21 +9,21 @@ import numpy as np
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.advantages import AdvantageSolver
 from mccfr_plus.neural.batched.config import BatchedConfig
-from mccfr_plus.neural.batched.env import PyspielEnv
+from mccfr_plus.neural.batched.env import BatchedEnv
 from mccfr_plus.neural.batched.network_policy import NetworkPolicy
 from mccfr_plus.neural.batched.paths import Paths
 
 
 class BatchedSolver(AdvantageSolver):
-    """A solver on many of pyspiel's states at once, with a network of regrets per player and one for its average.
+    """A solver on many histories at once, with a network of regrets per player and one for its average.
 
     A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, a `BatchedConfig`. See
     `BatchedDeepCFR` for the arguments.
     """
 
     config_class: ClassVar[type] = BatchedConfig
-    environment: ClassVar[type] = PyspielEnv
-    _env: PyspielEnv
+    environment: ClassVar[type] = BatchedEnv
+    _env: BatchedEnv
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
         """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; others are not read.

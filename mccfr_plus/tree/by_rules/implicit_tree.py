@@ -51,6 +51,7 @@ _ACCESS = (
     "reopen",
     "child_of",
     "fetch_ahead",
+    "fetch_rows_ahead",
     "outcome_probability",
 )
 

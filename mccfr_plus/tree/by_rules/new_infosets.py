@@ -41,7 +41,7 @@ from mccfr_plus.tree.by_rules.rows import (
 )
 from mccfr_plus.tree.by_rules.rules_keys import key_of_view
 from mccfr_plus.tree.by_rules.rules_traversal import rule_legal, rule_look
-from mccfr_plus.tree.by_rules.successors import NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
+from mccfr_plus.tree.by_rules.successors import ENTRIES_PER_LINE, NUM_BLOCK_WORDS, enter, fetch_word, find, num_words
 from mccfr_plus.tree.expansion import (
     INFOSET_COST,
     INFOSETS,
@@ -129,11 +129,16 @@ def infoset_at(tree, scratch, row, state, player):
 @inline_kernel
 def fetch_infoset(tree, scratch, infoset):
     """Begins to fetch what traversals read of an infoset."""
-    first = low_of(infoset)
-    prefetch(numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64), first)
-    prefetch(slot_actions_of(tree.expansion), first)
+    first, count = low_of(infoset), high_of(infoset)
+    strategy = numba.carray(pointer(tree.expansion[STRATEGY]), tree.expansion[MAX_SLOTS], np.float64)
     prefetch(scratch.mark, first)
+    prefetch(strategy, first)
     prefetch(scratch.gradient, first)
+    prefetch(slot_actions_of(tree.expansion), first)
+    for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
+        prefetch(strategy, first + index)
+        prefetch(scratch.gradient, first + index)
+        prefetch(slot_actions_of(tree.expansion), first + index)
     fetch_word(tree.expansion, first)
 
 

@@ -29,12 +29,18 @@ from mccfr_plus.tree.by_rules.frames import (
     stabilizer_of,
     turned,
 )
-from mccfr_plus.tree.by_rules.new_infosets import fetch_infoset, infoset_at, known_infoset, uniform_infoset
+from mccfr_plus.tree.by_rules.new_infosets import (
+    fetch_infoset,
+    infoset_at,
+    known_infoset,
+    uniform_infoset,
+)
 from mccfr_plus.tree.by_rules.rows import (
     FIRST_CHILD,
     FIRST_STATE,
     FIRST_UNIFORM,
     MOVED,
+    NUM_NUMBERS,
     NUM_PLAYERS,
     OPEN,
     STATE_SIZE,
@@ -57,7 +63,7 @@ from mccfr_plus.tree.by_rules.rows import (
     words_per_row,
 )
 from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_returns
-from mccfr_plus.tree.by_rules.successors import fetch_word
+from mccfr_plus.tree.by_rules.successors import ENTRIES_PER_LINE, fetch_block, fetch_word
 from mccfr_plus.tree.expansion import EXPANDING, MAX_SLOTS, STATUS
 
 
@@ -97,6 +103,10 @@ def head(tree, scratch, node):
             if found == 0:
                 found = uniform_infoset(tree, scratch, state)
         fetch_infoset(tree, scratch, found)
+        if NUM_NUMBERS == 0:
+            for player in range(NUM_PLAYERS):
+                if player != mover:
+                    fetch_block(tree.expansion, low_of(row[STATE_SIZE + player]))
     if found == 0 or load_word(tree.expansion, STATUS) != EXPANDING:
         return mover, 0
     row[STATE_SIZE + NUM_PLAYERS] = found
@@ -112,7 +122,11 @@ def payload_of(tree, scratch, node):
 @inline_kernel
 def step(tree, scratch, node, payload, index):
     """Moves the node on to a child."""
-    _move(tree, scratch, row_of(tree, scratch, node), payload, index, MOVED)
+    row = row_of(tree, scratch, node)
+    mover = row[MOVER]
+    _move(tree, scratch, row, payload, index, MOVED)
+    if mover >= 0:
+        fetch_word(tree.expansion, low_of(row[STATE_SIZE + mover]))
     return node
 
 
@@ -187,9 +201,19 @@ def outcome_probability(tree, scratch, payload, index):
 
 
 @inline_kernel
-def fetch_ahead(array, index):
-    """Begins to fetch an entry of a large array."""
-    prefetch(array, index)
+def fetch_ahead(array, first, count=1):
+    """Begins to fetch entries of a large array."""
+    prefetch(array, first)
+    for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
+        prefetch(array, first + index)
+
+
+@inline_kernel
+def fetch_rows_ahead(tables, first, count):
+    """Does so for all rows of an array of two dimensions."""
+    for row in range(len(tables)):
+        for index in range(0, count, ENTRIES_PER_LINE):
+            prefetch(tables, (row, np.int64(first + index)))
 
 
 @inline_kernel

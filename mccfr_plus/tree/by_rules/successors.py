@@ -33,9 +33,12 @@ WORDS, BLOCKS, NUM_BLOCK_WORDS = range(NUM_EXPANSION, NUM_EXPANSION + 3)
 COUNT_BITS = 1
 LOG_WORDS_PER_SLOT = 0
 
+ENTRIES_PER_LINE = 8  # of the cache, of eight bytes each
+
 _SPARE_BITS = 4
 _FIRST_BITS = 32
 _ENTRY_BITS = 63
+_LOG_FETCHED = 5  # of a block: longer ones are too many lines of the cache to fetch where one is read
 _LOG_BITS = 6  # for the logarithm of a block's length, where a word tells its place
 
 BLOCK_WORDS_PER_INFOSET = 4  # at most: a block is at most twice as long as what it holds, as are all its predecessors
@@ -109,6 +112,16 @@ def find(expansion, slot, code):
 def fetch_word(expansion, slot):
     """Begins to fetch what `find` reads first."""
     prefetch(_words(expansion[WORDS]), slot << LOG_WORDS_PER_SLOT)
+
+
+@inline_kernel
+def fetch_block(expansion, slot):
+    """Begins to fetch what `find` reads next, where a slot has one word."""
+    if LOG_WORDS_PER_SLOT == 0:
+        word = load_word(_words(expansion[WORDS]), slot)
+        if word < 0 and _log_length(word) <= _LOG_FETCHED:
+            for index in range(0, np.int64(1) << _log_length(word), ENTRIES_PER_LINE):
+                prefetch(_words(expansion[BLOCKS]), _first_of(word) + index)
 
 
 @inline_kernel

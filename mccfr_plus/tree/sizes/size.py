@@ -21,8 +21,8 @@ SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
 # Bytes of a lazy tree with the tables of `Solver(tree="lazy", "external", "rm")`: `tree_choice.costs_of`.
 LAZY_BYTES_PER_CHILD = 20  # every child of an expanded node has a record
-LAZY_BYTES_PER_INFOSET = 116
-LAZY_BYTES_PER_SLOT = 104
+LAZY_BYTES_PER_INFOSET = 108
+LAZY_BYTES_PER_SLOT = 80
 
 # Seconds of kernels on one core of a Xeon at 2.5 GHz; `benchmarks/large_games.py sizes` measures all but traversals.
 FULL_SECONDS_PER_NODE = 1e-8  # histories of the tree, all players together: the sequence form

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -36,6 +37,10 @@ _COUNT_SHARE = 0.5  # of the sample that is left: a game that has fewer historie
 _RUNS = 20  # planned number of beams; with more of them each would be narrower
 _MIN_RUNS = 5
 _LARGEST_LOG = 700.0  # whose exponential is a float
+_PROBE_SIZE = 10_000
+# Of CPU time. All but a few games take a small part of it, so that the probe depends on the seed alone; one history of
+# bridge takes half a second.
+_PROBE_SECONDS = 3.0
 
 
 def estimate_size(
@@ -85,16 +90,34 @@ def estimate_size(
     rng = np.random.default_rng(int(new_state(seed)[0]))
     begin = time.monotonic()
     deadline = math.inf if seconds is None else begin + seconds
-    sample = _Sample(load_game(game), rng, int(sample_size), deadline, progress)
+    sample = _Sample(load_game(game), rng, int(sample_size), lambda: time.monotonic() > deadline, progress)
     estimate = sample.summary(sample.runs(), confidence)
     return replace(estimate, seconds=time.monotonic() - begin)
+
+
+def probe_size(game: pyspiel.Game | str) -> SizeEstimate:
+    """Returns an estimate from 10,000 histories, for choices before a run; from fewer if they take too much CPU time.
+
+    Raises:
+        GameError: See `estimate_size`.
+    """
+    rng, end = np.random.default_rng(int(new_state(0)[0])), time.process_time() + _PROBE_SECONDS
+    sample = _Sample(load_game(game), rng, _PROBE_SIZE, lambda: time.process_time() > end, progress=False)
+    return sample.summary(sample.runs(), confidence=0.95)
 
 
 class _Sample:
     """Beams through a game until they have visited as many histories as asked for."""
 
-    def __init__(self, game: pyspiel.Game, rng: np.random.Generator, size: int, deadline: float, progress: bool | None):
-        self._game, self._size, self._deadline = game, size, deadline
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        rng: np.random.Generator,
+        size: int,
+        is_over: Callable[[], bool],
+        progress: bool | None,
+    ):
+        self._game, self._size, self._is_over = game, size, is_over
         self._beam = StratifiedBeam(game, rng)
         self._num_nodes, self._seconds, self._width = 0, 0.0, _FIRST_WIDTH
         self._is_cut_off = False
@@ -140,7 +163,7 @@ class _Sample:
         return min(max(int(self._width * num_nodes / pilot.num_nodes), _FIRST_WIDTH), _MAX_WIDTH)
 
     def _run(self, *, learn: bool) -> Run:
-        run = self._beam.run(self._width, learn=learn, deadline=self._deadline)
+        run = self._beam.run(self._width, learn=learn, is_over=self._is_over)
         self._num_nodes += run.num_nodes
         self._seconds += run.seconds
         self._is_cut_off = not run.is_complete

@@ -24,6 +24,7 @@ counting trees" (levels of bounded width, equal weights).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
@@ -98,13 +99,13 @@ class StratifiedBeam:
         self._samples[-TERMINAL:, PLAYED] = 1.0
         self._samples[-TERMINAL:, EXTERNAL:] = 1.0 - np.eye(players)
 
-    def run(self, width: int, *, learn: bool = False, deadline: float = float("inf")) -> Run:
+    def run(self, width: int, *, learn: bool = False, is_over: Callable[[], bool] = lambda: False) -> Run:
         """Returns what one beam finds.
 
         Args:
             width: The largest number of histories to keep per level, at least 1.
             learn: Whether to update `pilot`.
-            deadline: When to stop, on the clock of `time.monotonic`.
+            is_over: Whether to stop; it is called once per level.
         """
         players, none = self._game.num_players(), np.zeros(0, np.int64)
         found = Run(
@@ -134,7 +135,7 @@ class StratifiedBeam:
                     self.counts.add(node.kind, node.info_state, past[node.kind], len(node.actions))
             if not num_actions.any():
                 break
-            if time.monotonic() > deadline:
+            if is_over():
                 found.is_complete = found.is_exact = False
                 break
             below = found.depth + 1

@@ -1,0 +1,103 @@
+"""Many histories of a game at once: as pyspiel's states, or as the words of compiled rules."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import pyspiel
+
+from mccfr_plus.games.rules import CHANCE
+
+
+class Positions(abc.ABC):
+    """Histories that are played on together. Whichever class holds them, the same draws lead to the same histories.
+
+    Attributes:
+        movers: ``[n]`` int64, who is to move: a player, `CHANCE` or `TERMINAL`.
+    """
+
+    movers: np.ndarray
+
+    @abc.abstractmethod
+    def take(self, rows: np.ndarray) -> Self:
+        """Returns some histories, perhaps several times; the object itself must not be used any more."""
+
+    @abc.abstractmethod
+    def play(self, actions: np.ndarray) -> None:
+        """Plays an action, ``[n]`` int64, in each history; a player is to move in all."""
+
+    @abc.abstractmethod
+    def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
+        """Plays an outcome of chance in some histories, given numbers in [0, 1), one for each."""
+
+    @abc.abstractmethod
+    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
+        """Writes what players know, where a player is to move.
+
+        Args:
+            whose: ``[n, k]`` int64, the players whose information-state tensors follow one another in a row.
+            tensors: ``[n, at least k * size]`` float32, an output.
+            masks: ``[n, num_actions]`` bool, zeros: an output, the legal actions of the player to move.
+        """
+
+    @abc.abstractmethod
+    def returns(self, rows: np.ndarray) -> np.ndarray:
+        """Returns the payoffs of some histories that are over, ``[len(rows), num_players]`` float64."""
+
+    def pass_chance(self, rng: np.random.Generator) -> int:
+        """Draws outcomes until chance is to move in no history; returns the number of histories visited."""
+        visited = len(self.movers)
+        while len(rows := np.flatnonzero(self.movers == CHANCE)):
+            self.draw_outcomes(rows, rng.random(len(rows)))
+            visited += len(rows)
+        return visited
+
+
+class PyspielPositions(Positions):
+    """pyspiel's states.
+
+    Args:
+        states: The states.
+        size: Size of an information-state tensor.
+        write: Writes that of a state and a player to an array.
+    """
+
+    def __init__(self, states: list[Any], size: int, write: Callable[[pyspiel.State, int, np.ndarray], None]):
+        self._states, self._size, self._write = states, size, write
+        self._find_movers()
+
+    def _find_movers(self) -> None:
+        self.movers = np.array([state.current_player() for state in self._states], np.int64)
+
+    def take(self, rows: np.ndarray) -> Self:
+        taken: set[int] = set()
+        states = []
+        for row in rows.tolist():
+            states.append(self._states[row].clone() if row in taken else self._states[row])
+            taken.add(row)
+        return type(self)(states, self._size, self._write)
+
+    def play(self, actions: np.ndarray) -> None:
+        for state, action in zip(self._states, actions.tolist(), strict=True):
+            state.apply_action(action)
+        self._find_movers()
+
+    def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
+        for row, number in zip(rows.tolist(), draws.tolist(), strict=True):
+            outcomes, probabilities = zip(*self._states[row].chance_outcomes(), strict=True)
+            ends = np.cumsum(probabilities)
+            index = int(np.searchsorted(ends, number * ends[-1], "right"))
+            self._states[row].apply_action(outcomes[min(index, len(outcomes) - 1)])
+        self._find_movers()
+
+    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
+        for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
+            for place, player in enumerate(players):
+                self._write(state, player, tensor[place * self._size : (place + 1) * self._size])
+            mask[state.legal_actions()] = True
+
+    def returns(self, rows: np.ndarray) -> np.ndarray:
+        return np.array([self._states[row].returns() for row in rows.tolist()])

@@ -1,0 +1,139 @@
+"""Many histories of a game as the words of its compiled rules, played on and observed by kernels."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Self
+
+import numpy as np
+
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.rules import MOVER
+from mccfr_plus.kernels.compile import compose, kernel
+from mccfr_plus.neural.batched.positions import Positions
+from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
+
+
+class BatchRules:
+    """A game's rules for many histories at once, and its information-state tensors as a table.
+
+    Args:
+        game: A game with `tensor_cells`.
+        size: Size of an information-state tensor.
+
+    Attributes:
+        table: Of each player, the tensor of one who knows nothing, ``[num_players, size]`` float32; where the rows of
+            each entry of `look` begin, int64; and the cells of each row, ``[num_players, num_rows, most cells]`` int64,
+            filled up with ``size``.
+    """
+
+    def __init__(self, game: RulesGame, size: int):
+        sizes, players = game.sizes, range(game.sizes.num_players)
+        self.game, self.arguments, rules = game, (game.parameters, game.table), game.rules
+        names = {
+            "rule_legal": rules.legal,
+            "rule_apply": rules.apply,
+            "rule_returns": rules.returns,
+            "rule_look": rules.look,
+            "rule_outcomes": rules.outcomes or rule_outcomes,
+        }
+        kernels = _play, _draw_outcomes, _observe, _find_returns
+        self.play, self.draw_outcomes, self.observe, self.find_returns = (
+            compose(each, strict=False, **names) for each in kernels
+        )
+        self.actions = np.zeros(game.most_actions, np.int64)
+        self.probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
+        self.seen = np.zeros(sizes.view_size, np.int64)
+        values = [each.size for each in sizes.fields for _ in range(each.count)]
+        rows = [(place, value) for place, count in enumerate(values) for value in range(count)]
+        found = [[game.tensor_cells(player, *row) or () for row in rows] for player in players]
+        cells = np.full((len(players), len(rows), max(len(each) for own in found for each in own)), size, np.int64)
+        first = np.zeros((len(players), size), np.float32)
+        for player in players:
+            first[player, list(game.tensor_cells(player, -1, 0) or ())] = 1.0
+            for row, each in enumerate(found[player]):
+                cells[player, row, : len(each)] = each
+        self.table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
+
+
+class RulesPositions(Positions):
+    """Histories as states of compiled rules.
+
+    Args:
+        rules: The rules.
+        words: ``[n, state_size]`` int64, modified in place.
+    """
+
+    def __init__(self, rules: BatchRules, words: np.ndarray):
+        self._rules, self._words, self.movers = rules, words, words[:, MOVER]
+
+    def take(self, rows: np.ndarray) -> Self:
+        return type(self)(self._rules, self._words[rows])
+
+    def play(self, actions: np.ndarray) -> None:
+        self._rules.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions))
+
+    def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
+        rules = self._rules
+        rules.draw_outcomes(*rules.arguments, self._words, rows, draws, rules.actions, rules.probabilities)
+
+    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
+        rules = self._rules
+        rules.observe(*rules.arguments, self._words, whose, *rules.table, rules.actions, rules.seen, tensors, masks)
+
+    def returns(self, rows: np.ndarray) -> np.ndarray:
+        payoffs = np.zeros((len(rows), self._rules.game.sizes.num_players))
+        self._rules.find_returns(*self._rules.arguments, self._words, rows, payoffs)
+        return payoffs
+
+
+@kernel
+def _play(parameters, table, words, actions):
+    for row in range(len(words)):
+        rule_apply(parameters, table, words[row], actions[row])
+
+
+@kernel
+def _draw_outcomes(parameters, table, words, rows, draws, actions, probabilities):
+    for number in range(len(rows)):
+        state = words[rows[number]]
+        count = rule_outcomes(parameters, table, state, actions, probabilities)
+        total = 0.0
+        for index in range(count):
+            total += probabilities[index]
+        index, end = 0, probabilities[0]
+        while end <= draws[number] * total and index < count - 1:
+            index += 1
+            end += probabilities[index]
+        rule_apply(parameters, table, state, actions[index])
+
+
+@kernel
+def _observe(parameters, table, words, whose, first, begins, cells, actions, seen, tensors, masks):
+    size, most = first.shape[1], cells.shape[2]
+    for row in range(len(words)):
+        state = words[row]
+        for index in range(rule_legal(parameters, table, state, actions)):
+            masks[row, actions[index]] = True
+        for number in range(whose.shape[1]):
+            player, begin = whose[row, number], number * size
+            for cell in range(size):
+                tensors[row, begin + cell] = first[player, cell]
+            for place in range(len(seen)):
+                seen[place] = 0
+            rule_look(parameters, table, state, player, seen)
+            for place in range(len(seen)):
+                for index in range(most):
+                    cell = cells[player, begins[place] + seen[place], index]
+                    if cell == size:
+                        break
+                    if cell >= 0:
+                        tensors[row, begin + cell] = 1.0
+                    else:
+                        tensors[row, begin + ~cell] = 0.0
+
+
+@kernel
+def _find_returns(parameters, table, words, rows, payoffs):
+    for number in range(len(rows)):
+        rule_returns(parameters, table, words[rows[number]], payoffs[number])
