@@ -2,6 +2,7 @@
 
 import math
 
+import combinations
 import naive
 import numpy as np
 import pytest
@@ -123,7 +124,7 @@ def test_the_check_sees_the_bias_of_optimistic_averages():
 @pytest.mark.parametrize("minimizer", ["rm", "dcfr", "omd"])
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "random:3:1", "matrix_rps"])
 # Average strategy sampling looks at the sums, which the two methods bring up to date at different times.
-@pytest.mark.parametrize("scheme", [name for name in registry.ESTIMATORS if name != "average_strategy"])
+@pytest.mark.parametrize("scheme", [name for name in combinations.ESTIMATORS if name != "average_strategy"])
 def test_lazy_is_the_dense_average(scheme, game, minimizer, alternating):
     if not naive.go_together(scheme, minimizer):
         return
@@ -249,7 +250,7 @@ def test_naive_own_traversals_are_right_over_all_outcomes(players):
 
 @pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:3:1"])
-@pytest.mark.parametrize("scheme", list(registry.ESTIMATORS))
+@pytest.mark.parametrize("scheme", combinations.ESTIMATORS)
 def test_exact_average_of_a_sampled_solver_is_the_average_of_what_it_played(scheme, game):
     tree, root = naive.tree_of(game), naive.root_of(game)
     solver = Solver(tree, scheme, "rm", linear("exact"), alternating=False, seed=2)

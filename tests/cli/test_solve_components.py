@@ -33,7 +33,7 @@ def test_games_of_every_kind(command, game):
 
 
 @pytest.mark.parametrize("minimizer", [name for name in MINIMIZERS if name not in NEED_FULL])
-@pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "escher"])
+@pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name not in ("escher", "best_response")])
 def test_flags_become_the_config_that_python_makes(estimator, minimizer):
     flags = [f"--estimator={estimator}", f"--minimizer={minimizer}", "--noalternating", "--memory=1GB"]
     _, values = COMMANDS["solve"].parse(["kuhn_poker", *flags])

@@ -14,7 +14,7 @@ import numpy as np
 import pyspiel
 import pytest
 from checkpoint_contents import contents_of
-from combinations import AVERAGES, MINIMIZERS
+from combinations import AVERAGES, ESTIMATORS, MINIMIZERS
 from lazy_trees import PLENTY, differences, lazy_solver
 
 from mccfr_plus import CheckpointError, ConfigError, Full, GameError, OutcomeSampling, RegretMatching, Solver
@@ -23,7 +23,7 @@ from mccfr_plus.checkpoints import writer
 from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.kernels.scratch import STEP, TRAVERSALS_DONE
-from mccfr_plus.solver import registry, saved_state
+from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.engine import _TEMPORARY
 from mccfr_plus.solver.saved_state import arrays_of, read_header
 from mccfr_plus.tree.expansion import EXPANDING
@@ -50,7 +50,7 @@ def spoil_scratch(solver):
     for name in _TEMPORARY - {"seen", "values"}:  # which are parts of other arrays
         array = getattr(scratch, name)
         array.view(np.uint8)[:] = 0x5A if array.dtype.names else 0xFF  # which are NaNs where numbers are floating
-    if isinstance(solver.estimator, Full):
+    if solver.estimator.needs_leaves or isinstance(solver.estimator, Full):
         scratch.touched[:] = 0  # not listed yet: see `touch_all`
 
 
@@ -79,7 +79,7 @@ def assert_goes_on(path, tree, *arguments, first=7, then=6, **options):
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
 @pytest.mark.parametrize("game", ["kuhn_poker", pytest.param("kuhn_poker(players=3)", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("estimator", list(registry.ESTIMATORS))
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
     tree, count = naive.tree_of(game), 0
     for minimizer in MINIMIZERS:
@@ -120,6 +120,11 @@ def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
 )
 def test_options_go_on_bit_for_bit(estimator, options, minimizer, game, path):
     assert_goes_on(path, naive.tree_of(game), estimator, minimizer, first=30, **options)
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_cfr_br_goes_on_bit_for_bit(path):
+    assert_goes_on(path, naive.tree_of("kuhn_poker"), "best_response", "rm+")
 
 
 @pytest.mark.usefixtures("interpreted_loops")

@@ -157,7 +157,7 @@ def test_dominated_actions_of_a_general_sum_game_vanish():
         pytest.param("matrix_rps", -1.0, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("estimator", list(registry.ESTIMATORS))
+@pytest.mark.parametrize("estimator", combinations.ESTIMATORS)
 def test_all_combinations_run(estimator, game, least):
     tree, count = naive.tree_of(game), 20
     refused = {"average_strategy": ["last"], "full": ["sampled"], "chance": ["sampled"]}.get(estimator, [])
@@ -314,7 +314,7 @@ def test_regrets(solver):
 
 @pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("game", ["kuhn_poker", "python_kuhn_poker", "kuhn_poker(players=3)"])
-@pytest.mark.parametrize("scheme", list(registry.ESTIMATORS))
+@pytest.mark.parametrize("scheme", combinations.ESTIMATORS)
 def test_a_pickled_solver_goes_on_bit_for_bit(scheme, game):
     solver = Solver(game, scheme, "dcfr", seed=4).run(20)
     copy = pickle.loads(pickle.dumps(solver))
