@@ -62,6 +62,7 @@ def test_threads_share_the_histories(threads):
     assert found.best_response_values == pytest.approx(stored.best_response_values, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interpreted_evaluation")
 def test_orders_of_dice_are_visited_once():
     solver, stored = Solver(TWO_DICE, "external", tree="rules", seed=1).run(20), mccfr_plus.compile_game(TWO_DICE)
