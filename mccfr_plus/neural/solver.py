@@ -86,9 +86,6 @@ class NeuralSolver(IterativeSolver):
         for _ in range(count):
             self.iteration()
 
-    def _check_evaluation(self) -> None:
-        self.whole_tree()
-
     def iteration(self) -> None:
         """Runs one iteration. If it raises an error, the solver returns to the state before it.
 

@@ -29,12 +29,7 @@ from mccfr_plus.tree.by_rules.frames import (
     stabilizer_of,
     turned,
 )
-from mccfr_plus.tree.by_rules.new_infosets import (
-    fetch_infoset,
-    infoset_at,
-    known_infoset,
-    uniform_infoset,
-)
+from mccfr_plus.tree.by_rules.new_infosets import fetch_infoset, infoset_at, known_infoset, uniform_infoset
 from mccfr_plus.tree.by_rules.rows import (
     FIRST_CHILD,
     FIRST_STATE,
