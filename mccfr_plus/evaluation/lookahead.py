@@ -43,9 +43,17 @@ class Beliefs:
     what the player knows.
     """
 
-    def __init__(self, game: pyspiel.Game, behavior: Behavior, player: int, max_histories: int, seed: int):
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        behavior: Behavior,
+        player: int,
+        max_histories: int,
+        seed: int,
+        deadline: float = math.inf,
+    ):
         self._game, self._behavior, self._player = game, behavior, player
-        self._max_histories, self._seed = max_histories, seed
+        self._max_histories, self._seed, self._deadline = max_histories, seed, deadline
         self._groups: dict[tuple[str, int] | None, dict[str, Belief]] = {}
         self._sampled: set[tuple[str, int] | None] = set()  # keys of groups that are samples
         self._num_kept = 0
@@ -91,6 +99,7 @@ class Beliefs:
         pending = list(start)
         found = 0
         while pending:
+            _require_time(self._deadline)
             state, weight = pending.pop()
             if state.is_terminal():
                 continue
@@ -108,6 +117,7 @@ class Beliefs:
         """Returns sampled histories at the player's next decisions, or only at the information state `wanted`."""
         groups: dict[str, Belief] = {}
         for begin in sample_states(start, self._max_histories, rng):
+            _require_time(self._deadline)
             state = begin.clone()
             while not state.is_terminal() and state.current_player() != self._player:
                 random_move(state, self._behavior.row, rng)
@@ -208,7 +218,7 @@ class LocalResponder:
         deadline: float = math.inf,
     ):
         self._behavior, self._lookahead, self._seed, self._deadline = behavior, lookahead, seed, deadline
-        self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed)
+        self._beliefs = Beliefs(game, behavior, player, lookahead.max_histories, seed, deadline)
         self._rollouts = Rollouts(joined(player, rollout.row, behavior.row), player, deadline)
         self._decisions: dict[str, Row] = {}
 

@@ -75,6 +75,7 @@ def solver_for(
         ConfigError: If components are unknown or do not go together, or one traversal would not end.
         GameError: If the game cannot be loaded or compiled, or cannot be evaluated.
     """
+    game = load_game(game)
     if "estimator" in given:
         solver = Solver.from_config(game, _config(given), seed=seed, limits=limits)
         if solver.tree.kind == "lazy" and isinstance(solver.estimator, ExternalSampling):
@@ -90,10 +91,9 @@ def solver_for(
     if tree:
         chosen, reason = _for_compiled(tree.perfect_recall, tree.num_nodes, _FULL_MAX_NODES)
     else:
-        loaded = load_game(game)
-        kind = "rules" if kind == "rules" or suits_rules(loaded, draft) else "lazy"
+        kind = "rules" if kind == "rules" or suits_rules(game, draft) else "lazy"
         size = probe_size(game)
-        chosen, reason = _for_rules(size, rules_to_traverse(loaded)) if kind == "rules" else _for_lazy(size)
+        chosen, reason = _for_rules(size, rules_to_traverse(game)) if kind == "rules" else _for_lazy(size)
     config = _config({**chosen, **given, "tree": "compiled" if tree else kind})
     return Solver.from_config(tree or game, config, seed=seed), reason
 
@@ -158,7 +158,7 @@ def _full_by_rules(
     return chosen, reason
 
 
-def _require_short_traversals(game: pyspiel.Game | str) -> None:
+def _require_short_traversals(game: pyspiel.Game) -> None:
     """Raises ConfigError if not even one traversal of external sampling would end."""
     size = probe_size(game)
     traversal = max(interval.low for interval in size.external)

@@ -314,3 +314,38 @@ def test_a_clock_that_jumps(jump, folder, monkeypatch, capsys):
     assert main([*SOLVE, "--resume", "--iterations=400"]) == 0
     assert read_header("new")["iterations"] == 400
     assert main(list(COMMANDS["compare"])) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jump", [-1e9, 1e9])
+@pytest.mark.parametrize(("command", "moment"), TABLE)
+def test_a_clock_that_jumps_at_any_moment(jump, command, moment, folder, monkeypatch, capsys):
+    now = time.time
+    calls = at_call(monkeypatch, MOMENTS[moment][0], lambda: monkeypatch.setattr(time, "time", lambda: now() + jump))
+    assert main(list(COMMANDS[command])) == 0
+    assert calls, "that moment never came"
+    output = capsys.readouterr()
+    assert "Traceback" not in output.err + output.out
+    check_files(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jump", [-1e9, 1e9])
+@pytest.mark.parametrize("command", WAITING)
+def test_a_clock_that_jumps_while_a_person_is_waited_for(jump, command, folder, monkeypatch, capsys):
+    line, moment = WAITING[command]
+    now, waits = time.time, []
+    monkeypatch.setattr(webbrowser, "open", lambda _: True)
+
+    def wait(*_):
+        waits.append(1)
+        monkeypatch.setattr(time, "time", lambda: now() + jump)
+        if len(waits) > 3:  # then the person ends it
+            raise KeyboardInterrupt
+        return "0"
+
+    monkeypatch.setattr(pkgutil.resolve_name(moment.rpartition(".")[0]), moment.rpartition(".")[2], wait)
+    assert main(list(line)) == 0
+    assert len(waits) > 1
+    assert capsys.readouterr().err == ""
+    check_files(folder)

@@ -1,11 +1,13 @@
 """Estimates of sizes against exact enumeration, the solver's own counts, hand-computed numbers and theory's bounds."""
 
+import gc
 import json
 import math
 import time
 
 import naive
 import numpy as np
+import pyspiel
 import pytest
 
 import mccfr_plus
@@ -381,10 +383,25 @@ def test_a_sample_has_the_size_that_was_asked_for():
 
 
 def test_a_probe_of_a_slow_game_is_cut_off(monkeypatch):
-    assert size_estimate.probe_size("kuhn_poker").histories.value == pytest.approx(58)
+    kuhn = pyspiel.load_game("kuhn_poker")
+    found = size_estimate.probe_size(kuhn)
+    assert found.histories.value == pytest.approx(58)
     monkeypatch.setattr(size_estimate, "_PROBE_SECONDS", 1e-6)
-    found = size_estimate.probe_size("chess")
-    assert (found.is_cut_off, found.is_complete) == (True, False)
+    cut_off = size_estimate.probe_size(pyspiel.load_game("chess"))
+    assert (cut_off.is_cut_off, cut_off.is_complete) == (True, False)
+    assert size_estimate.probe_size(kuhn) is found  # which is kept for the choices that follow,
+    kept = len(size_estimate._probes)
+    del kuhn
+    gc.collect()
+    assert len(size_estimate._probes) < kept  # as long as the game is
+
+
+def test_a_sample_ends_within_a_level(monkeypatch):
+    """A game whose moves take long is given up after a move, not after a level of them."""
+    game, moves = pyspiel.load_game("chess"), []
+    beam = StratifiedBeam(game, np.random.default_rng(1))
+    found = beam.run(100, learn=True, is_over=lambda: moves.append(1) or len(moves) > 30)
+    assert (found.is_complete, found.depth, len(moves)) == (False, 1, 31)
 
 
 def test_time_that_is_up_is_told():

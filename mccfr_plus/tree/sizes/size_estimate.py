@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -95,15 +96,27 @@ def estimate_size(
     return replace(estimate, seconds=time.monotonic() - begin)
 
 
-def probe_size(game: pyspiel.Game | str) -> SizeEstimate:
+def probe_size(game: pyspiel.Game) -> SizeEstimate:
     """Returns an estimate from 10,000 histories, for choices before a run; from fewer if they take too much CPU time.
+
+    Several choices ask about one game, so that an estimate is kept as long as its game.
+
+    Args:
+        game: A game that `load_game` has accepted.
 
     Raises:
         GameError: See `estimate_size`.
     """
-    rng, end = np.random.default_rng(int(new_state(0)[0])), time.process_time() + _PROBE_SECONDS
-    sample = _Sample(load_game(game), rng, _PROBE_SIZE, lambda: time.process_time() > end, progress=False)
-    return sample.summary(sample.runs(), confidence=0.95)
+    found = _probes.get(id(game))
+    if found is None:
+        rng, end = np.random.default_rng(int(new_state(0)[0])), time.process_time() + _PROBE_SECONDS
+        sample = _Sample(game, rng, _PROBE_SIZE, lambda: time.process_time() > end, progress=False)
+        found = _probes[id(game)] = sample.summary(sample.runs(), confidence=0.95)
+        weakref.finalize(game, _probes.pop, id(game))
+    return found
+
+
+_probes: dict[int, SizeEstimate] = {}  # by the identity of games, which have no hash
 
 
 class _Sample:

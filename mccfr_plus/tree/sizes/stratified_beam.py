@@ -105,7 +105,7 @@ class StratifiedBeam:
         Args:
             width: The largest number of histories to keep per level, at least 1.
             learn: Whether to update `pilot`.
-            is_over: Whether to stop; it is called once per level.
+            is_over: Whether to stop; it is called before each history is played.
         """
         players, none = self._game.num_players(), np.zeros(0, np.int64)
         found = Run(
@@ -135,17 +135,18 @@ class StratifiedBeam:
                     self.counts.add(node.kind, node.info_state, past[node.kind], len(node.actions))
             if not num_actions.any():
                 break
-            if is_over():
-                found.is_complete = found.is_exact = False
-                break
             below = found.depth + 1
             level, parents, actions, is_drawn = self._next_level(nodes, logs, kinds, num_actions, width, below)
             found.is_exact = found.is_exact and not is_drawn
+            begin = time.perf_counter()
+            played = self._play(nodes, states, pasts, parents, actions, is_over)
+            found.seconds += time.perf_counter() - begin
+            if played is None:
+                found.is_complete = found.is_exact = False
+                break
+            states, pasts = played
             levels.append(level)
             logs = level.logs
-            begin = time.perf_counter()
-            states, pasts = self._play(nodes, states, pasts, parents, actions)
-            found.seconds += time.perf_counter() - begin
             found.depth = below
         if learn:
             self.pilot.learn(levels)
@@ -167,10 +168,15 @@ class StratifiedBeam:
         level = Level(logs, features[kept], parents, features, factors)
         return level, parents[kept].tolist(), indices[kept].tolist(), is_drawn
 
-    def _play(self, nodes, states, pasts, parents, indices):
-        """Returns the states and pasts of the next level; the last child of a parent takes over its state."""
+    def _play(self, nodes, states, pasts, parents, indices, is_over):
+        """Returns the states and pasts of the next level, or None if it is over before.
+
+        The last child of a parent takes over its state.
+        """
         next_states, next_pasts = [], []
         for child, (parent, index) in enumerate(zip(parents, indices, strict=True)):
+            if is_over():
+                return None
             node, past, state = nodes[parent], pasts[parent], states[parent]
             action = node.actions[index]
             if node.kind >= 0:
