@@ -10,24 +10,28 @@ sizes      compiling from rules, and seconds per iteration, at the sizes of Lanc
 
 import contextlib
 import gc
+import mmap
 import multiprocessing
 import resource
 import statistics
 import time
 
+import numpy as np
 import pyspiel
 from absl import flags
 from measuring import FLAGS, run, run_to, spread, timed
 
 import mccfr_plus
 from mccfr_plus.evaluation import exploitability_lower_bound, head_to_head
+from mccfr_plus.tree.memory import bytes_of
 
 flags.DEFINE_string("games", None, "Games, with ; between them. Default: those of the subject")
 flags.DEFINE_list("estimators", ["outcome", "external"], "judged, expansion: estimators of both")
 flags.DEFINE_float("seconds", 60.0, "Of a run: expansion CPU seconds, judged and sizes about so many")
 flags.DEFINE_float("warm_seconds", 5.0, "expansion: CPU seconds of a run on an expanded tree")
 flags.DEFINE_float("judge_seconds", 60.0, "judged: of each judgement")
-flags.DEFINE_integer("rounds", 5, "expansion: how often both are run")
+flags.DEFINE_bool("prepare", True, "expansion, rules: whether a virtual machine's host is to give its memory before")
+flags.DEFINE_integer("rounds", 5, "expansion, rules: how often both are run")
 flags.DEFINE_list("marks", ["30", "120"], "exact: CPU seconds; full: iterations")
 flags.DEFINE_list("minimizers", ["prm+"], "full: minimizers")
 flags.DEFINE_integer("threads", 1, "full: threads")
@@ -129,11 +133,28 @@ def print_row(game, estimator, rows, infosets):
     print(f"{game:<32}{estimator:<10}{rates}  {ratios:<20}{statistics.median(new):>7.2%}{infosets:>13,}", flush=True)
 
 
+def prepare_memory():
+    """Lets the host of a virtual machine give its memory, at up to 3 s per GB, before a solver is timed.
+
+    A process of its own takes it, so that the solver's begins as cold as on a machine of its own.
+    """
+    if FLAGS.prepare:
+        process = multiprocessing.get_context("spawn").Process(target=touch, args=(int(bytes_of(FLAGS.memory)),))
+        process.start()
+        process.join()
+
+
+def touch(size):
+    np.zeros(size, np.uint8)[:: mmap.PAGESIZE] = 1
+
+
 def cold(game, estimator, tree="lazy"):
     loaded, rows, infosets = pyspiel.load_game(game), [], 0
     for _ in range(FLAGS.rounds):
+        prepare_memory()
         theirs = their_rate(THEIRS[estimator](loaded), FLAGS.seconds)
         gc.collect()
+        prepare_memory()
         solver = lazy_solver(loaded, estimator, tree)
         ours, new = our_rate(solver, FLAGS.seconds)
         rows.append((ours, theirs, new))

@@ -23,7 +23,7 @@ from mccfr_plus.checkpoints.atomic_write import TEMPORARY_SUFFIX
 from mccfr_plus.checkpoints.file import read_header
 from mccfr_plus.cli.main import main
 from mccfr_plus.experiments import run_loop
-from mccfr_plus.experiments.papers import lanctot2009
+from mccfr_plus.experiments.papers.lanctot2009 import figure1
 
 pytestmark = pytest.mark.xdist_group("signals")
 
@@ -96,10 +96,10 @@ def folder(tmp_path, monkeypatch, interpreted_loops, serial_runs):
     save_policy(Solver("kuhn_poker", "full", "rm+").run(10).average_policy(), tmp_path / "kuhn.npz")
     monkeypatch.chdir(tmp_path)
     run_loop._prepared.cache_clear()  # so that comparisons compile a tree
-    figure = [lanctot2009.Runs("runs", tuple(lanctot2009.ALGORITHMS), ("kuhn_poker",), 500, 3, (1,))]
-    monkeypatch.setattr(lanctot2009, "FIGURE", {"small": figure})
-    monkeypatch.setattr(lanctot2009, "GAMES", ("kuhn_poker",))
-    monkeypatch.setattr(lanctot2009, "NAMES", {"kuhn_poker": "Kuhn poker"})
+    figure = [figure1.Runs("runs", tuple(figure1.ALGORITHMS), ("kuhn_poker",), 500, 3, (1,))]
+    monkeypatch.setattr(figure1, "FIGURE", {"small": figure})
+    monkeypatch.setattr(figure1, "GAMES", ("kuhn_poker",))
+    monkeypatch.setattr(figure1, "NAMES", {"kuhn_poker": "Kuhn poker"})
     return tmp_path
 
 

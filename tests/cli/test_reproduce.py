@@ -3,13 +3,14 @@
 import pytest
 
 from mccfr_plus.cli.main import INTERRUPTED
-from mccfr_plus.experiments.papers import PAPERS, item, lanctot2009
+from mccfr_plus.experiments.papers import PAPERS, item
+from mccfr_plus.experiments.papers.lanctot2009 import figure1, table1
 from mccfr_plus.experiments.run_all import DONE
 
 
 def test_table_1(command, tmp_path, monkeypatch):
-    monkeypatch.setattr(lanctot2009, "PRINTED_SECONDS", {"one_card_poker": (28.0, 99e-6, 46e-6)})
-    monkeypatch.setattr(lanctot2009, "_SECONDS", {"small": 0.01})
+    monkeypatch.setattr(table1, "PRINTED_SECONDS", {"one_card_poker": (28.0, 99e-6, 46e-6)})
+    monkeypatch.setattr(table1, "_SECONDS", {"small": 0.01})
     out = tmp_path / "lanctot"
     found = command("reproduce", "lanctot2009", "--item=table1", f"--out={out}", "--json", "--quiet")
     assert found.code == 0, found.err
@@ -32,17 +33,17 @@ def small_figure(monkeypatch):
 
     def use(lengths, points=None, seeds=(1,)):
         runs = enumerate(lengths.items())
-        parts = [lanctot2009.Runs(str(i), (name,), (GAME,), nodes, points, seeds) for i, (name, nodes) in runs]
-        monkeypatch.setattr(lanctot2009, "FIGURE", {"small": parts})
-        monkeypatch.setattr(lanctot2009, "GAMES", (GAME,))
-        monkeypatch.setattr(lanctot2009, "NAMES", {GAME: "Goofspiel 3"})
+        parts = [figure1.Runs(str(i), (name,), (GAME,), nodes, points, seeds) for i, (name, nodes) in runs]
+        monkeypatch.setattr(figure1, "FIGURE", {"small": parts})
+        monkeypatch.setattr(figure1, "GAMES", (GAME,))
+        monkeypatch.setattr(figure1, "NAMES", {GAME: "Goofspiel 3"})
 
     return use
 
 
 def test_figure_1(command, serial_runs, tmp_path, small_figure):
     pytest.importorskip("matplotlib")
-    algorithms = lanctot2009.ALGORITHMS
+    algorithms = figure1.ALGORITHMS
     small_figure({name: 1e5 if name.startswith("full") else 2e4 for name in algorithms}, seeds=(1, 2))
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--json", "--processes=1"]
     found = command(*arguments)
@@ -66,7 +67,7 @@ def test_claims_need_the_figures(command, tmp_path):
 
 def test_a_figure_that_is_interrupted_goes_on(command, serial_runs, tmp_path, monkeypatch, small_figure):
     pytest.importorskip("matplotlib")
-    small_figure(dict.fromkeys(lanctot2009.ALGORITHMS, 2e4), 3)
+    small_figure(dict.fromkeys(figure1.ALGORITHMS, 2e4), 3)
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--processes=1"]
     run_all, ended = item.run_all, []
 

@@ -228,7 +228,7 @@ def test_without_memory_for_the_matrix(monkeypatch, caplog):
 
 
 def test_infosets_that_do_not_fit():
-    solver = Solver("phantom_ttt", MATRIX, "rm+", tree="rules", memory=beside_this_process(120e6))
+    solver = Solver("phantom_ttt", MATRIX, "rm+", tree="rules", memory=beside_this_process(250e6))
     with pytest.raises(BudgetError, match=r"all information sets must have a number.*give memory="):
         solver.run(1)
 

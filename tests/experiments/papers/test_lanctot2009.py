@@ -6,9 +6,9 @@ import pytest
 
 from mccfr_plus import compile_game
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.papers import lanctot2009
 from mccfr_plus.experiments.papers.judging import common_end, nodes_below
-from mccfr_plus.experiments.papers.lanctot2009 import (
+from mccfr_plus.experiments.papers.lanctot2009 import claims, epsilon, figure1, table1
+from mccfr_plus.experiments.papers.lanctot2009.figure1 import (
     ALGORITHMS,
     EXTERNAL,
     EXTERNAL_PER_NODE,
@@ -49,15 +49,15 @@ HISTORIES = {VANILLA: 10**9, PRUNED: 10**8, EXTERNAL: 10**6, OUTCOME: 10**7, EXT
 def epsilons(**reached):
     """Returns records of outcome sampling that are equal but for those given, by game and epsilon."""
     return [
-        curve(game, lanctot2009._outcome(value), reached.get(game, {}).get(value, 10**6))
+        curve(game, epsilon.outcome_with(value), reached.get(game, {}).get(value, 10**6))
         for game in GAMES
-        for value in lanctot2009.EPSILONS
+        for value in epsilon.EPSILONS
     ]
 
 
 def rows(epsilon=None, **reached):
     figures = {"figure1": figure(**reached), "epsilon": epsilons(**(epsilon or {}))}
-    return {row.what: row for row in lanctot2009.claim_rows(figures)}
+    return {row.what: row for row in claims.rows(figures)}
 
 
 def verdicts(**reached):
@@ -91,7 +91,7 @@ def test_claims():
 
 
 def test_rows():
-    found = {row.what: row.here for row in lanctot2009.rows(figure())}
+    found = {row.what: row.here for row in figure1.rows(figure())}
     assert found["One-Card Poker: histories until b1 + b2 < 0.5, outcome sampling"] == "1e+07"
     assert found["Goofspiel: histories until b1 + b2 < 1, vanilla CFR"] == "5e+08"
     assert found["Goofspiel: best to worst at 1e7 histories"].startswith("outcome sampling (a history per player), ")
@@ -123,16 +123,16 @@ def test_where_curves_end():
 def test_a_size_that_differs_from_the_catalogue_is_told():
     tree = compile_game("one_card_poker(deck_size=5)")
     right = Size("histories", "-", tree.num_nodes, "agrees as printed")
-    assert lanctot2009._size_row("game", right, tree).verdict == "agrees as printed"
+    assert table1._size_row("game", right, tree).verdict == "agrees as printed"
     wrong = Size("histories", "-", tree.num_nodes + 1, "agrees as printed")
-    assert "differs from the" in lanctot2009._size_row("game", wrong, tree).verdict
+    assert "differs from the" in table1._size_row("game", wrong, tree).verdict
     of_players = Size("M", "-", tuple(round(m, 2) for m in tree.statistics().m_values), "exact")
-    assert lanctot2009._size_row("game", of_players, tree).verdict == "exact"
+    assert table1._size_row("game", of_players, tree).verdict == "exact"
 
 
-@pytest.mark.parametrize("scale", lanctot2009.FIGURE)
+@pytest.mark.parametrize("scale", figure1.FIGURE)
 def test_each_algorithm_is_run_once_on_each_game(scale):
-    parts = lanctot2009.FIGURE[scale]
+    parts = figure1.FIGURE[scale]
     runs = [(name, game) for part in parts for name in part.algorithms for game in part.games]
     assert sorted(runs) == sorted((name, game) for name in ALGORITHMS for game in GAMES)
     assert len({part.folder for part in parts}) == len(parts)
