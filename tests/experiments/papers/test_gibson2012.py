@@ -5,8 +5,8 @@ import pytest
 
 import mccfr_plus
 from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.papers import gibson2012
-from mccfr_plus.experiments.papers.gibson2012 import ALGORITHMS, LABELS, OURS, OUTCOME, WITHOUT_OUTCOME
+from mccfr_plus.experiments.papers.gibson2012 import algorithms, claims, curves, parameters, stacks
+from mccfr_plus.experiments.papers.gibson2012.algorithms import ALGORITHMS, LABELS, OURS, OUTCOME, WITHOUT_OUTCOME
 from mccfr_plus.experiments.papers.judging import mean_of
 from mccfr_plus.experiments.papers.uniform_play import uniform_holdem_exploitability
 from mccfr_plus.experiments.record import Point
@@ -20,7 +20,7 @@ def curve(algorithm, *ends, game="game"):
 def verdict(ours, external, outcome=(9.0, 9.01)):
     curves = [curve("external", *external), curve(OUTCOME, *outcome)]
     curves += [curve(name, *ours) for name in OURS]
-    found = gibson2012.ending_rows("g", curves, 1.0)
+    found = algorithms.ending_rows("g", curves, 1.0)
     assert {(row.here, row.verdict) for row in found[-2:]} == {(found[-1].here, found[-1].verdict)}
     return found[-1].here, found[-1].verdict
 
@@ -35,10 +35,10 @@ def test_verdicts_on_average_strategy_sampling():
 
 def test_units():
     # Half of b1 + b2 = 0.5 chips is an eighth of a big blind.
-    curves = [curve("external", 0.25, 0.25, game="nl_holdem_buckets(stack=8)")]
-    curves += [curve(name, 0.5, 0.5, game="nl_holdem_buckets(stack=8)") for name in OURS]
-    assert gibson2012.curve_rows(curves)[0].here == "125"
-    assert gibson2012.stack_rows(curves)[0].here == "15.62"  # by the 8 chips of the stack
+    found = [curve("external", 0.25, 0.25, game="nl_holdem_buckets(stack=8)")]
+    found += [curve(name, 0.5, 0.5, game="nl_holdem_buckets(stack=8)") for name in OURS]
+    assert curves.rows(found)[0].here == "125"
+    assert stacks.rows(found)[0].here == "15.62"  # by the 8 chips of the stack
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_units():
     ],
 )
 def test_verdicts_on_parameters(ends, here, verdict):
-    row = gibson2012._choice("what", 0.05, {value: mean_of(np.array(end)) for value, end in ends.items()})
+    row = parameters._choice("what", 0.05, {value: mean_of(np.array(end)) for value, end in ends.items()})
     assert row.here.startswith(here)
     assert row.verdict == verdict
 
@@ -63,7 +63,7 @@ def figures(ours, others, of_stack=lambda stack: (1.0, 1.01)):
         return [curve(name, *end, game=game) for name, end in ends.items()]
 
     def parameters(name, values):
-        texts = [gibson2012._text(name, value, beta) for beta in gibson2012.BETAS[name] for value in values]
+        texts = [parameters.text_of(name, value, beta) for beta in parameters.BETAS[name] for value in values]
         return [curve(text, *ours, game="nl_holdem_buckets(stack=8)") for text in texts]
 
     stacks = []
@@ -73,8 +73,8 @@ def figures(ours, others, of_stack=lambda stack: (1.0, 1.01)):
             curve(name, *(of_stack(stack) if name in OURS else (3.0, 3.01)), game=game) for name in WITHOUT_OUTCOME
         ]
     return {
-        "figure1a": parameters("epsilon", gibson2012.EPSILONS),
-        "figure1b": parameters("tau", gibson2012.TAUS),
+        "figure1a": parameters("epsilon", parameters.EPSILONS),
+        "figure1b": parameters("tau", parameters.TAUS),
         "figure2a": curves("nl_holdem_buckets(stack=12)"),
         "figure2b": stacks,
         "figure3a": curves("bluff(dice1=1,dice2=1)"),
@@ -83,7 +83,7 @@ def figures(ours, others, of_stack=lambda stack: (1.0, 1.01)):
 
 
 def verdicts(*args):
-    return {row.what: row.verdict for row in gibson2012.claim_rows(figures(*args))}
+    return {row.what: row.verdict for row in claims.rows(figures(*args))}
 
 
 def test_claims():
@@ -120,13 +120,13 @@ def inked(path):
     return float((image.imread(path)[:, :, :3] < 0.9).any(axis=2).mean())
 
 
-@pytest.mark.parametrize(("compute", "name"), [(gibson2012.epsilon, "figure1a"), (gibson2012.tau, "figure1b")])
+@pytest.mark.parametrize(("compute", "name"), [(parameters.epsilon, "figure1a"), (parameters.tau, "figure1b")])
 def test_parameters(setting, monkeypatch, compute, name):
-    monkeypatch.setattr(gibson2012, "SIZE", {"small": ("nl_holdem_buckets(stack=4)", 2e4, 2)})
-    monkeypatch.setattr(gibson2012, "EPSILONS", (0.05, 1.0))
-    monkeypatch.setattr(gibson2012, "TAUS", (1.0, 1e3))
-    monkeypatch.setattr(gibson2012, "VALUES", {"epsilon": (0.05, 1.0), "tau": (1.0, 1e3)})
-    monkeypatch.setattr(gibson2012, "BETAS", {"epsilon": (1e3,), "tau": (1e3,)})
+    monkeypatch.setattr(parameters, "SIZE", {"small": ("nl_holdem_buckets(stack=4)", 2e4, 2)})
+    monkeypatch.setattr(parameters, "EPSILONS", (0.05, 1.0))
+    monkeypatch.setattr(parameters, "TAUS", (1.0, 1e3))
+    monkeypatch.setattr(parameters, "VALUES", {"epsilon": (0.05, 1.0), "tau": (1.0, 1e3)})
+    monkeypatch.setattr(parameters, "BETAS", {"epsilon": (1e3,), "tau": (1e3,)})
     result = compute(setting, name)
     assert len(result.rows) == 2 + 1
     values = [float(row.here.split()[0]) for row in result.rows[:2]]
@@ -138,15 +138,15 @@ def test_parameters(setting, monkeypatch, compute, name):
 
 def test_curves(setting, monkeypatch):
     small = ("bluff(dice1=2,dice2=1,faces=2)", 2e4, 2, "A note.")
-    monkeypatch.setitem(gibson2012.CURVES, ("figure3b", "small"), small)
-    result = gibson2012.curve_figure(setting, "figure3b")
+    monkeypatch.setitem(curves.CURVES, ("figure3b", "small"), small)
+    result = curves.result(setting, "figure3b")
     assert len(result.rows) == len(ALGORITHMS) + len(OURS)
     assert [row.what.partition(": ")[2] for row in result.rows[: len(ALGORITHMS)]] == list(LABELS.values())
     assert inked(result.pictures[0]) > 0.02
 
 
 def test_stacks(setting, monkeypatch):
-    monkeypatch.setattr(gibson2012, "STACKS", {"small": ((4, 5), 1e4, 2)})
-    result = gibson2012.stack_sizes(setting, "figure2b")
+    monkeypatch.setattr(stacks, "STACKS", {"small": ((4, 5), 1e4, 2)})
+    result = stacks.result(setting, "figure2b")
     assert len(result.rows) == 2 * (len(WITHOUT_OUTCOME) + len(OURS))
     assert inked(result.pictures[0]) > 0.02

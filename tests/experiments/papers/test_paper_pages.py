@@ -15,18 +15,18 @@ PAPERS = Path(__file__).parents[3] / "docs" / "papers"
 FIGURES = {
     ("lanctot2009", "figure1"): lanctot2009.figure1.rows,
     ("lanctot2009", "epsilon"): lanctot2009.epsilon.rows,
-    ("gibson2012", "figure1a"): lambda curves: gibson2012.parameter_rows(curves, "epsilon"),
-    ("gibson2012", "figure1b"): lambda curves: gibson2012.parameter_rows(curves, "tau"),
-    ("gibson2012", "figure2a"): gibson2012.curve_rows,
-    ("gibson2012", "figure2b"): gibson2012.stack_rows,
-    ("gibson2012", "figure3a"): gibson2012.curve_rows,
-    ("gibson2012", "figure3b"): gibson2012.curve_rows,
+    ("gibson2012", "figure1a"): lambda curves: gibson2012.parameters.rows(curves, "epsilon"),
+    ("gibson2012", "figure1b"): lambda curves: gibson2012.parameters.rows(curves, "tau"),
+    ("gibson2012", "figure2a"): gibson2012.curves.rows,
+    ("gibson2012", "figure2b"): gibson2012.stacks.rows,
+    ("gibson2012", "figure3a"): gibson2012.curves.rows,
+    ("gibson2012", "figure3b"): gibson2012.curves.rows,
     ("farina2020", "figure3"): farina2020.rows,
     ("farina2020", "figure4"): farina2020.rows,
 }
 CLAIMS = {
     "lanctot2009": lanctot2009.claims.rows,
-    "gibson2012": gibson2012.claim_rows,
+    "gibson2012": gibson2012.claims.rows,
     "farina2020": farina2020.claim_rows,
 }
 
