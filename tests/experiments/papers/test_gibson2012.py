@@ -58,27 +58,27 @@ def test_verdicts_on_parameters(ends, here, verdict):
 def figures(ours, others, of_stack=lambda stack: (1.0, 1.01)):
     """Returns records in which average strategy sampling and the others end as given in all games."""
 
-    def curves(game):
+    def of_game(game):
         ends = {name: ours if name in OURS else others for name in ALGORITHMS}
         return [curve(name, *end, game=game) for name, end in ends.items()]
 
-    def parameters(name, values):
+    def of_parameter(name, values):
         texts = [parameters.text_of(name, value, beta) for beta in parameters.BETAS[name] for value in values]
         return [curve(text, *ours, game="nl_holdem_buckets(stack=8)") for text in texts]
 
-    stacks = []
+    of_stacks = []
     for stack in (8, 12, 20):
         game = f"nl_holdem_buckets(stack={stack})"
-        stacks += [
+        of_stacks += [
             curve(name, *(of_stack(stack) if name in OURS else (3.0, 3.01)), game=game) for name in WITHOUT_OUTCOME
         ]
     return {
-        "figure1a": parameters("epsilon", parameters.EPSILONS),
-        "figure1b": parameters("tau", parameters.TAUS),
-        "figure2a": curves("nl_holdem_buckets(stack=12)"),
-        "figure2b": stacks,
-        "figure3a": curves("bluff(dice1=1,dice2=1)"),
-        "figure3b": curves("bluff"),
+        "figure1a": of_parameter("epsilon", parameters.EPSILONS),
+        "figure1b": of_parameter("tau", parameters.TAUS),
+        "figure2a": of_game("nl_holdem_buckets(stack=12)"),
+        "figure2b": of_stacks,
+        "figure3a": of_game("bluff(dice1=1,dice2=1)"),
+        "figure3b": of_game("bluff"),
     }
 
 
