@@ -36,20 +36,15 @@ from mccfr_plus.evaluation import (
     head_to_head,
     nash_conv,
 )
-from mccfr_plus.evaluation.by_rules import (
-    bytes_needed,
-    evaluate_by_rules,
-    is_symmetric,
-    is_tabulated,
-    memory_plan,
-)
+from mccfr_plus.evaluation.by_rules import bytes_needed
 from mccfr_plus.evaluation.estimates import require_confidence
 from mccfr_plus.evaluation.expected_time import estimated_seconds, visited_histories
+from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules, is_symmetric, is_tabulated, memory_plan
 from mccfr_plus.evaluation.strategies import AnyPolicy
 from mccfr_plus.games import compiled_rules
 from mccfr_plus.policies.files import needs_tree
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits
-from mccfr_plus.tree.by_rules.implicit_tree import can_be_implicit, rules_to_traverse
+from mccfr_plus.tree.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.tree.by_rules.symmetric_tree import require_symmetries
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree

@@ -5,7 +5,6 @@
 `head_to_head`, `local_best_response`, `exploitability_lower_bound` and `sampled_best_response` sample, without a tree.
 """
 
-from mccfr_plus.evaluation.by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.estimates import Estimate
 from mccfr_plus.evaluation.exact import (
     BestResponse,
@@ -24,6 +23,7 @@ from mccfr_plus.evaluation.local_best_response import (
     exploitability_lower_bound,
     local_best_response,
 )
+from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.quality import Finding, Quality, estimate_quality
 from mccfr_plus.evaluation.sampled_best_response import SampledBestResponse, sampled_best_response
 

@@ -21,27 +21,18 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 import numpy as np
-import pyspiel
 from tqdm.auto import tqdm
 
-from mccfr_plus.errors import BudgetError, PolicyError
-from mccfr_plus.evaluation.behavior import JointPolicy
+from mccfr_plus.errors import BudgetError
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.evaluation.tabulation import InfosetHistories, tabulate
+from mccfr_plus.evaluation.tabulation import InfosetHistories
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.compile import announce_compilation, compose, kernel
 from mccfr_plus.kernels.scratch import THREAD
-from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.access import ALL_PLAYERS
+from mccfr_plus.tree.by_rules.costs import mean_cost_of_blocks
 from mccfr_plus.tree.by_rules.histories import DEPTH_OF_PIECES, traverse_histories
-from mccfr_plus.tree.by_rules.implicit_tree import (
-    ImplicitTree,
-    fixed_cost,
-    infoset_cost,
-    mean_cost_of_blocks,
-    rules_to_traverse,
-    slot_cost,
-)
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.by_rules.payoff_matrix import (
     Leaves,
     both_gradients,
@@ -51,16 +42,14 @@ from mccfr_plus.tree.by_rules.payoff_matrix import (
     num_entries,
     room_for_leaves,
 )
-from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree, require_symmetries
 from mccfr_plus.tree.expansion import INTERRUPTED
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.memory import KERNELS, MemoryPlan, plan_memory
+from mccfr_plus.tree.memory import MemoryPlan
 from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
 
 logger = logging.getLogger("mccfr_plus")
 
 _NUM_PIECES = 256  # the progress bar moves between them
-_NUMBER, _NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
+NUMBER, NUMBERS = 8, 3  # bytes, and numbers per slot beside the threads' gradients
 _MARGIN = 1.1  # of memory that is advised
 _SMALL = 100_000  # histories: a game with fewer is one piece
 _SLOW = "so that every iteration traverses all histories, which takes longer"
@@ -265,94 +254,6 @@ class RulesEvaluator:
         return visited
 
 
-def evaluate_by_rules(
-    game: pyspiel.Game | str,
-    policy: JointPolicy | None,
-    *,
-    memory: str | int | float | None = None,
-    threads: int | None = None,
-    progress: bool | None = None,
-    uniform_elsewhere: bool = False,
-    symmetry: bool | None = None,
-) -> Evaluation:
-    """Returns the exact values of a policy in a game that is not stored, by one traversal of all its histories.
-
-    A policy that was not solved with ``tree="rules"`` and the same `symmetry` is tabulated first: another traversal
-    finds a history of each infoset, and the policy gives its probabilities at the pyspiel state there, once per
-    infoset, or at all states that symmetries turn into each other.
-
-    Args:
-        game: A game with compiled rules, or its string.
-        policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
-            probabilities, a function from states to {action: probability}, or a list of one of these per player; None:
-            uniform play.
-        memory: Of the whole process; see `Solver`.
-        threads: How many threads; None: one per core.
-        progress: Whether to show a progress bar on work over a second; None: if standard error is a terminal.
-        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise they are an error.
-            A `KeyedPolicy` is always uniform where its solver has not been.
-        symmetry: Whether histories and infosets that symmetries of the game turn into each other are visited once. The
-            policy must be symmetric, which is checked. None: if the policy was solved so.
-
-    Raises:
-        ConfigError: If the game has no such rules or symmetries, or the memory is too little to begin.
-        PolicyError: If the policy is of another game, lacks infosets, has no distribution over the legal actions, or is
-            not symmetric.
-        BudgetError: If the infosets do not fit the memory.
-
-    Examples:
-        >>> import mccfr_plus
-        >>> policy = mccfr_plus.Solver("kuhn_poker", tree="rules", seed=1).run(1000).average_policy()
-        >>> found = mccfr_plus.evaluate_by_rules("kuhn_poker", policy)
-        >>> abs(found.nash_conv - mccfr_plus.nash_conv("kuhn_poker", policy)) < 1e-12
-        True
-    """
-    loaded = load_game(game)
-    rules = rules_to_traverse(loaded)
-    if isinstance(policy, KeyedPolicy) and str(policy.game) != str(loaded):
-        raise PolicyError(f"a policy of {policy.game} does not fit {loaded}: evaluate it on its own game.")
-    count = threads or os.cpu_count() or 1
-    if symmetry is None:
-        symmetry = is_symmetric(policy)
-    if symmetry:
-        require_symmetries(loaded, rules)
-    plan = memory_plan(rules, memory, is_tabulated(policy, symmetry), count)
-    tree = (SymmetricTree if symmetry else ImplicitTree)(loaded, rules, plan, count)
-    strategy = np.zeros(tree.slot_capacity)
-    tree.bind(strategy)
-    evaluator = RulesEvaluator(tree, count, progress)
-    if isinstance(policy, KeyedPolicy) and not is_tabulated(policy, symmetry):
-        players, keys, first, _, probabilities = policy.table
-        bounds = np.searchsorted(players, np.arange(tree.num_players + 1))
-        tree.set_prior(bounds, keys, first, probabilities)
-    elif policy is not None:
-        tabulate(tree, policy, evaluator.find_histories(), strategy, uniform_elsewhere, progress)
-    return evaluator.evaluate(strategy)
-
-
-def memory_plan(
-    rules: RulesGame, memory: str | int | float | None, with_histories: bool, threads: int | None = None
-) -> MemoryPlan:
-    """Returns how an exact evaluation divides the memory.
-
-    Args:
-        rules: The game.
-        memory: Of the whole process; see `Solver`.
-        with_histories: Whether a history of each infoset is kept, for a policy that `is_tabulated`.
-        threads: How many threads; None: one per core.
-
-    Raises:
-        ConfigError: If it is too little to begin.
-    """
-    return plan_memory(
-        memory,
-        node_cost=0,
-        infoset_cost=infoset_cost() + (InfosetHistories.bytes_each(rules) if with_histories else 0),
-        slot_cost=slot_cost(rules) + _NUMBER * ((threads or os.cpu_count() or 1) + _NUMBERS),
-        reserved=KERNELS + fixed_cost(rules),
-    )
-
-
 def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) -> float:
     """Returns how much memory the process needs in all for an exact evaluation.
 
@@ -380,17 +281,6 @@ def _why_full(tree: ImplicitTree) -> str:
         f"{text}; about {estimate.infosets:,.0f} of them need {needed / 1e6:,.0f}MB: give "
         f"memory={_MARGIN * needed / 1e6:.0f}MB."
     )
-
-
-def is_symmetric(policy: JointPolicy | None) -> bool:
-    """Returns whether a policy was solved with ``symmetry=True``."""
-    return isinstance(policy, KeyedPolicy) and policy.keys.kind == "symmetric"
-
-
-def is_tabulated(policy: JointPolicy | None, symmetry: bool) -> bool:
-    """Returns whether an exact evaluation tabulates a policy first; see `evaluate_by_rules`."""
-    is_by_rules = isinstance(policy, KeyedPolicy) and policy.keys.kind in ("rules", "symmetric")
-    return policy is not None and not (is_by_rules and is_symmetric(policy) == symmetry)
 
 
 @kernel

@@ -25,7 +25,7 @@ from mccfr_plus.policies.files import save_policy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.tree.by_rules.implicit_tree import can_be_implicit
+from mccfr_plus.tree.by_rules.requirements import can_be_implicit
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 

@@ -15,8 +15,8 @@ from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits, bytes_to_solve, compiled_if_it_fits, suits_rules
-from mccfr_plus.tree.by_rules.implicit_tree import can_be_implicit, rules_to_traverse
 from mccfr_plus.tree.by_rules.payoff_matrix import BYTES_PER_ENTRY, bytes_of_matrix
+from mccfr_plus.tree.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import DEFAULT_MAX_NODES, DEFAULT_MAX_NODES_OF_RULES
 from mccfr_plus.tree.sizes.infoset_estimate import estimate_infosets

@@ -15,15 +15,9 @@ from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.tree.by_rules.implicit_tree import (
-    ImplicitTree,
-    can_be_implicit,
-    fixed_cost,
-    mean_cost_of_blocks,
-    rules_to_traverse,
-)
-from mccfr_plus.tree.by_rules.implicit_tree import infoset_cost as implicit_infoset_cost
-from mccfr_plus.tree.by_rules.implicit_tree import slot_cost as implicit_slot_cost
+from mccfr_plus.tree.by_rules import costs as rules_costs
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree, require_symmetries
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game import load_game
@@ -254,15 +248,15 @@ def bytes_to_solve(rules: RulesGame, config: SolverConfig, infosets: InfosetEsti
         infosets: How many infosets and slots it finds.
     """
     costs = _costs_by_rules(rules, config)
-    per_infoset = costs.infoset + mean_cost_of_blocks(rules)
+    per_infoset = costs.infoset + rules_costs.mean_cost_of_blocks(rules)
     found = infosets.infosets * per_infoset + infosets.slots * costs.slot
-    return resident_bytes() + KERNELS + fixed_cost(rules) + found
+    return resident_bytes() + KERNELS + rules_costs.fixed_cost(rules) + found
 
 
 def _costs_by_rules(rules: RulesGame, config: SolverConfig) -> Costs:
     costs = costs_of_solver(config, rules.sizes.num_players, True, by_rules=True)
-    infoset = implicit_infoset_cost() + TOUCHED.itemsize + costs.infoset
-    return Costs(node=0, infoset=infoset, slot=implicit_slot_cost(rules) + costs.slot)
+    infoset = rules_costs.infoset_cost() + TOUCHED.itemsize + costs.infoset
+    return Costs(node=0, infoset=infoset, slot=rules_costs.slot_cost(rules) + costs.slot)
 
 
 def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -> ImplicitTree:
@@ -274,6 +268,6 @@ def _implicit_tree(game: pyspiel.Game, rules: RulesGame, config: SolverConfig) -
         node_cost=costs.node,
         infoset_cost=costs.infoset,
         slot_cost=costs.slot,
-        reserved=KERNELS + fixed_cost(rules),
+        reserved=KERNELS + rules_costs.fixed_cost(rules),
     )
     return (SymmetricTree if config.symmetry else ImplicitTree)(game, rules, plan, config.threads)

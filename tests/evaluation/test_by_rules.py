@@ -11,7 +11,7 @@ from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_plus
 from mccfr_plus import BudgetError, PolicyError, Solver, evaluate_by_rules
-from mccfr_plus.evaluation import by_rules
+from mccfr_plus.evaluation import by_rules, policy_by_rules
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.expected_time import visited_histories
 from mccfr_plus.games.compiled_rules import compiled_rules
@@ -186,7 +186,7 @@ def test_too_little_memory_says_how_much_is_needed(monkeypatch):
         costs.update(infoset_cost=10**6 * infoset_cost, slot_cost=10**6 * slot_cost)  # so that it makes gigabytes
         return PLENTY._replace(infosets_bytes=20 * 10**9, limit=20 * 10**9, **costs)
 
-    monkeypatch.setattr(by_rules, "plan_memory", small_plan)
+    monkeypatch.setattr(policy_by_rules, "plan_memory", small_plan)
     expected = r"all information sets must have a number, and \d+ have filled memory=20,000MB"
     with pytest.raises(BudgetError, match=expected) as error:
         evaluate_by_rules(LEDUC, None, threads=1, progress=False)

@@ -11,7 +11,7 @@ from open_spiel.python.algorithms import exploitability as openspiel
 import mccfr_plus
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.tree.by_rules.implicit_tree import uses_numbers
+from mccfr_plus.tree.by_rules.requirements import uses_numbers
 
 LEDUC, KUHN, THREE = "leduc_poker", "kuhn_poker", "kuhn_poker(players=3)"
 

@@ -12,9 +12,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.games.openspiel import why_no_rules
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.kernels.compile import compose, inline_kernel, may_make_arrays
 from mccfr_plus.kernels.intrinsics import address_of
@@ -23,19 +21,19 @@ from mccfr_plus.tree.arrays import INFOSET, NODE, OUTCOME, Shape
 from mccfr_plus.tree.by_rules import positions
 from mccfr_plus.tree.by_rules import rows as r
 from mccfr_plus.tree.by_rules import successors as n
+from mccfr_plus.tree.by_rules.costs import (
+    log_words_per_slot,
+)
 from mccfr_plus.tree.by_rules.histories import traverse_histories, words_per_depth
 from mccfr_plus.tree.by_rules.new_infosets import num_successor_words, num_uniform
 from mccfr_plus.tree.by_rules.openings import Openings, openings_of
 from mccfr_plus.tree.by_rules.payoff_matrix import PayoffMatrix
+from mccfr_plus.tree.by_rules.requirements import WORD, can_be_implicit, uses_numbers
 from mccfr_plus.tree.by_rules.rules_keys import RulesKeys, places_of
 from mccfr_plus.tree.by_rules.rules_traversal import rule_outcomes
 from mccfr_plus.tree.expanding_tree import SIZES, ExpandingTree, Sizes
 from mccfr_plus.tree.memory import MemoryPlan
 
-_KEY_COST = 16
-_ACTION, _WORD = 4, 8  # bytes of a slot's action, and of a word of the table of successors
-_MOST_CODES_BY_WORD = 2  # of a slot: so many have a word each
-_MOST_BYTES_OF_NUMBERS = 1 << 28
 _MOST_VISITS = 1 << 28  # that one traversal may list: room that is not used takes no memory
 
 _OF_OPENINGS = r.OPENING_STATES, r.OPENING_CHANCE, r.OPENING_COUNTS
@@ -54,42 +52,6 @@ _ACCESS = (
     "fetch_rows_ahead",
     "outcome_probability",
 )
-
-
-def infoset_cost() -> int:
-    """Returns the bytes of an infoset without its slots."""
-    return INFOSET.itemsize + _KEY_COST
-
-
-def slot_cost(game: RulesGame) -> int:
-    """Returns the bytes of a slot in the tree."""
-    return _ACTION + (0 if uses_numbers(game) else _WORD << _log_words_per_slot(game))
-
-
-def _log_words_per_slot(game: RulesGame) -> int:
-    codes = game.sizes.max_observations
-    return 0 if uses_numbers(game) or codes > _MOST_CODES_BY_WORD else (codes - 1).bit_length()
-
-
-def fixed_cost(game: RulesGame) -> int:
-    """Returns the bytes of the table of successors, if its length does not depend on what is found."""
-    return _WORD * game.sizes.num_players * game.sizes.max_infosets if uses_numbers(game) else 0
-
-
-def mean_cost_of_blocks(game: RulesGame) -> int:
-    """Returns the mean bytes of blocks of an infoset, once all are found: 12 in Leduc, 16 in goofspiel."""
-    has_blocks = not uses_numbers(game) and game.sizes.max_observations > _MOST_CODES_BY_WORD
-    return 2 * _WORD if has_blocks else 0
-
-
-def uses_numbers(game: RulesGame) -> bool:
-    """Returns whether infosets are found by the numbers that the rules give them, and not by what players learn.
-
-    A table of all numbers is touched here and there, so that a large one takes a page of memory per infoset.
-    """
-    rules, sizes = game.rules, game.sizes
-    is_small = _WORD * sizes.num_players * sizes.max_infosets <= _MOST_BYTES_OF_NUMBERS
-    return rules.infoset_number is not None and (is_small or rules.observe is None)
 
 
 @functools.cache
@@ -180,7 +142,7 @@ class ImplicitTree(ExpandingTree):
             "STATE_SIZE": sizes.state_size,
             "NUM_PLAYERS": sizes.num_players,
             "COUNT_BITS": sizes.num_distinct_actions.bit_length(),
-            "LOG_WORDS_PER_SLOT": _log_words_per_slot(self.rules_game),
+            "LOG_WORDS_PER_SLOT": log_words_per_slot(self.rules_game),
             "MAX_ACTIONS": self.rules_game.most_actions,
             "MAX_OUTCOMES": max(sizes.max_chance_outcomes, 1),
             "VIEW_SIZE": sizes.view_size,
@@ -300,7 +262,7 @@ class ImplicitTree(ExpandingTree):
         return Sizes(nodes, infosets, slots, payoffs, outcomes, block_words=self.count(n.NUM_BLOCK_WORDS))
 
     def _cost(self, sizes: Sizes) -> int:
-        return super()._cost(sizes) + _WORD * sizes.block_words
+        return super()._cost(sizes) + WORD * sizes.block_words
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
         """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
@@ -424,34 +386,3 @@ class ImplicitTree(ExpandingTree):
             code = game.rules.observe(game.parameters, game.table, state, player, action)
         find = compose(n.find_successor, strict=False, **self._constants)
         return int(find(self._expansion, slot, code))
-
-
-def can_be_implicit(game: RulesGame) -> bool:
-    """Returns whether a game's rules are enough to traverse it without storing histories."""
-    if not game.sizes.perfect_recall:  # infosets that a player has come to by different ways would be kept apart
-        return False
-    rules, sizes = game.rules, game.sizes
-    if uses_numbers(game):
-        return True
-    most_codes = max(sizes.max_observations, sizes.max_first_observations)
-    has_room = (most_codes - 1).bit_length() <= n.bits_of_codes(sizes.num_distinct_actions)
-    return rules.observe is not None and has_room
-
-
-def rules_to_traverse(game: pyspiel.Game) -> RulesGame:
-    """Returns the compiled rules that a game is traversed by.
-
-    Raises:
-        ConfigError: If there are none, or not enough of them.
-    """
-    rules = compiled_rules(game)
-    if rules is None:
-        raise ConfigError(f"tree='rules': {why_no_rules(game)} Use tree='compiled' or tree='lazy'.")
-    if not rules.sizes.perfect_recall:
-        raise ConfigError(f"tree='rules': players of {game} have imperfect recall. Use tree='compiled' or tree='lazy'.")
-    if not can_be_implicit(rules):
-        raise ConfigError(
-            f"tree='rules': the rules of {game} do not say what a player has learned since its last action (the kernel "
-            "`observe`, see mccfr_plus.games.rules), or with too large numbers. Use tree='compiled' or tree='lazy'."
-        )
-    return rules
