@@ -11,7 +11,7 @@ from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_plus
 from mccfr_plus import BudgetError, PolicyError, Solver, evaluate_by_rules
-from mccfr_plus.evaluation import by_rules, policy_by_rules
+from mccfr_plus.evaluation import policy_by_rules
 from mccfr_plus.evaluation.by_rules import RulesEvaluator
 from mccfr_plus.evaluation.expected_time import visited_histories
 from mccfr_plus.games.compiled_rules import compiled_rules
