@@ -12,9 +12,10 @@ from mccfr_plus.estimators import ExternalSampling, Full
 from mccfr_plus.evaluation.expected_time import estimated_seconds_to_begin, visited_histories
 from mccfr_plus.games import RulesGame, compiled_rules
 from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.solver.costs import bytes_to_solve
 from mccfr_plus.solver.registry import estimator_of
 from mccfr_plus.solver.solver import Solver
-from mccfr_plus.solver.tree_choice import TreeLimits, bytes_to_solve, compiled_if_it_fits, suits_rules
+from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits, suits_rules
 from mccfr_plus.tree.by_rules.payoff_matrix import BYTES_PER_ENTRY, bytes_of_matrix
 from mccfr_plus.tree.by_rules.requirements import can_be_implicit, rules_to_traverse
 from mccfr_plus.tree.game import load_game

@@ -19,7 +19,7 @@ COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries
 SOLVER_BYTES_PER_SLOT = 56  # strategy, average, regrets, gradient, reach: 8 each; the scratch's mark: 16
 SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
-# Bytes of a lazy tree with the tables of `Solver(tree="lazy", "external", "rm")`: `tree_choice.costs_of`.
+# Bytes of a lazy tree with the tables of `Solver(tree="lazy", "external", "rm")`: `mccfr_plus.solver.costs.costs_of`.
 LAZY_BYTES_PER_CHILD = 20  # every child of an expanded node has a record
 LAZY_BYTES_PER_INFOSET = 108
 LAZY_BYTES_PER_SLOT = 80

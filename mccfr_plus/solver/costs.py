@@ -1,0 +1,86 @@
+"""The memory of a solver, its tree and the policies that are made of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr_plus.estimators import SamplingWeights
+from mccfr_plus.games.game import RulesGame
+from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
+from mccfr_plus.solver.config import SolverConfig
+from mccfr_plus.tree.by_rules import costs as rules_costs
+from mccfr_plus.tree.keys import Keys
+from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, infoset_cost
+from mccfr_plus.tree.memory import KERNELS, resident_bytes
+from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate
+
+_NUMBER = np.dtype(np.float64).itemsize
+_NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
+_NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
+_POLICY_COST = 48  # bytes per infoset
+
+
+class Costs(NamedTuple):
+    """Memory of a solver on a lazy tree, in bytes."""
+
+    node: int
+    infoset: int  # without its text
+    slot: int
+
+
+def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys: Keys) -> Costs:
+    """Returns what the tree, the solver's tables and the making of a policy take.
+
+    Args:
+        config: The solver's components.
+        num_players: Of the game.
+        perfect_recall: Whether the game has perfect recall.
+        keys: How infosets are told apart.
+    """
+    costs = costs_of_solver(config, num_players, perfect_recall)
+    return Costs(
+        node=NODE_COST + costs.node, infoset=infoset_cost(keys) + costs.infoset, slot=SLOT_ACTION_COST + costs.slot
+    )
+
+
+def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> Costs:
+    """Returns what the solver's tables and the making of a policy take, without the tree; see `costs_of`."""
+    method = config.average_method(num_players, perfect_recall, by_rules=by_rules)
+    private = _NUMBER + MARK.itemsize  # the gradient and the marks of a slot
+    private += DRAWN.itemsize if config.estimator.samples_per_infoset else 0
+    uses_reach = method.name in ("touched", "optimistic") or config.estimator.needs_leaves
+    private += _NUMBER if uses_reach else 0
+    shared = 2 + config.minimizer.num_tables  # strategy, average, tables
+    shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY
+    shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
+    lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's
+    if config.is_team:
+        lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.ThreadTeam.lists`, `WorkPartition.owners`
+    return Costs(
+        node=_NUMBER * num_players if config.baseline is not None else 0,
+        infoset=_POLICY_COST + lists * TOUCHED.itemsize,
+        slot=shared * _NUMBER + config.threads * private + owner,
+    )
+
+
+def bytes_to_solve(rules: RulesGame, config: SolverConfig, infosets: InfosetEstimate) -> float:
+    """Returns the memory of this process once a solver has found all infosets of a game by rules.
+
+    Args:
+        rules: The game.
+        config: The components.
+        infosets: How many infosets and slots it finds.
+    """
+    costs = costs_by_rules(rules, config)
+    per_infoset = costs.infoset + rules_costs.mean_cost_of_blocks(rules)
+    found = infosets.infosets * per_infoset + infosets.slots * costs.slot
+    return resident_bytes() + KERNELS + rules_costs.fixed_cost(rules) + found
+
+
+def costs_by_rules(rules: RulesGame, config: SolverConfig) -> Costs:
+    """Returns the same for a game that is traversed by its rules, with the tree."""
+    costs = costs_of_solver(config, rules.sizes.num_players, True, by_rules=True)
+    infoset = rules_costs.infoset_cost() + TOUCHED.itemsize + costs.infoset
+    return Costs(node=0, infoset=infoset, slot=rules_costs.slot_cost(rules) + costs.slot)
