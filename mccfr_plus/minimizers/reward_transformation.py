@@ -131,8 +131,13 @@ class RewardTransformation(Minimizer):
     def __post_init__(self) -> None:
         for name, value, most in (("mu", self.mu, 1e9), ("gamma", self.gamma, 1.0)):
             check_number(name, value, 0, most, f"must be a number from 0 to {most:g}", inclusive=True)
-        if isinstance(self.period, bool) or not isinstance(self.period, int) or self.period < 1:
-            raise ConfigError(f"period={self.period!r}: must be a whole number of iterations, at least 1.")
+        check_period(self.period)
 
     def parameters(self) -> np.ndarray:
         return np.array([self.mu, self.gamma, float(self.period), 0.0, 0.0])
+
+
+def check_period(period: Any) -> None:
+    """Raises ConfigError unless a period is a whole number of iterations."""
+    if isinstance(period, bool) or not isinstance(period, int) or period < 1:
+        raise ConfigError(f"period={period!r}: must be a whole number of iterations, at least 1.")

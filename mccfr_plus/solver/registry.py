@@ -57,6 +57,7 @@ MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
     "ftrl": minimizers.FTRL,
     "omd": minimizers.OMD,
     "mmd": minimizers.MagneticMirrorDescent,
+    "reg_cfr": minimizers.RegularizedMirrorDescent,
 }
 
 AVERAGES: dict[str, Callable[..., PowerAverage]] = {
