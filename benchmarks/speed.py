@@ -194,7 +194,10 @@ def components():
         row(name, lambda tree, options=options: ratio(solver_of(tree, **options), solver_of(tree, "external")))
     print(f"\n{'iterations/s over external + rm':<36} {header}")
     for name in MINIMIZERS:
-        row(name, lambda tree, name=name: ratio(solver_of(tree, "external", name), solver_of(tree, "external"), "iterations"))
+        row(
+            name,
+            lambda tree, name=name: ratio(solver_of(tree, "external", name), solver_of(tree, "external"), "iterations"),
+        )
     print(f"\n{'nodes per updated infoset':<36} {header}")
     for name in ("external", "outcome", "balanced", "outcome(update_all_players=True)"):
         row(name, lambda tree, name=name: nodes_per_update(solver_of(tree, name)))

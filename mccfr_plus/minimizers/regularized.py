@@ -40,21 +40,33 @@ TAU, GAMMA, KAPPA, PERIOD, TAU_NOW = range(5)
 
 
 @inline_kernel
-def project(values, first, last, mass):
-    """Makes values x the projection P(x) - gamma / n, with mass = 1 - gamma. `values` is modified in place."""
-    best = -math.inf
-    for slot in range(first, last):
-        best = max(best, values[at(slot)])
+def threshold_of(values, first, last, mass):
+    """Returns what values, the largest of which is 0, sum to `mass` without when they are cut at 0 afterwards.
+
+    It is the largest of (their sum - mass) / k over the k largest values, for any k.
+    """
+    one, other, third = values[at(first)], values[at(first + 1)], values[at(last - 1)]
+    if last - first == 2:
+        return max(0.5 * (one + other - mass), -mass)
+    if last - first == 3:
+        middle = max(min(one, other), min(max(one, other), third))
+        return max(max((one + other + third - mass) * (1.0 / 3.0), 0.5 * (middle - mass)), -mass)
+    return raise_threshold(values, first, last, -mass, 0.0, mass)
+
+
+@inline_kernel
+def project(values, first, last, best, mass):
+    """Makes values x the projection P(x) - gamma / n, with mass = 1 - gamma. `best` is the largest of them."""
     for slot in range(first, last):
         values[at(slot)] -= best  # so that sums are exact however large values are
-    threshold = raise_threshold(values, first, last, -mass, 0.0, mass)
+    threshold = threshold_of(values, first, last, mass)
     for slot in range(first, last):
         values[at(slot)] = max(values[at(slot)] - threshold, 0.0)
 
 
 @inline_kernel
-def regularized(values, strategy, tables, first, last, iteration, parameters):
-    """Reg-CFR at one infoset. See `Minimizer`."""
+def update(values, strategy, tables, first, last, iteration, parameters):
+    """Updates the infoset and returns its value: what `regularized` does for any number of actions."""
     tau, mass, share = parameters[TAU_NOW], 1.0 - parameters[GAMMA], 1.0 / (last - first)
     value, squares = 0.0, 0.0
     for slot in range(first, last):
@@ -67,29 +79,29 @@ def regularized(values, strategy, tables, first, last, iteration, parameters):
         squares = 0.0
     tables[SQUARES, at(first)] = before + squares
     eta = 1.0 / math.sqrt(parameters[KAPPA] + (before + squares))
-    of_reference = eta * (math.sqrt(parameters[KAPPA] + before) - tau)
-    of_next = 1.0 - eta * tau
-    if last - first == 2:
-        second, most = first + 1, 0.5 * mass
-        step = 0.5 * eta * (values[at(first)] - values[at(second)])
-        offset = max(min(of_reference * tables[OFFSET, at(first)] + step, most), -most)
-        tables[OFFSET, at(first)] = offset
-        tables[OFFSET, at(second)] = -offset
-        offset = max(min(of_next * offset + step, most), -most)
-        strategy[at(first)] = 0.5 + offset
-        strategy[at(second)] = 0.5 - offset
-        return value
-    least = share - share * mass
+    of_reference, best = eta * (math.sqrt(parameters[KAPPA] + before) - tau), -math.inf
     for slot in range(first, last):
         values[at(slot)] = of_reference * tables[OFFSET, at(slot)] + eta * values[at(slot)]
-    project(values, first, last, mass)
+        best = max(best, values[at(slot)])
+    project(values, first, last, best, mass)
+    of_reference, best = 1.0 - eta * tau, -math.inf  # now m is the new one
     for slot in range(first, last):
-        tables[OFFSET, at(slot)] = values[at(slot)] - share * mass
-        values[at(slot)] = of_next * tables[OFFSET, at(slot)] + eta * tables[LAST, at(slot)]
-    project(values, first, last, mass)
+        offset = values[at(slot)] - share * mass
+        tables[OFFSET, at(slot)] = offset
+        values[at(slot)] = of_reference * offset + eta * tables[LAST, at(slot)]
+        best = max(best, values[at(slot)])
+    project(values, first, last, best, mass)
     for slot in range(first, last):
-        strategy[at(slot)] = values[at(slot)] + least
+        strategy[at(slot)] = values[at(slot)] + (share - share * mass)
     return value
+
+
+@inline_kernel
+def regularized(values, strategy, tables, first, last, iteration, parameters):
+    """Reg-CFR at one infoset. See `Minimizer`."""
+    if last - first == 3:  # with a constant there are no loops
+        return update(values, strategy, tables, first, first + 3, iteration, parameters)
+    return update(values, strategy, tables, first, last, iteration, parameters)
 
 
 @kernel
@@ -143,7 +155,9 @@ class RegularizedMirrorDescent(Minimizer):
         check_number("kappa", self.kappa, 0, LARGEST, "must be a finite number above 0; 1 / step^2 at first")
         check_number("gamma", self.gamma, 0, 1.0, "must be a number from 0 to 1", inclusive=True)
         most = math.sqrt(self.kappa)
-        check_number("tau", self.tau, 0, most, f"must be a number from 0 to {most:g}, the root of kappa", inclusive=True)
+        check_number(
+            "tau", self.tau, 0, most, f"must be a number from 0 to {most:g}, the root of kappa", inclusive=True
+        )
         check_period(self.period)
 
     def parameters(self) -> np.ndarray:
