@@ -141,7 +141,7 @@ def test_a_quantal_response_equilibrium_is_what_mmd_stays_at(decay):
 def test_mmd_equals_openspiels(game, alpha):
     tree = naive.tree_of(game)
     theirs = mmd_dilated.MMDDilatedEnt(tree.game, alpha, 0.3)
-    solver = Solver(tree, "full", MagneticMirrorDescent(0.3, alpha, 0.0), alternating=False)
+    solver = Solver(tree, "full", MagneticMirrorDescent(0.3, alpha=alpha, decay=0.0), alternating=False)
     for _ in range(3 if game == "leduc_poker" else 50):
         theirs.update_sequences()
         solver.iteration()
