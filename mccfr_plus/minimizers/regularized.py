@@ -40,7 +40,7 @@ TAU, GAMMA, KAPPA, PERIOD, TAU_NOW = range(5)
 
 
 @inline_kernel
-def threshold_of(values, first, last, mass):
+def threshold_at_mass(values, first, last, mass):
     """Returns what values, the largest of which is 0, sum to `mass` without when they are cut at 0 afterwards.
 
     It is the largest of (their sum - mass) / k over the k largest values, for any k.
@@ -59,7 +59,7 @@ def project(values, first, last, best, mass):
     """Makes values x the projection P(x) - gamma / n, with mass = 1 - gamma. `best` is the largest of them."""
     for slot in range(first, last):
         values[at(slot)] -= best  # so that sums are exact however large values are
-    threshold = threshold_of(values, first, last, mass)
+    threshold = threshold_at_mass(values, first, last, mass)
     for slot in range(first, last):
         values[at(slot)] = max(values[at(slot)] - threshold, 0.0)
 
