@@ -22,12 +22,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mccfr_plus.errors import check_whole
 from mccfr_plus.estimators.base import LARGEST, check_number
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import at
 from mccfr_plus.minimizers.base import Minimizer
-from mccfr_plus.minimizers.reward_transformation import check_period
 from mccfr_plus.minimizers.smooth import raise_threshold
 
 # Rows of the tables.
@@ -158,7 +158,7 @@ class RegularizedMirrorDescent(Minimizer):
         check_number(
             "tau", self.tau, 0, most, f"must be a number from 0 to {most:g}, the root of kappa", inclusive=True
         )
-        check_period(self.period)
+        check_whole("period", self.period)
 
     def parameters(self) -> np.ndarray:
         return np.array([self.tau, self.gamma, self.kappa, float(self.period), 0.0])

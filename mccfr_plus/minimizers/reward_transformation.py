@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import check_whole
 from mccfr_plus.estimators.base import check_number
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
@@ -131,13 +131,7 @@ class RewardTransformation(Minimizer):
     def __post_init__(self) -> None:
         for name, value, most in (("mu", self.mu, 1e9), ("gamma", self.gamma, 1.0)):
             check_number(name, value, 0, most, f"must be a number from 0 to {most:g}", inclusive=True)
-        check_period(self.period)
+        check_whole("period", self.period)
 
     def parameters(self) -> np.ndarray:
         return np.array([self.mu, self.gamma, float(self.period), 0.0, 0.0])
-
-
-def check_period(period: Any) -> None:
-    """Raises ConfigError unless a period is a whole number of iterations."""
-    if isinstance(period, bool) or not isinstance(period, int) or period < 1:
-        raise ConfigError(f"period={period!r}: must be a whole number of iterations, at least 1.")
