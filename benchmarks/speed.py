@@ -2,7 +2,8 @@
 
 revisions   iterations/s of this checkout over another one, for games x estimators x minimizers
 start       CPU seconds of first processes: with an empty kernel cache, for a further combination, with all on disk
-components  nodes/s of every estimator over external sampling's, iterations/s of every minimizer over rm's
+components  nodes/s of every estimator over external sampling's, iterations/s of minimizers over rm's with sampling
+minimizers  CPU seconds of an iteration of `full` with every minimizer over rm+'s
 threads     nodes/s of several threads over one, in both modes, and of solvers that share nothing
 calls       what `Solver.iteration()` costs from Python beyond an iteration inside `Solver.run()`
 tree        histories/s of `compile_game` over bare traversals of pyspiel's states; bytes per history
@@ -30,6 +31,7 @@ from measuring import FLAGS, rate, run, spread, timed
 from tqdm import tqdm
 
 import mccfr_plus
+from mccfr_plus.solver import registry
 
 GOOFSPIEL = "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)"
 
@@ -38,7 +40,7 @@ flags.DEFINE_integer("rounds", 5, "How often each side is measured", lower_bound
 flags.DEFINE_float("seconds", 0.5, "About how long a measurement takes", lower_bound=0.01)
 flags.DEFINE_string("before", None, "revisions, start: a revision, or the folder of a checkout, to compare with")
 flags.DEFINE_list("estimators", ["external", "outcome", "full"], "revisions, threads: estimators")
-flags.DEFINE_list("minimizers", ["rm", "rm+", "dcfr", "prm+"], "revisions: minimizers")
+flags.DEFINE_list("minimizers", None, "revisions, minimizers: minimizers; by default four of them, or all")
 flags.DEFINE_list("batches", ["1", "16", "256", "2048"], "threads: traversals per gradient and thread")
 flags.DEFINE_integer("threads", 2, "threads: how many")
 
@@ -114,7 +116,8 @@ def process(code, cache, *arguments):
 def revisions():
     if FLAGS.before is None:
         sys.exit("give --before=REVISION or --before=FOLDER.")
-    cases = [f"{game} {e} {m}" for game in games() for e in FLAGS.estimators for m in FLAGS.minimizers]
+    minimizers = FLAGS.minimizers or ("rm", "rm+", "dcfr", "prm+")
+    cases = [f"{game} {e} {m}" for game in games() for e in FLAGS.estimators for m in minimizers]
     measured = {"before": [], "now": []}
     with checkouts() as sides:
         for _, code, cache in sides:
@@ -189,17 +192,34 @@ def components():
     for name, options in ESTIMATORS.items():
         options = {"estimator": name, **options}
         row(name, lambda tree, options=options: ratio(solver_of(tree, **options), solver_of(tree, "external")))
-    for estimator in ("external", "full"):
-        print(f"\n{f'iterations/s over {estimator} + rm':<36} {header}")
-        for name in MINIMIZERS:
-            sides = ((estimator, name), (estimator,))
-            row(name, lambda tree, sides=sides: ratio(*(solver_of(tree, *side) for side in sides), "iterations"))
+    print(f"\n{'iterations/s over external + rm':<36} {header}")
+    for name in MINIMIZERS:
+        row(
+            name,
+            lambda tree, name=name: ratio(solver_of(tree, "external", name), solver_of(tree, "external"), "iterations"),
+        )
     print(f"\n{'nodes per updated infoset':<36} {header}")
     for name in ("external", "outcome", "balanced", "outcome(update_all_players=True)"):
         row(name, lambda tree, name=name: nodes_per_update(solver_of(tree, name)))
     print(f"\n{'iterations/s of full over':<36} {header}")
     for name in ("full(traversal=True)", "full(pruning=True)"):
         row(name, lambda tree, name=name: 1 / ratio(solver_of(tree, name), solver_of(tree, "full"), "iterations"))
+
+
+def minimizers():
+    """Without averages, which are the same for all. rm+ itself is measured, too: it shows what the noise is."""
+    found = trees()
+    print(f"{'CPU seconds over those of full + rm+':<36} " + " ".join(f"{name[:12]:>19}" for name in found))
+
+    def ratio(tree, name):
+        solvers = [mccfr_plus.Solver(tree, "full", m, "last", seed=1).run(100) for m in (name, "rm+")]
+        spent = timed(lambda: solvers[1].run(200), time.process_time)
+        count = max(1, round(200 * FLAGS.seconds / spent))
+        pairs = [[timed(lambda s=s: s.run(count), time.process_time) for s in solvers] for _ in range(FLAGS.rounds)]
+        return spread([a / b for a, b in pairs])
+
+    for name in FLAGS.minimizers or registry.MINIMIZERS:
+        print(f"{name:<36} " + " ".join(f"{ratio(tree, name):>19}" for tree in found.values()), flush=True)
 
 
 def nodes_per_update(solver):
@@ -342,5 +362,5 @@ def liteefg():
 
 
 if __name__ == "__main__":
-    subjects = (revisions, start, components, threads, calls, tree, evaluation, liteefg)
+    subjects = (revisions, start, components, minimizers, threads, calls, tree, evaluation, liteefg)
     run(__doc__, {function.__name__: function for function in subjects})

@@ -172,7 +172,7 @@ def root_of(name: str) -> Node:
 UNBIASED = tuple(name for name, factory in parts.ESTIMATORS.items() if factory().is_unbiased)
 
 
-NEED_FULL = ("rtcfr+", "mmd")
+NEED_FULL = ("rtcfr+", "mmd", "reg_cfr")
 
 
 def go_together(estimator: str, minimizer: str) -> bool:

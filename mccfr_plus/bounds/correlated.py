@@ -21,7 +21,7 @@ import pyspiel
 
 from mccfr_plus.bounds.measured import add_gradient
 from mccfr_plus.bounds.treeplex import vertex_maximum
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, check_whole
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
 from mccfr_plus.evaluation.kernels import own_reach
@@ -89,8 +89,7 @@ def solve_cce(
         >>> bool(found.gap < 0.2), sorted(set(found.profiles.reshape(-1).tolist()))
         (True, [0.0, 1.0])
     """
-    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-        raise ConfigError(f"iterations={iterations!r}: must be a whole number, at least 1.")
+    check_whole("iterations", iterations)
     if method not in METHODS:
         raise ConfigError(f"method={method!r}: give one of {', '.join(METHODS)}.")
     minimizer, tree = minimizer_of(minimizer), compile_game(game)

@@ -72,7 +72,7 @@ minimizers: how regrets become the next strategy
   smooth_prm+       predictive regret matching+ that changes gradually; eta
   hedge             multiplicative weights; eta, decay, optimistic
   ftrl, omd         on whole sequences, with dilated entropy; eta, weights, optimistic; not with escher
-  mmd, rtcfr+       their last strategy is meant to converge; only with --estimator=full
+  mmd, rtcfr+, reg_cfr  their last strategy is meant to converge; only with --estimator=full
 averages: the weight of iteration t, and how the sums are formed
   uniform, linear, power  1, t, t^gamma; exact sums, updated only where the strategy has changed
   schedule                t^gamma with gamma falling from 30 to 25 (HS-DCFR, HS-PCFR+); iterations: how many are planned

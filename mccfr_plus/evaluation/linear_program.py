@@ -76,15 +76,18 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
 
     Raises:
         GameError: If the game does not have two players, their payoffs do not add up to 0, a player has imperfect
-            recall, or HiGHS finds no solution.
+            recall, or HiGHS finds no solution or is not installed.
 
     Examples:
         >>> import mccfr_plus
         >>> round(mccfr_plus.solve_lp("leduc_poker").value, 9)
         -0.085606424
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array, hstack
+    try:
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array, hstack
+    except ImportError:
+        raise GameError("solve_lp needs HiGHS, which is part of SciPy 1.8 or newer: pip install scipy.") from None
 
     tree = compile_game(game)
     require_zero_sum(tree)

@@ -12,6 +12,7 @@ from mccfr_plus.minimizers.predictive_regret_matching import PredictiveRegretMat
 from mccfr_plus.minimizers.predictive_regret_matching_plus import PredictiveRegretMatchingPlus, simple_asymmetric
 from mccfr_plus.minimizers.regret_matching import RegretMatching
 from mccfr_plus.minimizers.regret_matching_plus import RegretMatchingPlus
+from mccfr_plus.minimizers.regularized import RegularizedMirrorDescent
 from mccfr_plus.minimizers.reward_transformation import RewardTransformation
 from mccfr_plus.minimizers.scheduled_discounted import ScheduledDiscounted
 from mccfr_plus.minimizers.smooth import SmoothPredictive
@@ -29,6 +30,7 @@ __all__ = [
     "PredictiveRegretMatchingPlus",
     "RegretMatching",
     "RegretMatchingPlus",
+    "RegularizedMirrorDescent",
     "RewardTransformation",
     "ScheduledDiscounted",
     "SmoothPredictive",

@@ -25,7 +25,6 @@ References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 202
 
 from __future__ import annotations
 
-import abc
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -107,46 +106,43 @@ def prepare_dilated(tree, strategy, tables, scratch, player, iteration, paramete
 
 @dataclass(frozen=True)
 class Dilated(Minimizer):
-    """Common base of FTRL and OMD."""
+    """Common base of FTRL, OMD and MMD, whose field `decay`, if there is one, is that of the step size."""
 
+    eta: float = 10.0
+    weights: str = "kroer"
+    optimistic: bool = False
     needs_perfect_recall: ClassVar[bool] = True
     row_of_ones: ClassVar[int | None] = WEIGHT
     kernel: ClassVar[Any] = staticmethod(dilated)
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
 
-    @abc.abstractmethod
-    def _settings(self) -> tuple[float, float, bool, str]:
-        """Returns eta, decay, optimistic and weights."""
-
     def __post_init__(self) -> None:
-        eta, decay, optimistic, weights = self._settings()
-        check_step_size(eta, decay, optimistic)
-        if weights not in SCHEMES:
-            raise ConfigError(f"weights={weights!r}: give one of {', '.join(SCHEMES)}.")
+        check_step_size(self.eta, getattr(self, "decay", 0.0), self.optimistic)
+        if self.weights not in SCHEMES:
+            raise ConfigError(f"weights={self.weights!r}: give one of {', '.join(SCHEMES)}.")
 
     @property
     def num_tables(self) -> int:  # type: ignore[override]
         """Rows of the tables."""
-        return PREDICTION + 1 if self._settings()[2] else PREDICTION
+        return PREDICTION + 1 if self.optimistic else PREDICTION
 
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
         """Keys of `mccfr_plus.citations`."""
-        _, _, optimistic, weights = self._settings()
-        of_weights = ("kroer2020faster",) if weights == "kroer" else ()
+        of_weights = ("kroer2020faster",) if self.weights == "kroer" else ()
         return (
             "farina2020stochastic",
             "hoda2010smoothing",
             *of_weights,
-            *(("rakhlin2013online", "syrgkanis2015fast") if optimistic else ()),
+            *(("rakhlin2013online", "syrgkanis2015fast") if self.optimistic else ()),
         )
 
     def parameters(self) -> np.ndarray:
-        return step_size_parameters(*self._settings()[:3])
+        return step_size_parameters(self.eta, getattr(self, "decay", 0.0), self.optimistic)
 
     @property
     def needs_whole_tree(self) -> bool:
-        return self._settings()[3] != CONSTANT
+        return self.weights != CONSTANT
 
     def tables(self, tree: GameTree | ExpandingTree) -> np.ndarray:
         tables = super().tables(tree)
@@ -155,7 +151,7 @@ class Dilated(Minimizer):
         return tables
 
     def begin(self, tree: GameTree | ExpandingTree, tables: np.ndarray) -> None:
-        tables[WEIGHT, tree.found_infosets["first_slot"]] = dilated_weights(tree, self._settings()[3])
+        tables[WEIGHT, tree.found_infosets["first_slot"]] = dilated_weights(tree, self.weights)
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         raise ConfigError(f"{self.short_name} keeps no regrets per information set: use rm, dcfr, prm or hedge.")

@@ -31,10 +31,4 @@ class FTRL(Dilated):
         True
     """
 
-    eta: float = 10.0
-    weights: str = "kroer"
-    optimistic: bool = False
     short_name: ClassVar[str] = "ftrl"
-
-    def _settings(self) -> tuple[float, float, bool, str]:
-        return self.eta, 0.0, self.optimistic, self.weights

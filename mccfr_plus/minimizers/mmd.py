@@ -20,7 +20,7 @@ decreases for a Nash equilibrium.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,18 +67,15 @@ class MagneticMirrorDescent(Dilated):
         True
     """
 
-    eta: float = 10.0
+    weights: str = "constant"
+    optimistic: bool = field(default=False, init=False, repr=False)
     alpha: float = 0.1
     decay: float = 0.5
-    weights: str = "constant"
     short_name: ClassVar[str] = "mmd"
     default_average: ClassVar[str] = "last"
     needs_full_gradients: ClassVar[bool] = True
     kernel: ClassVar[Any] = staticmethod(compose(dilated, RELATIVE=False))
     prepare: ClassVar[Any] = staticmethod(prepare_magnetic)
-
-    def _settings(self) -> tuple[float, float, bool, str]:
-        return self.eta, self.decay, False, self.weights
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,11 +27,5 @@ class OMD(Dilated):
         True
     """
 
-    eta: float = 10.0
-    weights: str = "kroer"
-    optimistic: bool = False
     decay: float = 0.0
     short_name: ClassVar[str] = "omd"
-
-    def _settings(self) -> tuple[float, float, bool, str]:
-        return self.eta, self.decay, self.optimistic, self.weights

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import check_whole
 from mccfr_plus.estimators.base import check_number
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
@@ -131,8 +131,7 @@ class RewardTransformation(Minimizer):
     def __post_init__(self) -> None:
         for name, value, most in (("mu", self.mu, 1e9), ("gamma", self.gamma, 1.0)):
             check_number(name, value, 0, most, f"must be a number from 0 to {most:g}", inclusive=True)
-        if isinstance(self.period, bool) or not isinstance(self.period, int) or self.period < 1:
-            raise ConfigError(f"period={self.period!r}: must be a whole number of iterations, at least 1.")
+        check_whole("period", self.period)
 
     def parameters(self) -> np.ndarray:
         return np.array([self.mu, self.gamma, float(self.period), 0.0, 0.0])

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import check_whole
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.minimizers.discounted import ALPHA, AT, BETA, NUM_DISCOUNTED, Discounted, next_discount
 
@@ -56,9 +56,7 @@ class ScheduledDiscounted(Discounted):
     prepare: ClassVar[Any] = staticmethod(prepare_schedule)
 
     def __post_init__(self) -> None:
-        iterations = self.iterations
-        if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-            raise ConfigError(f"iterations={iterations!r}: give the planned number of iterations, at least 1.")
+        check_whole("iterations", self.iterations)
 
     @property
     def default_average(self) -> str:  # type: ignore[override]

@@ -32,6 +32,21 @@ def project_two(one, other):
 
 
 @inline_kernel
+def raise_threshold(values, first, last, threshold, count, mass):
+    """Returns what values less it, cut at 0, sum to `mass` with, from a lower threshold that `count` values gave."""
+    for _ in range(first, last + 1):  # by rounding, what was left out may come back: then it is at the threshold
+        kept, above = 0.0, 0.0
+        for slot in range(first, last):
+            value = values[at(slot)]
+            kept += 1.0 if value > threshold else 0.0
+            above += value if value > threshold else 0.0
+        if kept == count or kept == 0.0:
+            break
+        threshold, count = (above - mass) / kept, kept
+    return threshold
+
+
+@inline_kernel
 def threshold_of(values, first, last, total, count):
     """Returns what P takes from values before it cuts them at 0: 0 if their positive parts sum to 1 or more.
 
@@ -46,16 +61,8 @@ def threshold_of(values, first, last, total, count):
         count: How many are positive, a float.
     """
     threshold = min((total - 1.0) / count, 0.0)  # minus infinity if there are none
-    if threshold < 0.0:
-        for _ in range(first, last + 1):  # by rounding, what was left out may come back: then it is at the threshold
-            kept, above = 0.0, 0.0
-            for slot in range(first, last):
-                value = values[at(slot)]
-                kept += 1.0 if value > threshold else 0.0
-                above += value if value > threshold else 0.0
-            if kept == count or kept == 0.0:
-                break
-            threshold, count = (above - 1.0) / kept, kept
+    if threshold < 0.0 and count < last - first:  # if all are positive, none is cut
+        return raise_threshold(values, first, last, threshold, count, 1.0)
     return threshold
 
 
@@ -63,40 +70,38 @@ def threshold_of(values, first, last, total, count):
 def smooth_predictive(values, strategy, tables, first, last, iteration, parameters):
     """Smooth predictive RM+ at one infoset. See `Minimizer`. The tables have R less the uniform strategy."""
     eta, value, share = parameters[0], expected_value(values, strategy, first, last), 1.0 / (last - first)
-    regrets, total, predicted = tables[REGRET], 0.0, 0.0
+    regrets, total, predicted, count = tables[REGRET], 0.0, 0.0, 0.0
     for slot in range(first, last):
         instant = eta * (values[at(slot)] - value)
-        regret = max(regrets[at(slot)] + share + instant, 0.0)
-        values[at(slot)] = instant
+        moved = regrets[at(slot)] + share + instant
+        values[at(slot)] = moved
+        regret = max(moved, 0.0)
         total += regret
         predicted += max(regret + instant, 0.0)
+        count += 1.0 if moved > 0.0 else 0.0
     if min(total, predicted) >= _ALMOST_ONE:  # as most often: nothing is lifted
         scale = 1.0 / predicted
         for slot in range(first, last):
-            regret = max(regrets[at(slot)] + share + values[at(slot)], 0.0)
+            regret, instant = max(values[at(slot)], 0.0), values[at(slot)] - (regrets[at(slot)] + share)
             regrets[at(slot)] = regret - share
-            strategy[at(slot)] = max(regret + values[at(slot)], 0.0) * scale
+            strategy[at(slot)] = max(regret + instant, 0.0) * scale
         return value
     if last - first == 2:
         second = first + 1
-        instant, other = values[at(first)], values[at(second)]
-        regret, rest = project_two(regrets[at(first)] + share + instant, regrets[at(second)] + share + other)
+        regret, rest = project_two(values[at(first)], values[at(second)])
+        instant = values[at(first)] - (regrets[at(first)] + share)
+        other = values[at(second)] - (regrets[at(second)] + share)
         regrets[at(first)], regrets[at(second)] = regret - share, rest - share
         regret, rest = project_two(regret + instant, rest + other)
         scale = 1.0 / (regret + rest)
         strategy[at(first)], strategy[at(second)] = regret * scale, rest * scale
         return value
-    count = 0.0
-    for slot in range(first, last):
-        regret = regrets[at(slot)] + share + values[at(slot)]
-        regrets[at(slot)] = regret
-        count += 1.0 if regret > 0.0 else 0.0
-    threshold = threshold_of(regrets, first, last, total, count)
+    threshold = threshold_of(values, first, last, total, count)
     total, count = 0.0, 0.0
     for slot in range(first, last):
-        regret = max(regrets[at(slot)] - threshold, 0.0)
+        regret, instant = max(values[at(slot)] - threshold, 0.0), values[at(slot)] - (regrets[at(slot)] + share)
         regrets[at(slot)] = regret - share
-        regret += values[at(slot)]
+        regret += instant
         values[at(slot)] = regret
         count += 1.0 if regret > 0.0 else 0.0
         total += max(regret, 0.0)

@@ -16,7 +16,7 @@ from mccfr_plus.averages.own_traversal import own_traversal_method
 from mccfr_plus.averages.power import PowerAverage
 from mccfr_plus.averages.touched import OPTIMISTIC, TOUCHED
 from mccfr_plus.averages.visits import DRAWN_ACTIONS, LAST, VISITS
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, check_whole
 from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
 from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.minimizers import Minimizer
@@ -281,8 +281,7 @@ class SolverConfig:
 def check_threads(threads: int) -> None:
     """Raises ConfigError if a number of threads is none, or more than this machine should be given."""
     cores = os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise ConfigError(f"threads={threads!r}: must be a whole number, at least 1.")
+    check_whole("threads", threads)
     if threads > max(_MOST_THREADS_PER_CORE * cores, _ALWAYS_ALLOWED_THREADS):
         raise ConfigError(
             f"threads={threads}: this machine has {cores} cores, and threads that share one are slower than one. "

@@ -31,14 +31,7 @@ _FULL_MAX_NODES = 10_000_000
 # A run of minutes or hours gets several hundred iterations of a second, in which full traversals were ahead.
 _FULL_MAX_NODES_OF_LONG_RUNS = 100_000_000
 
-# Exploitability after 10 CPU s, November 2026, for full traversals with
-#                    prm+     pdcfr+   apcfr+   dcfr
-#   leduc_poker      1.6e-11  6.8e-15  2.6e-12  1.7e-07
-#   leduc, 5 ranks   1.4e-12  9.7e-15  4.3e-13  8.0e-08
-#   hold'em buckets  1.6e-09  4.4e-16  8.0e-12  1.7e-07
-#   goofspiel 5      5.4e-13  6.2e-15  1.5e-09  1.5e-06
-#   goofspiel 4 rnd  1.4e-11  1.6e-15  2.6e-13  3.3e-06
-#   liars_dice       1.1e-05  2.0e-05  6.5e-06  4.4e-07
+# Lowest after equal seconds on five of six games: docs/benchmarks/which-algorithm.md has the table and its command.
 _MINIMIZER_OF_FULL = "pdcfr+"
 
 # On a lazy tree pyspiel expands each new history, 1e5 per second and core: a traversal of external sampling with more

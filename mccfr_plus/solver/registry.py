@@ -57,6 +57,7 @@ MINIMIZERS: dict[str, Callable[..., Minimizer]] = {
     "ftrl": minimizers.FTRL,
     "omd": minimizers.OMD,
     "mmd": minimizers.MagneticMirrorDescent,
+    "reg_cfr": minimizers.RegularizedMirrorDescent,
 }
 
 AVERAGES: dict[str, Callable[..., PowerAverage]] = {
@@ -173,9 +174,10 @@ def _component(
     try:
         return table[name](**keyword_arguments(rest))
     except SyntaxError:
-        raise ConfigError(f"{what}={spec!r}: write parameters as name=value, such as outcome(epsilon=0.6).") from None
+        example = "write parameters as name=value, such as outcome(epsilon=0.6); infinity is 1e999"
+        raise ConfigError(f"{what}={spec!r}: {example}.") from None
     except TypeError as error:
-        raise ConfigError(f"{what}={spec!r}: {error}.") from None
+        raise ConfigError(f"{what}={spec!r}: {name} {str(error).partition('() ')[2] or error}.") from None
 
 
 def keyword_arguments(text: str) -> dict[str, Any]:

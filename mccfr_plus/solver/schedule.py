@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import ConfigError, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
 
 CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
@@ -62,9 +62,8 @@ def check_limits(
         raise ConfigError(
             "give a limit: run(iterations), run(seconds=...) or run(target_exploitability=exploitability)."
         )
-    whole = isinstance(iterations, int | np.integer) and not isinstance(iterations, bool)
-    if iterations is not None and (not whole or iterations < 1):
-        raise ConfigError(f"iterations={iterations!r}: must be a whole number, at least 1.")
+    if iterations is not None:
+        check_whole("iterations", iterations)
     for name, value in (("seconds", seconds), ("target_exploitability", target_exploitability)):
         if value is not None and not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
             raise ConfigError(f"{name}={value!r}: must be a positive number.")

@@ -49,8 +49,8 @@ class Solver(IterativeSolver):
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
             average_strategy, escher; with parameters as in ``"outcome(epsilon=0.3)"``.
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr,
-            prm, prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, hedge,
-            ftrl, omd.
+            prm, prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr,
+            hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
             optimistic, last. None: the one that the minimizer's paper uses: linear for rm+ and linear, power(gamma=2)
             for dcfr and prm+, uniform otherwise.

@@ -323,6 +323,7 @@ def test_measured_regret_refuses_a_used_solver():
 
 WITHOUT_BOUND = (
     "linear+", "dcfr", "dcfr_pruning", "dcfr+", "hs_dcfr", "pdcfr+", "apcfr+", "smooth_prm+", "rtcfr+", "mmd",
+    "reg_cfr",
 )  # fmt: skip
 
 

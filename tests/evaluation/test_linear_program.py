@@ -1,5 +1,7 @@
 """Equilibria by linear programming: known values, CFR's bounds, and what is refused."""
 
+import sys
+
 import numpy as np
 import pyspiel
 import pytest
@@ -60,6 +62,12 @@ def test_unreached_information_states_are_played_uniformly():
 def test_other_games_are_refused(game):
     with pytest.raises(GameError, match="is no two-player zero-sum game: it has no value"):
         solve_lp(game)
+
+
+def test_without_highs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(GameError, match="pip install scipy"):
+        solve_lp("kuhn_poker")
 
 
 def test_imperfect_recall_is_refused():

@@ -16,6 +16,7 @@ from mccfr_plus import (
     MagneticMirrorDescent,
     PredictiveDiscounted,
     PredictiveRegretMatchingPlus,
+    RegularizedMirrorDescent,
     RewardTransformation,
     ScheduledAverage,
     ScheduledDiscounted,
@@ -140,7 +141,7 @@ def test_a_quantal_response_equilibrium_is_what_mmd_stays_at(decay):
 def test_mmd_equals_openspiels(game, alpha):
     tree = naive.tree_of(game)
     theirs = mmd_dilated.MMDDilatedEnt(tree.game, alpha, 0.3)
-    solver = Solver(tree, "full", MagneticMirrorDescent(0.3, alpha, 0.0), alternating=False)
+    solver = Solver(tree, "full", MagneticMirrorDescent(0.3, alpha=alpha, decay=0.0), alternating=False)
     for _ in range(3 if game == "leduc_poker" else 50):
         theirs.update_sequences()
         solver.iteration()
@@ -177,6 +178,39 @@ def test_reward_transformation_by_its_definition(game):
                 theta[key] = new = np.maximum(old + row - plain @ row, 0.0)
                 plain = new / new.sum() if new.sum() > 0 else np.full(n, 1 / n)
                 strategy[key] = ((1 - least * n) * plain + least).tolist()
+        solver.iteration()
+        np.testing.assert_allclose(solver.current_strategy(), naive.to_array(tree, strategy), atol=1e-11)
+
+
+def projected(values, least):
+    # Onto distributions of at least `least` per action: what is above, less a threshold and cut, sums to the rest.
+    rest, falling = 1 - least * len(values), np.sort(values)[::-1]
+    threshold = max((falling[:k].sum() - rest) / k for k in range(1, len(values) + 1))
+    return np.maximum(values - threshold, 0.0) + least
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "random:2:1", "random:3:1"])
+@pytest.mark.parametrize("gamma", [0.0, 0.3])
+def test_regularization_by_its_definition(game, gamma):
+    tree, root = naive.tree_of(game), naive.root_of(game)
+    tau, kappa, period = 0.4, 0.3, 3
+    solver = Solver(tree, "full", RegularizedMirrorDescent(tau, gamma, kappa, period))
+    strategy = naive.to_dict(tree, tree.uniform_strategy())
+    reference = {key: np.array(row) for key, row in strategy.items()}
+    last, squares, parents = {}, dict.fromkeys(strategy, kappa), naive.parent_sequences(root)
+    for t in range(1, 14):
+        weight = tau * 0.5 ** ((t - 1) // period)
+        for player in range(tree.num_players):
+            values = dict(naive.exact_gradient(root, player, strategy))
+            for key in reversed([key for key in naive.infosets_of(root) if key[0] == player]):
+                n, played, old = len(strategy[key]), np.array(strategy[key]), squares[key]
+                row = np.array([values[key, a] for a in range(n)])
+                values[parents[key]] = values.get(parents[key], 0.0) + played @ row - weight / 2 * played @ played
+                squares[key] += ((row - last.get(key, row)) ** 2).sum()
+                last[key], eta, share = row, 1 / math.sqrt(squares[key]), math.sqrt(old / squares[key])
+                centre = share * reference[key] + (1 - share) / n
+                reference[key] = new = projected(centre + eta * (row - weight * reference[key]), gamma / n)
+                strategy[key] = projected(new + eta * (row - weight * new), gamma / n).tolist()
         solver.iteration()
         np.testing.assert_allclose(solver.current_strategy(), naive.to_array(tree, strategy), atol=1e-11)
 
@@ -223,6 +257,10 @@ def test_what_needs_exact_gradients_says_so(minimizer):
         (lambda: RewardTransformation(period=0), "period=0"),
         (lambda: RewardTransformation(gamma=math.nan), "gamma=nan"),
         (lambda: MagneticMirrorDescent(alpha=-1.0), "alpha=-1.0"),
+        (lambda: RegularizedMirrorDescent(kappa=0.0), "kappa=0.0"),
+        (lambda: RegularizedMirrorDescent(gamma=1.5), "gamma=1.5"),
+        (lambda: RegularizedMirrorDescent(tau=2.0, kappa=0.25), r"tau=2.0: must be a number from 0 to 0.5"),
+        (lambda: RegularizedMirrorDescent(period=0), "period=0"),
     ],
 )
 def test_parameters_out_of_range_are_refused(make, what):

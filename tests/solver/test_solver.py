@@ -289,6 +289,7 @@ def test_bad_limits(solver, limits):
         ({"estimator": "outcome(eps=0.5)"}, "eps"),
         ({"estimator": "outcome(epsilon=__import__('os'))"}, "name=value"),
         ({"minimizer": "cfr"}, "rm"),
+        ({"minimizer": "sapcfr+(alpha=1.0)"}, r"sapcfr\+ got an unexpected keyword argument 'alpha'"),
         ({"averaging": "cubic"}, "uniform"),
         ({"seed": -1}, "seed"),
     ],

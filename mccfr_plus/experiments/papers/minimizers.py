@@ -62,7 +62,7 @@ _MATCHERS = (
     "smooth_prm+",
 )
 _OTHERS = ("hedge", "ftrl")  # omd has the iterates of ftrl
-_FULL_ONLY = ("rtcfr+", "mmd")  # which have no average by default
+_FULL_ONLY = ("rtcfr+", "mmd", "reg_cfr")  # which have no average by default
 
 OVERVIEW = ("Leduc", "Leduc, 3 players", "Hold'em, buckets", "Liar's dice 5", "Goofspiel 5")  # in one picture
 _NUM_BOLD = 6  # minimizers of the lowest mean ranks there
