@@ -36,7 +36,7 @@ def cite(solver: Solver) -> str:
     which begin with ``@``.
 
     Raises:
-        ConfigError: If a component refers to a key that does not exist.
+        ConfigError: If it is no solver, or a component refers to a key that does not exist.
 
     Examples:
         >>> import mccfr_plus
@@ -44,8 +44,11 @@ def cite(solver: Solver) -> str:
         >>> "OpenSpiel" in text
         True
     """
-    config = solver.config
-    used = (config.estimator, config.baseline, config.minimizer, config.averaging)
+    config = getattr(solver, "config", None)
+    if config is None:
+        raise ConfigError(f"cite({solver!r}): give a solver, such as mccfr_plus.Solver('kuhn_poker').")
+    components = (getattr(config, name, None) for name in ("estimator", "baseline", "minimizer", "averaging"))
+    used = (solver, *components)  # neural solvers have references of their own
     keys = [key for component in used for key in getattr(component, "references", ())]
     return "\n\n".join([*entries((*keys, *_ALWAYS)), _package_entry()]) + "\n"
 

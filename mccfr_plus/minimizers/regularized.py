@@ -33,35 +33,43 @@ from mccfr_plus.minimizers.smooth import raise_threshold
 # Rows of the tables.
 OFFSET = 0  # m - 1 / n
 LAST = 1  # the values of the last iteration
-SQUARES = 2  # sum of |g_s - g_{s-1}|^2; used at first slots only
+SLOWNESS = 2  # 1 / eta_t less the first one; used at first slots only
 
 # Entries of the parameters.
-TAU, GAMMA, KAPPA, PERIOD, TAU_NOW = range(5)
-
-
-@inline_kernel
-def threshold_at_mass(values, first, last, mass):
-    """Returns what values, the largest of which is 0, sum to `mass` without when they are cut at 0 afterwards.
-
-    It is the largest of (their sum - mass) / k over the k largest values, for any k.
-    """
-    one, other, third = values[at(first)], values[at(first + 1)], values[at(last - 1)]
-    if last - first == 2:
-        return max(0.5 * (one + other - mass), -mass)
-    if last - first == 3:
-        middle = max(min(one, other), min(max(one, other), third))
-        return max(max((one + other + third - mass) * (1.0 / 3.0), 0.5 * (middle - mass)), -mass)
-    return raise_threshold(values, first, last, -mass, 0.0, mass)
+TAU, GAMMA, ROOT, PERIOD, TAU_NOW = range(5)  # ROOT: of kappa
 
 
 @inline_kernel
 def project(values, first, last, best, mass):
-    """Makes values x the projection P(x) - gamma / n, with mass = 1 - gamma. `best` is the largest of them."""
+    """Makes values x the projection P(x) - gamma / n, with mass = 1 - gamma. `best` is the largest of them.
+
+    Less the largest, so that sums are exact however large they are, what values sum to `mass` without when they are cut
+    at 0 afterwards is the largest of (their sum - mass) / k over the k largest values, for any k.
+    """
+    if last - first == 3:
+        one, other, third = values[at(first)] - best, values[at(first + 1)] - best, values[at(first + 2)] - best
+        middle = max(min(one, other), min(max(one, other), third))
+        threshold = max(max((one + other + third - mass) * (1.0 / 3.0), 0.5 * (middle - mass)), -mass)
+    else:
+        kept, above = 0.0, 0.0
+        for slot in range(first, last):
+            value = values[at(slot)] - best
+            kept += 1.0 if value > -mass else 0.0
+            above += value if value > -mass else 0.0
+            values[at(slot)] = value
+        threshold, best = raise_threshold(values, first, last, (above - mass) / max(kept, 1.0), kept, mass), 0.0
     for slot in range(first, last):
-        values[at(slot)] -= best  # so that sums are exact however large values are
-    threshold = threshold_at_mass(values, first, last, mass)
-    for slot in range(first, last):
-        values[at(slot)] = max(values[at(slot)] - threshold, 0.0)
+        values[at(slot)] = max(values[at(slot)] - best - threshold, 0.0)
+
+
+@inline_kernel
+def step(tables, first, squares, iteration, parameters):
+    """Returns eta_t, and c - eta_t tau, for the squared change of the values."""
+    before = parameters[ROOT] + tables[SLOWNESS, at(first)]
+    now = before if unlikely(iteration == 1) else math.sqrt(before * before + squares)
+    tables[SLOWNESS, at(first)] = now - parameters[ROOT]
+    eta = 1.0 / now
+    return eta, eta * (before - parameters[TAU_NOW])
 
 
 @inline_kernel
@@ -74,12 +82,8 @@ def update(values, strategy, tables, first, last, iteration, parameters):
         miss = values[at(slot)] - tables[LAST, at(slot)]
         squares += miss * miss
         tables[LAST, at(slot)] = values[at(slot)]
-    before = tables[SQUARES, at(first)]
-    if unlikely(iteration == 1):
-        squares = 0.0
-    tables[SQUARES, at(first)] = before + squares
-    eta = 1.0 / math.sqrt(parameters[KAPPA] + (before + squares))
-    of_reference, best = eta * (math.sqrt(parameters[KAPPA] + before) - tau), -math.inf
+    eta, of_reference = step(tables, first, squares, iteration, parameters)
+    best = -math.inf
     for slot in range(first, last):
         values[at(slot)] = of_reference * tables[OFFSET, at(slot)] + eta * values[at(slot)]
         best = max(best, values[at(slot)])
@@ -97,8 +101,27 @@ def update(values, strategy, tables, first, last, iteration, parameters):
 
 
 @inline_kernel
+def update_two(values, strategy, tables, first, second, iteration, parameters):
+    """The same for two actions: the offsets of one are minus those of the other, and P is a clamp."""
+    tau, bound = parameters[TAU_NOW], 0.5 - 0.5 * parameters[GAMMA]
+    one, other, here, there = values[at(first)], values[at(second)], strategy[at(first)], strategy[at(second)]
+    miss, another = one - tables[LAST, at(first)], other - tables[LAST, at(second)]
+    tables[LAST, at(first)], tables[LAST, at(second)] = one, other
+    eta, of_reference = step(tables, first, miss * miss + another * another, iteration, parameters)
+    push = 0.5 * eta * (one - other)
+    offset = of_reference * tables[OFFSET, at(first)] + push
+    offset = min(max(offset, -bound), bound)
+    tables[OFFSET, at(first)], tables[OFFSET, at(second)] = offset, -offset
+    offset = min(max((1.0 - eta * tau) * offset + push, -bound), bound)
+    strategy[at(first)], strategy[at(second)] = 0.5 + offset, 0.5 - offset
+    return here * (one - 0.5 * tau * here) + there * (other - 0.5 * tau * there)
+
+
+@inline_kernel
 def regularized(values, strategy, tables, first, last, iteration, parameters):
     """Reg-CFR at one infoset. See `Minimizer`."""
+    if last - first == 2:
+        return update_two(values, strategy, tables, first, first + 1, iteration, parameters)
     if last - first == 3:  # with a constant there are no loops
         return update(values, strategy, tables, first, first + 3, iteration, parameters)
     return update(values, strategy, tables, first, last, iteration, parameters)
@@ -161,4 +184,4 @@ class RegularizedMirrorDescent(Minimizer):
         check_whole("period", self.period)
 
     def parameters(self) -> np.ndarray:
-        return np.array([self.tau, self.gamma, self.kappa, float(self.period), 0.0])
+        return np.array([self.tau, self.gamma, math.sqrt(self.kappa), float(self.period), 0.0])
