@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.config import Settings, check_flag, check_positive, check_probability, check_whole
-from mccfr_plus.solver.config import check_threads
+from mccfr_plus.neural.config import Probability, Settings, Threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,22 +67,16 @@ class NFSPConfig(Settings):
     min_samples: int = 1000
     transition_capacity: int = 50_000
     decision_capacity: int = 2_000_000
-    anticipatory: float = 0.3
-    epsilon_start: float = 0.06
-    epsilon_end: float = 0.001
+    anticipatory: Probability = 0.3
+    epsilon_start: Probability = 0.06
+    epsilon_end: Probability = 0.001
     epsilon_decay: int = 20_000_000
     scale_targets: bool = True
     gradient_clip: float | None = None
-    threads: int = 1
+    threads: Threads = 1
 
     def __post_init__(self) -> None:
-        self._check_layers(self.hidden_layers)
-        self._check(check_whole, "episodes", "batch_size", "learn_every", "refresh_every", "target_every")
-        self._check(check_whole, "min_samples", "transition_capacity", "decision_capacity", "epsilon_decay")
-        check_threads(self.threads)
-        self._check(check_positive, "value_learning_rate", "policy_learning_rate", "gradient_clip")
-        self._check(check_probability, "anticipatory", "epsilon_start", "epsilon_end")
-        self._check(check_flag, "scale_targets")
+        super().__post_init__()
         if self.epsilon_end > self.epsilon_start:
             raise ConfigError(
                 f"epsilon_end={self.epsilon_end} is above epsilon_start={self.epsilon_start}: exploration can only "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.config import (
@@ -15,8 +15,6 @@ from mccfr_plus.neural.config import (
     DREAMConfig,
     ESCHERConfig,
     TrainingConfig,
-    check_training,
-    check_whole,
 )
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
@@ -37,7 +35,7 @@ class BatchedConfig(AdvantageConfig):
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
     """
 
-    memory: str = RESERVOIR
+    memory: Literal["aggregated", "reservoir"] = "reservoir"
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
@@ -45,8 +43,6 @@ class BatchedConfig(AdvantageConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(check_whole, "parallel_traversals", "policy_capacity")
-        self._check(check_training, "policy_training")
         if self.memory != RESERVOIR:
             raise ConfigError(f"memory={self.memory!r}: where a game is not enumerated there is only 'reservoir'.")
 
@@ -67,10 +63,6 @@ class BatchedDeepCFRConfig(BatchedConfig, DeepCFRConfig):
     traversals: int = 500
     parallel_traversals: int = 100
     max_parallel_histories: int = 1_000_000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(check_whole, "max_parallel_histories")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +105,3 @@ class BatchedNFSPConfig(NFSPConfig):
     learn_every: int = 128
     decision_capacity: int = 1_000_000
     epsilon_decay: int = 1_000_000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(check_whole, "parallel_episodes")
