@@ -8,12 +8,12 @@ import numpy as np
 
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantages import AdvantageSolver
+from mccfr_plus.neural.batched.branches import ExternalSampling
 from mccfr_plus.neural.batched.config import BatchedDeepCFRConfig, BatchedDREAMConfig, BatchedESCHERConfig
-from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
+from mccfr_plus.neural.batched.paths import Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.batched.solver import BatchedSolver
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
 from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues
-from mccfr_plus.neural.memory import Samples
 
 
 class DeepCFR(AdvantageSolver):
@@ -54,7 +54,12 @@ class DeepCFR(AdvantageSolver):
     config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
     config: DeepCFRConfig
 
-    is_external = True
+    def _histories(self, player: int) -> ExternalSampling:
+        return ExternalSampling(self._env.strategies(), player, self.config.max_parallel_histories)
+
+    def regrets(self, paths: Any, player: int) -> np.ndarray:
+        """Returns the regrets of `Branches`."""
+        return paths.regrets
 
 
 class DREAM(AdvantageSolver):
@@ -88,7 +93,6 @@ class DREAM(AdvantageSolver):
 
     config_class: ClassVar[type[DREAMConfig]] = DREAMConfig
     config: DREAMConfig
-    is_corrected = True
 
     @property
     def exploration(self) -> float:
@@ -96,9 +100,8 @@ class DREAM(AdvantageSolver):
 
     def _new_values(self, rngs: np.ndarray) -> Any:
         name = type(self).__name__
-        return self._env.new_values(
-            ActionValues, self.config.baseline_training, rngs, name, self._modules._replace(features=None)
-        )
+        modules = self._modules._replace(features=None)
+        return self._env.new_values(ActionValues, self.config.baseline_training, rngs, name, modules)
 
     def _advance(self, iteration: int) -> None:
         self.values.evict()
@@ -107,13 +110,8 @@ class DREAM(AdvantageSolver):
             self._begin_phase("values")
             self.values.learn(iteration)
 
-    def _clipped(self, samples: Samples) -> Samples:
-        if self.config.weight_clip is None or samples.weights is None:
-            return samples
-        return samples._replace(weights=np.minimum(samples.weights, self.config.weight_clip))
-
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns regrets of `Paths`; those on a tree come from its kernel."""
+        """Returns sampled regrets with baselines."""
         values = self.values.at(paths)
         if self.config.baseline:
             self.values.note(paths, values)
@@ -121,7 +119,8 @@ class DREAM(AdvantageSolver):
 
     def weights(self, paths: Paths, player: int) -> np.ndarray:
         """Returns the weights of a player's samples."""
-        return paths.importance((player,))
+        weights, clip = paths.importance((player,)), self.config.weight_clip
+        return weights if clip is None else np.minimum(weights, clip)
 
 
 class ESCHER(AdvantageSolver):
@@ -160,9 +159,12 @@ class ESCHER(AdvantageSolver):
         if self.config.values == configs.EXACT:
             return self._env.new_values(ExactValues)
         name = type(self).__name__
-        return self._env.new_values(
-            StateValues, self.config.value_training, rngs, name, self._modules._replace(features=None)
-        )
+        modules = self._modules._replace(features=None)
+        return self._env.new_values(StateValues, self.config.value_training, rngs, name, modules)
+
+    def _histories(self, player: int) -> Trajectories:
+        exploration = self._env.exploration(self.config.sampling)
+        return Trajectories(self._env.strategies(), (player,), self.exploration, exploration)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
@@ -170,11 +172,15 @@ class ESCHER(AdvantageSolver):
             self.values.refresh(player)
             return
         self.values.evict()
-        self._env.visit(self, player, iteration)
+        config, exploration = self.config, self._env.exploration(self.config.sampling)
+        for explorer in range(self._env.num_players):
+            histories = Trajectories(self._env.strategies(), (explorer,), config.value_exploration, exploration)
+            for paths in self._env.sample(histories, config.value_traversals, config.parallel_traversals):
+                self.values.note(paths, self.values.at(paths))
         self.values.learn(iteration)
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns regrets of `Paths`; those on a tree come from its kernel."""
+        """Returns action values less their mean over the strategy."""
         values = self.values.at(paths)
         return plain_regrets(paths, values[np.arange(len(values)), paths.players])
 

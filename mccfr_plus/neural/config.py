@@ -150,6 +150,7 @@ class AdvantageConfig(TrainingConfig):
 
     Args:
         traversals: Traversals per player and iteration.
+        parallel_traversals: How many traversals are run in parallel.
         memory: ``"aggregated"``: the weighted mean of all samples of each information set, for games that can be
             enumerated; it loses no sample and has a fixed size. ``"reservoir"``: a uniform sample of all samples, as in
             the papers.
@@ -174,6 +175,7 @@ class AdvantageConfig(TrainingConfig):
     """
 
     traversals: int = 4000
+    parallel_traversals: int = 4000
     memory: Literal["aggregated", "reservoir"] = "aggregated"
     memory_capacity: int = 1_000_000
     weighting: Literal["linear", "uniform"] = "linear"
@@ -210,6 +212,8 @@ class AdvantageConfig(TrainingConfig):
 
     def discount(self, iteration: int) -> float:
         """Returns the factor of the regrets of the first `iteration` iterations in the next one."""
+        if self.minimizer == CFR:
+            return (iteration / (iteration + 1.0)) ** self.exponents[1]
         power = float(iteration) ** self.exponents[0]
         return power / (power + 1.0) if iteration > 0 else 0.0
 
@@ -220,6 +224,8 @@ class DeepCFRConfig(AdvantageConfig):
 
     Args:
         traversals: Traversals per player and iteration. Each gives one sample per own information set that it visits.
+        max_parallel_histories: The largest number of histories at one depth of the parallel traversals; it bounds
+            memory.
 
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
 
@@ -235,6 +241,8 @@ class DeepCFRConfig(AdvantageConfig):
         (128, 128)
     """
 
+    max_parallel_histories: int = 1_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class DREAMConfig(AdvantageConfig):
@@ -246,8 +254,8 @@ class DREAMConfig(AdvantageConfig):
         baseline: Whether action values are learned as baselines; without them this is outcome sampling with networks
             for regrets.
         baseline_training: Shape and training of the network of action values.
-        weight_clip: The largest weight of a sample, in units of the smallest possible one; larger ones are reduced to
-            it, which biases regrets. None: no limit.
+        weight_clip: The largest weight of a sample, which is 1 where own actions are drawn uniformly; larger ones are
+            reduced to it, which biases regrets. None: no limit.
 
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.neural.batched.paths import Paths
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import histories_of
 from mccfr_plus.neural.learner import Learner
@@ -18,12 +19,30 @@ from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
 
-class ExactValues:
-    """Values computed by a pass over the tree."""
+class TreeValues:
+    """Values of the histories of a tree.
+
+    Args:
+        env: A `TreeEnv`, with the strategies.
+
+    Attributes:
+        table: ``[num_players, num_nodes]`` float64; at leaves the payoffs.
+    """
 
     def __init__(self, env: Any):
-        self._env = env
-        self.table = np.zeros((env.tree.num_players, env.tree.num_nodes))
+        self._env, tree = env, env.tree
+        self.table = np.zeros((tree.num_players, tree.num_nodes))
+        leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
+        self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
+
+    def at(self, paths: Paths) -> np.ndarray:
+        """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 at illegal ones."""
+        children = np.where(paths.masks, self._env.observer.children(paths.histories), 0)
+        return np.where(paths.masks, self.table[:, children], 0.0).swapaxes(0, 1)
+
+
+class ExactValues(TreeValues):
+    """Values computed by a pass over the tree."""
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between calls: none, as each turn refreshes the table."""
@@ -39,11 +58,11 @@ class ExactValues:
         refresh_values(self._env.tree.arrays, self._env.strategy, self.table[player], player)
 
 
-class LearnedValues(abc.ABC):
+class LearnedValues(TreeValues, abc.ABC):
     """A network that learns values from sampled histories. See `StateValues` and `ActionValues`.
 
     Args:
-        env: A `TreeEnv`, with the strategies and the sampled histories.
+        env: A `TreeEnv`, with the strategies.
         config: Shape of the network and how it is trained.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
         solver_name: For error messages.
@@ -51,16 +70,17 @@ class LearnedValues(abc.ABC):
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
+        visited: ``[num_nodes]`` int64, how often histories were sampled since `evict`.
     """
 
     uses_model = True  # whether chance probabilities and the payoffs of unvisited leaves come from the game
 
     def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
-        self._env, tree = env, env.tree
+        super().__init__(env)
+        tree = env.tree
         self._histories = histories_of(tree, solver_name)
         self._parents = parents_of(tree.arrays.nodes)
-        self.table = np.zeros((tree.num_players, tree.num_nodes))
-        self._targets = np.zeros_like(self.table)
+        self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
         # One output serves both players where payoffs sum to a constant.
         self._is_shared = tree.num_players == 2 and tree.is_constant_sum
         self._num_heads = 1 if self._is_shared else tree.num_players
@@ -69,9 +89,8 @@ class LearnedValues(abc.ABC):
         self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
         num_outputs, name = self._num_heads * self.outputs_per_head(tree), f"loss of the values of {solver_name}"
         self.learner = Learner(self._histories.tensors, num_outputs, config, rngs, name, modules)
-        if self.uses_model:
-            leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
-            self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
+        if not self.uses_model:
+            self.table[:] = 0.0
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between calls: views, by name."""
@@ -81,10 +100,17 @@ class LearnedValues(abc.ABC):
         """Compiles the kernels."""
         with announce_compilation(back_up):
             self._back_up()
+            add_to_prefixes(self._parents, self.visited)
 
     def evict(self) -> None:
         """Drops the sampled histories."""
-        self._env.sampler.visited[:] = 0
+        self.visited[:] = 0
+
+    def note(self, paths: Paths, values: np.ndarray) -> None:
+        """Adds sampled histories to what is learned from."""
+        visited = np.bincount(paths.ends, minlength=len(self.visited))
+        add_to_prefixes(self._parents, visited)
+        self.visited += visited
 
     def learn(self, iteration: int) -> None:
         """Trains on the histories sampled since `evict`, and fills the table.
@@ -93,12 +119,12 @@ class LearnedValues(abc.ABC):
             TrainingError: If the network diverges.
         """
         self._back_up()
-        self.learner.fit(self._memory(self._env.sampler.visited), iteration)
+        self.learner.fit(self._memory(self.visited), iteration)
         self._fill(self.learner.predict(iteration).astype(np.float64))
 
     def _back_up(self) -> None:
         env = self._env
-        back_up(env.tree.arrays, env.strategy, env.sampler.visited, self.uses_model, self.table, self._targets)
+        back_up(env.tree.arrays, env.strategy, self.visited, self.uses_model, self.table, self._targets)
 
     def outputs_per_head(self, tree: GameTree) -> int:
         """Returns how many values of a history there are."""
@@ -188,6 +214,13 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
     below = np.repeat(nodes["first_child"][above] - first, counts) + np.arange(counts.sum())
     parents[below] = np.repeat(above, counts)
     return parents
+
+
+@kernel
+def add_to_prefixes(parents, visited):
+    """Adds to each history's visits, ``[num_nodes]``, those of all histories after it. Modified in place."""
+    for node in range(len(visited) - 1, 0, -1):
+        visited[parents[node]] += visited[node]
 
 
 @kernel

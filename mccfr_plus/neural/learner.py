@@ -48,8 +48,7 @@ class Learner(Network):
         modules: Modules = DEFAULTS,
     ):
         self.name, self._rngs = name, rngs
-        super().__init__(inputs.shape[1], num_outputs, config, self._seed(), modules)
-        self.inputs = self.tensor(inputs)
+        super().__init__(inputs, num_outputs, config, self._seed(), modules)
         self.losses: list[float] = []
         self._optimizer = self._new_optimizer(modules)
 
@@ -77,13 +76,12 @@ class Learner(Network):
     def state(self) -> dict[str, np.ndarray]:
         return super().state() | {"rngs": self._rngs}
 
-    def fit(self, memory: Any, iteration: int, inputs: np.ndarray | None = None, loss: Any = None) -> None:
+    def fit(self, memory: Any, iteration: int, loss: Any = None) -> None:
         """Trains on a memory; an empty one changes nothing.
 
         Args:
             memory: The data; see `Batch.batches`.
             iteration: The current one, counted from 1.
-            inputs: ``[num_rows, num_inputs]`` float32, of the memory's rows; None: those of the learner.
             loss: The loss of outputs, targets and weights; None: `squared_error`.
 
         Raises:
@@ -99,16 +97,13 @@ class Learner(Network):
                 tensor.copy_(self._initial[name])
         self.losses = []
         last: Batch | None = None
-        source = self.inputs if inputs is None else torch.from_numpy(inputs)
         if not self.module.training:
             self.module.train()
         with flushed_denormals():
             for _, batch in zip(range(config.train_steps), batches, strict=False):
                 if batch is not last:  # a batch of all entries is the same object every time
                     last = batch
-                    rows, targets, weights = (torch.from_numpy(array) for array in batch)
-                    given = source.index_select(0, rows.to(source.device)).to(self.device)
-                    targets, weights = targets.to(self.device), weights.to(self.device)
+                    given, targets, weights = self.given(batch.infosets), *map(self.tensor, batch[1:])
                 self._step(given, loss, iteration, targets, weights)
         self.push()
 

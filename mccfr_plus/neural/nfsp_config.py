@@ -18,17 +18,17 @@ class NFSPConfig(Settings):
 
     Episodes cost little beside training. So the defaults train less per episode, on more recent transitions, than the
     sources: in Leduc poker exploitability was 0.24 after 33 CPU seconds, and 0.77 with ``learn_every=64,
-    batch_size=128, target_every=300, transition_capacity=200_000, anticipatory=0.1, refresh_every=1``.
+    batch_size=128, target_every=300, transition_capacity=200_000, anticipatory=0.1``.
 
     Args:
-        episodes: Episodes per iteration. `NFSP` learns the same for any number: it only sets how often a run can stop,
-            be evaluated or saved. (`DistributedNFSP` plays all episodes of an iteration by the same tables.)
+        episodes: Episodes per iteration.
+        parallel_episodes: How many episodes are played in parallel. Updates are made after them, as many as the sources
+            make meanwhile.
         hidden_layers: Widths of the hidden layers of both networks; ``()`` for linear models.
         value_learning_rate: Step size of Adam for the action values of the best response.
         policy_learning_rate: Step size of Adam for the average policy.
         batch_size: Transitions, and decisions, per update. If a memory holds no more, an update takes all of it.
         learn_every: Steps of a player between two of its updates.
-        refresh_every: Updates of a player between two refreshes of the tables that play episodes; 1: after each.
         target_every: Updates between two copies of the value network to the target network.
         min_samples: The smallest number of samples in a memory from which a network is trained.
         transition_capacity: The largest number of transitions per player, the latest (M_RL).
@@ -57,12 +57,12 @@ class NFSPConfig(Settings):
     """
 
     episodes: int = 10_000
+    parallel_episodes: int = 1250
     hidden_layers: tuple[int, ...] = (128,)
     value_learning_rate: float = 3e-3
     policy_learning_rate: float = 3e-3
     batch_size: int = 512
     learn_every: int = 1024
-    refresh_every: int = 4
     target_every: int = 50
     min_samples: int = 1000
     transition_capacity: int = 50_000

@@ -162,7 +162,7 @@ class NeuralSolver(IterativeSolver):
 
     def current_policy(self) -> TreePolicy:
         """Returns a copy of the policy of the next iteration."""
-        return TreePolicy(self.tree, self._env.strategy)
+        return TreePolicy(self.tree, self.current_strategy())
 
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.

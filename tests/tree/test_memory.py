@@ -11,7 +11,7 @@ import pytest
 
 from mccfr_plus import ConfigError, Solver
 from mccfr_plus.tree import memory
-from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, release_unused, resident_bytes
+from mccfr_plus.tree.memory import available_bytes, bytes_of, plan_memory, resident_bytes
 
 
 @pytest.mark.parametrize(

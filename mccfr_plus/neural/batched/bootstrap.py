@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.memory import Batch, Samples, batch_at, weights_of
+from mccfr_plus.neural.memory import Batch, Samples
 
 
 class Bootstrapped:
@@ -34,43 +34,20 @@ class Bootstrapped:
         self._learner, self._discount, self._predictive, self._unit = learner, discount, predictive, unit
         self._samples: list[Samples] = []
 
-    def add(self, samples: Samples, iteration: int) -> None:
-        """Adds samples of the iteration."""
-        self._samples.append(samples)
-
-    @property
-    def tensors(self) -> np.ndarray:
-        """The tensors that rows of batches refer to, ``[num_samples, size]`` float32."""
-        return self._joined("tensors")
-
-    def _joined(self, name: str) -> np.ndarray:
-        return np.concatenate([samples.infosets[name] for samples in self._samples])
-
-    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
-        """Returns batches; see `Aggregated.batches`. Their targets are those by the network as it is now."""
-        regrets = np.concatenate([samples.values for samples in self._samples]) / self._unit
-        weights = np.concatenate([weights_of(samples) for samples in self._samples])
-        before, masks = self._learner.outputs(self.tensors)[:, : regrets.shape[1]], self._joined("masks")
-        targets = self._discount(iteration - 1) * np.maximum(before, 0.0) + regrets
-        if self._predictive:
-            targets, masks = np.concatenate([targets, regrets], axis=1), np.tile(masks, 2)
-        whole = batch_at(np.arange(len(targets)), targets, weights / weights.mean(), masks)
-        return whole.batches(size, iteration, rng)
-
-    # As those of `Store`, where nothing is kept.
-
-    def __len__(self) -> int:
-        return 0
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns no arrays."""
-        return {}
-
-    def resize(self, size: int) -> None:
-        """Does nothing."""
-
     def begin(self) -> None:
         """Drops the samples of the last iteration."""
         self._samples = []
 
-    rollback = begin
+    def add(self, samples: Samples, iteration: int) -> None:
+        """Adds samples of the iteration."""
+        self._samples.append(samples)
+
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
+        """Returns batches; see `Aggregated.batches`. Their targets are those by the network as it is now."""
+        infosets, masks, regrets, weights = (np.concatenate(each) for each in zip(*self._samples, strict=True))
+        regrets = regrets / self._unit
+        before = self._learner.outputs(infosets)[:, : regrets.shape[1]]
+        targets = self._discount(iteration - 1) * np.maximum(before, 0.0) + regrets
+        if self._predictive:
+            targets, masks = np.concatenate([targets, regrets], axis=1), np.tile(masks, 2)
+        return Batch.of(infosets, targets, weights / weights.mean(), masks).batches(size, iteration, rng)

@@ -24,7 +24,6 @@ class BatchedConfig(AdvantageConfig):
     """Common settings of `BatchedDeepCFR`, `BatchedDREAM`, `BatchedESCHER` and other `BatchedSolver`s.
 
     Args:
-        parallel_traversals: How many traversals are run in parallel.
         policy_training: Shape and training of the networks of the average policy. They are trained from fresh
             parameters when that policy is requested.
         policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
@@ -49,20 +48,10 @@ class BatchedConfig(AdvantageConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedDeepCFRConfig(BatchedConfig, DeepCFRConfig):
-    """Settings of `BatchedDeepCFR`.
-
-    Args:
-        max_parallel_histories: The largest number of histories at one depth of the parallel traversals; it bounds
-            memory.
-        **others: See `BatchedConfig` and `DeepCFRConfig`.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
-    """
+    """Settings of `BatchedDeepCFR`: see `BatchedConfig` and `DeepCFRConfig`."""
 
     traversals: int = 500
     parallel_traversals: int = 100
-    max_parallel_histories: int = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,15 +79,7 @@ class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedNFSPConfig(NFSPConfig):
-    """Settings of `BatchedNFSP`.
-
-    Args:
-        parallel_episodes: How many episodes are played in parallel; networks are not updated meanwhile.
-        **others: See `NFSPConfig`; ``refresh_every`` is ignored, as networks are evaluated at every state.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
-    """
+    """Settings of `BatchedNFSP`: see `NFSPConfig`."""
 
     episodes: int = 1000
     parallel_episodes: int = 500

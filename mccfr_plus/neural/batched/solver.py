@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.advantages import AdvantageSolver
 from mccfr_plus.neural.batched.config import BatchedConfig
 from mccfr_plus.neural.batched.env import BatchedEnv
 from mccfr_plus.neural.batched.network_policy import NetworkPolicy
-from mccfr_plus.neural.batched.paths import Paths
 
 
 class BatchedSolver(AdvantageSolver):
@@ -24,17 +20,6 @@ class BatchedSolver(AdvantageSolver):
     config_class: ClassVar[type] = BatchedConfig
     environment: ClassVar[type] = BatchedEnv
     _env: BatchedEnv
-
-    def regrets(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; others are not read.
-
-        Their mean over the samples of an information set, with `weights`, is what the network learns.
-        """
-        raise ConfigError(f"{type(self).__name__} lacks regrets(paths, player), which makes it an algorithm.")
-
-    def weights(self, paths: Paths, player: int) -> np.ndarray | None:
-        """Returns the weights of a player's samples, ``[num_decisions]``; None: all are 1."""
-        return None
 
     def average_policy(self) -> NetworkPolicy:  # type: ignore[override]
         """Returns the average policy. Its networks are trained on the first call after an iteration.

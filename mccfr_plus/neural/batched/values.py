@@ -70,7 +70,7 @@ class PathValues:
         targets[rows, :, actions] = found[:, : self._num_heads] / self._unit
         weights[rows, :, actions] = 1.0
         flat = (len(rows), self._num_heads * self._actions)
-        self.learner.fit(Batch(rows, targets.reshape(flat), weights.reshape(flat)), iteration, histories)
+        self.learner.fit(Batch(histories, targets.reshape(flat), weights.reshape(flat)), iteration)
         self._trained[0] = iteration
 
     def prepare(self) -> None:
