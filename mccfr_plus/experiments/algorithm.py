@@ -108,7 +108,7 @@ def algorithm_of(text: str) -> Algorithm:
 
 def _neural_config(text: str, name: str, given: str | None) -> Any:
     try:
-        return neural.config_with(neural.default_config(name), list(_given(text, given).items()))
+        return neural.default_config(name).changed(_given(text, given).items())
     except ConfigError as error:
         raise ConfigError(f"algorithm {text!r}: {error}") from None
 

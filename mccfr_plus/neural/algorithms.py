@@ -66,14 +66,13 @@ class DREAM(AdvantageSolver):
     """DREAM: a network of regrets per player and a network of action values, from sampled trajectories alone.
 
     Own actions are drawn uniformly with probability epsilon. The action values are the baselines of the sampled values:
-    these stay unbiased for any baseline, and good ones reduce the variance. A sample's weight is 1 / (probability of
-    the own draws before it), so that the mean at an information set does not depend on how often an iteration sampled
-    it. The network of values is trained after all players' traversals, on their histories.
+    these stay unbiased for any baseline, and good ones reduce the variance. A sample's weight is the probability of the
+    own draws before it under uniform play, divided by their probability. At each information set this is the inverse of
+    the latter up to a constant, so that the mean does not depend on how often an iteration sampled it. Without the
+    former, a few samples of deep information sets would dominate the loss. The network of values is trained after all
+    players' traversals, on their histories.
 
-    Args:
-        game: See `DeepCFR`.
-        config: A `DREAMConfig`; None: its defaults.
-        seed: See `DeepCFR`, as ``network``, ``optimizer``, ``device`` and ``features``.
+    See `DeepCFR` for the arguments; the config is a `DREAMConfig`.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -131,14 +130,7 @@ class ESCHER(AdvantageSolver):
     history after it less their mean over the strategy. `mccfr_plus.estimators.escher` says why that is right up to a
     factor, and does the same with a table of regrets.
 
-    Args:
-        game: See `DeepCFR`.
-        config: An `ESCHERConfig`; None: its defaults.
-        seed: See `DeepCFR`, as ``network``, ``optimizer``, ``device`` and ``features``.
-
-    Raises:
-        GameError, ConfigError: See `DeepCFR`.
-        BudgetError: If the game is too large to be compiled, or its histories' tensors are too large.
+    See `DeepCFR` for the arguments; the config is an `ESCHERConfig`. See `DREAM` for the errors.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4. Differs from it in the average strategy, which is exact; in
@@ -186,22 +178,10 @@ class ESCHER(AdvantageSolver):
 
 
 class BatchedDeepCFR(DeepCFR, BatchedSolver):
-    """`DeepCFR` for games that are not enumerated; its average policy is a network.
+    """`DeepCFR` for games that are not enumerated; see `BatchedSolver` for the arguments.
 
     A traversal visits all own actions, so its size is exponential in the number of own moves: 285,000 histories in
     phantom tic-tac-toe. Use `BatchedDREAM` or `BatchedESCHER` for such games.
-
-    Args:
-        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
-        config: A `BatchedDeepCFRConfig`; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
-            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
-
-    Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is of another class, or the seed is not allowed.
-
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
 
     Examples:
         >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
@@ -215,22 +195,7 @@ class BatchedDeepCFR(DeepCFR, BatchedSolver):
 
 
 class BatchedDREAM(DREAM, BatchedSolver):
-    """`DREAM` for games that cannot be enumerated; its average policy is a network.
-
-    A sample's weight is the probability of the own draws before it under uniform play, divided by their probability. At
-    each information set this is the inverse of the latter up to a constant factor, which regret matching ignores.
-    Without the factor, a few samples of deep information sets would dominate the loss.
-
-    Args:
-        game: See `BatchedDeepCFR`.
-        config: A `BatchedDREAMConfig`; None: its defaults.
-        seed: See `BatchedDeepCFR`.
-
-    Raises:
-        GameError, ConfigError: See `BatchedDeepCFR`.
-
-    Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4.
+    """`DREAM` for games that are not enumerated; see `BatchedSolver` for the arguments.
 
     Examples:
         >>> from mccfr_plus.neural import BatchedDREAM, BatchedDREAMConfig
@@ -244,21 +209,10 @@ class BatchedDREAM(DREAM, BatchedSolver):
 
 
 class BatchedESCHER(ESCHER, BatchedSolver):
-    """`ESCHER` for games that cannot be enumerated; its average policy is a network.
+    """`ESCHER` for games that are not enumerated; see `BatchedSolver` for the arguments.
 
-    Before a player's traversals the network of values is trained on new ones, in which players explore in turn. It has
-    an output per action, so that one forward pass at a history replaces one at each history after it.
-
-    Args:
-        game: See `BatchedDeepCFR`.
-        config: A `BatchedESCHERConfig`; None: its defaults.
-        seed: See `BatchedDeepCFR`.
-
-    Raises:
-        GameError, ConfigError: See `BatchedDeepCFR`.
-
-    Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4.
+    The network of values has an output per action, so that one forward pass at a history replaces one at each history
+    after it.
 
     Examples:
         >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import difflib
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -95,19 +95,41 @@ class Settings:
                 object.__setattr__(self, each.name, tuple(value))
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the fields in JSON's types; `from_dict` makes the same config of them."""
-        return json.loads(json.dumps(dataclasses.asdict(self)))
+        """Returns the settings by name; those of a config within this one are called ``NAME.NAME``."""
+        settings: dict[str, Any] = {}
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            inner = value.as_dict() if isinstance(value, Settings) else {}
+            settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
+        return settings
 
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Returns the config of `as_dict`.
+    def changed(self, settings: Iterable[tuple[str, Any]]) -> Self:
+        """Returns the config with other values of some settings, named as in `as_dict`.
 
         Raises:
-            TypeError: If there is no such field.
-            ConfigError: If a value is out of range.
+            ConfigError: If there is no such setting, one is given twice, or a value is not allowed.
         """
-        nested = {name: TrainingConfig(**value) for name, value in fields.items() if isinstance(value, dict)}
-        return cls(**(fields | nested))
+        known, changes, seen = self.as_dict(), dict[str, Any](), set[str]()
+        for name, value in settings:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ConfigError(
+                    f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {', '.join(known)}."
+                )
+            if name in seen:
+                raise ConfigError(f"the setting {name} is given twice: give it once.")
+            seen.add(name)
+            outer, dot, inner = name.partition(".")
+            if dot:
+                try:
+                    changes[outer] = changes.get(outer, getattr(self, outer)).changed([(inner, value)])
+                except ConfigError as error:
+                    raise ConfigError(f"{outer}: {error}") from None
+            else:
+                is_whole = isinstance(value, float) and value.is_integer() and type(known[name]) is int
+                changes[name] = int(value) if is_whole else value  # 1e6, as --iterations takes it
+        return dataclasses.replace(self, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)

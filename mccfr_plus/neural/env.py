@@ -91,7 +91,19 @@ class Env(abc.ABC):
     def joint(self, responses: Sequence[Any]) -> Strategies:
         """Returns the strategies of all players of what each of them does."""
 
+    @abc.abstractmethod
+    def policy_of(self, learners: Sequence[Learner], kind: str) -> Any:
+        """Returns the policy of a network per player; see `RULES` for the kind."""
+
     # --- what `AdvantageSolver` needs ---
+
+    @abc.abstractmethod
+    def average_policy(self, iterations: int) -> Any:
+        """Returns the average policy after so many iterations."""
+
+    @abc.abstractmethod
+    def current_policy(self, iterations: int) -> Any:
+        """Returns the policy of the next iteration."""
 
     @abc.abstractmethod
     def start(self, solver: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:

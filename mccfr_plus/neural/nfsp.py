@@ -24,13 +24,11 @@ from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.agents import Agent
 from mccfr_plus.neural.batched.config import BatchedNFSPConfig
 from mccfr_plus.neural.batched.env import BatchedEnv
-from mccfr_plus.neural.batched.network_policy import GREEDY, SOFTMAX, NetworkPolicy
 from mccfr_plus.neural.batched.paths import Trajectories
-from mccfr_plus.neural.env import Rule, chunks
-from mccfr_plus.neural.matching import greedy, masked_softmax
+from mccfr_plus.neural.env import chunks
+from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
-from mccfr_plus.policies.tree_policy import TreePolicy
 
 _RNGS_PER_PLAYER = 5  # see `Agent`
 
@@ -41,17 +39,7 @@ class NFSP(NeuralSolver):
     An *iteration* is ``config.episodes`` episodes and the updates that are due in them. `losses` are those of the
     average policies, `value_losses` those of the action values.
 
-    Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`. Any number of players, perfect recall, with
-            information-state tensors, and of a size that can be compiled.
-        config: An `NFSPConfig`; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
-            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
-
-    Raises:
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled.
-        ConfigError: If the config is of another class, or the seed is not allowed.
+    See `DeepCFR` for the arguments and errors; the config is an `NFSPConfig`.
 
     Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1. Differs from it in updates between parallel episodes, and in Adam and its rates.
@@ -129,27 +117,17 @@ class NFSP(NeuralSolver):
 
     # --- results ---
 
-    def average_strategy(self) -> np.ndarray:
-        """Returns the average networks' strategy, ``[num_slots]`` float64."""
-        return self._table_of("policy", masked_softmax)
+    def average_policy(self) -> Any:
+        """Returns a copy of the average networks' policy, which approximates an equilibrium."""
+        return self._env.policy_of([own.policy for own in self._players], SOFTMAX)
 
-    def current_strategy(self) -> np.ndarray:
+    def current_policy(self) -> Any:
         """Returns the same: all players learn at once."""
-        return self.average_strategy()
-
-    def best_response_strategy(self) -> np.ndarray:
-        """Returns the greedy strategy of the action values, ``[num_slots]`` float64."""
-        return self._table_of("values", greedy)
-
-    def _table_of(self, name: str, rule: Rule) -> np.ndarray:
-        table = np.zeros(self.tree.num_slots)
-        for player, own in enumerate(self._players):
-            self._env.fill(table, player, self._env.responses(player, getattr(own, name), rule, self.iterations))
-        return table
+        return self.average_policy()
 
     def best_response_policy(self) -> Any:
         """Returns a copy of the greedy policy of the action values."""
-        return TreePolicy(self.tree, self.best_response_strategy())
+        return self._env.policy_of([own.values for own in self._players], GREEDY)
 
     @property
     def episodes(self) -> int:
@@ -163,19 +141,7 @@ class NFSP(NeuralSolver):
 
 
 class BatchedNFSP(NFSP):
-    """`NFSP` for games that are not enumerated.
-
-    Args:
-        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
-        config: A `BatchedNFSPConfig`; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
-
-    Raises:
-        GameError: If the game cannot be loaded or has no information-state tensors.
-        ConfigError: If the config is of another class, or the seed is not allowed.
-
-    Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
-    algorithm 1.
+    """`NFSP` for games that are not enumerated; see `BatchedSolver` for the arguments. Its policies are networks.
 
     Examples:
         >>> from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig
@@ -187,13 +153,3 @@ class BatchedNFSP(NFSP):
     config_class: ClassVar[type] = BatchedNFSPConfig
     config: BatchedNFSPConfig
     environment: ClassVar[Any] = BatchedEnv
-
-    def average_policy(self) -> NetworkPolicy:  # type: ignore[override]
-        """Returns a copy of the average networks' policy, which approximates an equilibrium."""
-        return NetworkPolicy(self.game, [own.policy.copy() for own in self._players], SOFTMAX)
-
-    current_policy = average_policy  # type: ignore[assignment]
-
-    def best_response_policy(self) -> NetworkPolicy:
-        """Returns a copy of the greedy policy of the action values."""
-        return NetworkPolicy(self.game, [own.values.copy() for own in self._players], GREEDY)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.estimators.balanced import balanced_strategy
+from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
@@ -17,10 +18,11 @@ from mccfr_plus.neural.batched.observer import Strategies, uniform
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.features import compile_with_tensors, features_of
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.matching import matched
+from mccfr_plus.neural.matching import RULES, matched
 from mccfr_plus.neural.memory import Aggregated, Reservoir, add_sums, infoset_columns
 from mccfr_plus.neural.network import Modules
 from mccfr_plus.neural.tree_positions import TreeObserver, TreeStrategies
+from mccfr_plus.policies.tree_policy import TreePolicy
 
 
 class TreeEnv(Env):
@@ -67,6 +69,12 @@ class TreeEnv(Env):
     def joint(self, responses: Sequence[np.ndarray]) -> Strategies:
         return TreeStrategies(responses)
 
+    def policy_of(self, learners: Sequence[Learner], kind: str) -> TreePolicy:
+        table = np.zeros(self.tree.num_slots)
+        for player, learner in enumerate(learners):
+            self.fill(table, player, RULES[kind](learner.predict().astype(np.float64), self.features[player].masks))
+        return TreePolicy(self.tree, table)
+
     # --- what `AdvantageSolver` needs ---
 
     def start(self, solver: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -104,6 +112,14 @@ class TreeEnv(Env):
 
     def new_values(self, kind: Any, *arguments: Any) -> Any:
         return kind(self, *arguments)
+
+    def average_policy(self, iterations: int) -> TreePolicy:
+        strategy = np.empty(self.tree.num_slots)
+        normalize(self.average, self.tree.arrays.infosets, strategy)
+        return TreePolicy(self.tree, strategy)
+
+    def current_policy(self, iterations: int) -> TreePolicy:
+        return TreePolicy(self.tree, self.strategy)
 
     def prepare(self) -> None:
         nothing = np.zeros((0, self.num_actions))

@@ -42,11 +42,11 @@ DEEP = DeepCFRConfig(traversals=41, memory="reservoir", memory_capacity=300, **N
 ESCHER_NETWORK = ESCHERConfig(traversals=41, value_traversals=20, value_training=VALUES, **NETWORK)
 PLAY = NFSPConfig(
     episodes=203,
+    parallel_episodes=99,
     hidden_layers=(8,),
     batch_size=32,
     min_samples=40,
     learn_every=20,
-    parallel_episodes=100,
     target_every=5,
 )
 CASES = {

@@ -72,14 +72,11 @@ def test_tensors_equal_those_of_the_states(game):
         expected = [state.information_state_tensor(player) for player in range(tree.num_players)]
         expected = np.concatenate([*expected, turn])
         np.testing.assert_allclose(histories.tensors[row, : len(expected)], expected)
-        if histories.tensors.shape[1] == len(expected):
-            assert "goofspiel" not in game
-            continue
         own = [action for action, kind in zip(actions, kinds, strict=True) if kind != CHANCE]
-        unit = np.zeros(tree.game.num_distinct_actions())
-        if own:
-            unit[own[-1]] = 1
-        np.testing.assert_array_equal(histories.tensors[row, len(expected) :], unit)
+        units = np.zeros((tree.num_players - 1, tree.game.num_distinct_actions()))
+        for place, action in enumerate(reversed(own[1 - tree.num_players :]), 1):
+            units[-place, action] = 1
+        np.testing.assert_array_equal(histories.tensors[row, len(expected) :], units.ravel())
     assert len(np.unique(histories.tensors, axis=0)) == len(histories.nodes)
 
 
@@ -167,12 +164,12 @@ def test_only_sampled_histories_are_learned():
     for kind, rows in ((StateValues, [0, 1]), (ActionValues, [])):
         learned = kind(env_of(tree, strategy_of(tree)), TrainingConfig(), rngs(), "X", DEFAULTS)
         learned.visited[[0, 1]] = 3
-        assert learned._memory(learned.visited).infosets.tolist() == rows
+        assert learned._batch().infosets.tolist() == rows
     after = int(tree.arrays.nodes[int(tree.arrays.nodes[1]["first_child"])]["first_child"])
     learned.visited[[after - 1, after]] = 3
     learned._back_up()
-    batch = next(learned._memory(learned.visited).batches(10, 1, rngs()))
-    assert batch.weights.sum() == np.count_nonzero(learned.visited[learned._after])
+    batch = next(learned._batch().batches(10, 1, rngs()))
+    assert batch.weights.sum() == np.count_nonzero(learned.visited[learned._nodes])
     assert ((batch.targets != 0) <= (batch.weights > 0)).all()
 
 

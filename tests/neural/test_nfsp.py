@@ -83,7 +83,7 @@ def test_action_values_become_exact():
         assert np.abs(learned - exact[ours]).max() < 2 / math.sqrt(512 / 12)
         assert np.sqrt(np.square(learned - exact[ours]).mean()) < 0.1
         mixed = average.copy()
-        mixed[ours] = solver.best_response_strategy()[ours]
+        mixed[ours] = solver.best_response_policy().strategy()[ours]
         best = mccfr_plus.evaluate(tree, mccfr_plus.TreePolicy(tree, average)).best_response_values[player]
         assert mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, mixed))[player] > best - 0.05
 
@@ -101,7 +101,7 @@ def test_only_best_responses_enter_the_reservoir():
         assert own.decisions.seen == own.transitions.seen > 20
     config = dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, learn_every=1 << 40)  # nothing is trained
     greedy = NFSP("leduc_poker", config, seed=1).run(1)
-    best = greedy.best_response_strategy()
+    best = greedy.best_response_policy().strategy()
     for player, own in enumerate(greedy._players):
         begin = int(greedy.tree.arrays.infoset_range[player])
         decisions = own.decisions.state()
@@ -177,7 +177,7 @@ def test_policies_are_distributions_over_legal_actions(game):
             assert min(probabilities) >= 0
             assert sum(probabilities) == pytest.approx(1, abs=1e-12)
     assert np.array_equal(solver.average_strategy(), solver.current_strategy())
-    assert set(solver.best_response_strategy()) == {0.0, 1.0}
+    assert set(solver.best_response_policy().strategy()) == {0.0, 1.0}
     for player, own in enumerate(solver._players):
         logits, values = own.policy.predict().astype(np.float64), own.values.predict()
         begin = int(solver.tree.arrays.infoset_range[player])
@@ -185,7 +185,7 @@ def test_policies_are_distributions_over_legal_actions(game):
             slots, legal = solver.tree.slots(begin + row), solver.tree.legal_actions(begin + row)
             share = np.exp(logits[row, legal]) / np.exp(logits[row, legal]).sum()
             np.testing.assert_allclose(solver.average_strategy()[slots], share, rtol=1e-9)
-            assert solver.best_response_strategy()[slots].argmax() == values[row, legal].argmax()
+            assert solver.best_response_policy().strategy()[slots].argmax() == values[row, legal].argmax()
 
 
 # --- runs ---
@@ -290,7 +290,7 @@ def test_resumed_run_is_bitwise_identical(config, method, tmp_path):
         solver.history.kept(),
     )
     assert np.array_equal(copy.average_strategy(), solver.average_strategy())
-    assert np.array_equal(copy.best_response_strategy(), solver.best_response_strategy())
+    assert np.array_equal(copy.best_response_policy().strategy(), solver.best_response_policy().strategy())
     solver.run(4)
     copy.run(4)
     assert differing(copy, solver) == []

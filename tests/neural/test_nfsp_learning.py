@@ -145,14 +145,14 @@ def test_tables_use_legal_actions_only(monkeypatch):
         found = np.random.default_rng(player).normal(size=(len(features.masks), 3)).astype(np.float32)
         found[~features.masks] = 1e30
         for learner in (own.values, own.policy):
-            monkeypatch.setattr(learner, "predict", lambda iteration, found=found: found)
+            monkeypatch.setattr(learner, "predict", lambda iteration=None, found=found: found)
         for row, outputs in enumerate(found):
             infoset = int(tree.arrays.infoset_range[player]) + row
             legal = outputs[tree.legal_actions(infoset)].astype(np.float64)
             best[tree.slots(infoset)][legal.argmax()] = 1.0
             average[tree.slots(infoset)] = np.exp(legal) / np.exp(legal).sum()
     np.testing.assert_allclose(solver.average_strategy(), average, rtol=1e-12)
-    np.testing.assert_array_equal(solver.best_response_strategy(), best)
+    np.testing.assert_array_equal(solver.best_response_policy().strategy(), best)
 
 
 def test_softmax_of_large_logits_is_finite():

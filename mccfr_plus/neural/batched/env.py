@@ -11,13 +11,13 @@ from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.batched.average import NetworkAverage
 from mccfr_plus.neural.batched.bootstrap import Bootstrapped
-from mccfr_plus.neural.batched.network_policy import MATCHING, NetworkPolicy
+from mccfr_plus.neural.batched.network_policy import NetworkPolicy
 from mccfr_plus.neural.batched.observer import Observer, Strategies, uniform
 from mccfr_plus.neural.batched.paths import Trajectories
 from mccfr_plus.neural.batched.values import PathValues
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.matching import matched, predicted_regrets
+from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
 from mccfr_plus.neural.memory import Reservoir, infoset_columns
 from mccfr_plus.neural.network import Modules
 from mccfr_plus.tree.game import load_game
@@ -116,8 +116,13 @@ class BatchedEnv(Env):
     def new_values(self, kind: Any, *arguments: Any) -> PathValues:
         return PathValues(self.game, self.observer.history_size, self._unit, *arguments)
 
+    def policy_of(self, learners: Sequence[Learner], kind: str) -> NetworkPolicy:
+        return NetworkPolicy(self.game, [learner.copy() for learner in learners], kind)
+
+    def average_policy(self, iterations: int) -> NetworkPolicy:
+        return self.average.policy(iterations)
+
     def current_policy(self, iterations: int) -> NetworkPolicy:
-        """Returns a copy of the policy of the next iteration."""
         discount = self._config.discount(iterations) if self._is_predictive else None
         return NetworkPolicy(self.game, [learner.copy() for learner, _ in self._players], MATCHING, discount)
 

@@ -7,28 +7,25 @@ from typing import ClassVar
 from mccfr_plus.neural.advantages import AdvantageSolver
 from mccfr_plus.neural.batched.config import BatchedConfig
 from mccfr_plus.neural.batched.env import BatchedEnv
-from mccfr_plus.neural.batched.network_policy import NetworkPolicy
 
 
 class BatchedSolver(AdvantageSolver):
-    """A solver on many histories at once, with a network of regrets per player and one for its average.
+    """A solver for games of any size, with a network of regrets per player and one for its average.
 
-    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, a `BatchedConfig`. See
-    `BatchedDeepCFR` for the arguments.
+    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, a `BatchedConfig`.
+    `average_policy` and `current_policy` return a `NetworkPolicy`. The networks of the former are trained on the first
+    call after an iteration, which raises a TrainingError if that diverges.
+
+    Args:
+        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
+        config: Of the class's ``config_class``; None: its defaults.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
+            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
+
+    Raises:
+        GameError: If the game cannot be loaded or has no information-state tensors.
+        ConfigError: If the config is of another class, or the seed is not allowed.
     """
 
     config_class: ClassVar[type] = BatchedConfig
     environment: ClassVar[type] = BatchedEnv
-    _env: BatchedEnv
-
-    def average_policy(self) -> NetworkPolicy:  # type: ignore[override]
-        """Returns the average policy. Its networks are trained on the first call after an iteration.
-
-        Raises:
-            TrainingError: If their training diverges.
-        """
-        return self._env.average.policy(self.iterations)
-
-    def current_policy(self) -> NetworkPolicy:  # type: ignore[override]
-        """Returns a copy of the policy of the next iteration."""
-        return self._env.current_policy(self.iterations)
