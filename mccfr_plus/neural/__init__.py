@@ -6,7 +6,7 @@
            '--------------------------------- regret matching at all infosets ---------------------------------'
 
 For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
-update. Traversals read it at the speed of the tabular solvers, and the average strategy is exact. The batched solvers
+update. Many histories in parallel read it, and the average strategy is exact. The batched solvers
 (`mccfr_plus.neural.batched`) are the same algorithms in another environment, for games of any size.
 
 Configs and samplers work without torch. Names that need it are imported on first use.
@@ -33,10 +33,17 @@ from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig, T
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
-    from mccfr_plus.neural.algorithms import DREAM, ESCHER, BatchedDeepCFR, BatchedDREAM, BatchedESCHER, DeepCFR
+    from mccfr_plus.neural.algorithms import (
+        DREAM,
+        ESCHER,
+        BatchedDeepCFR,
+        BatchedDREAM,
+        BatchedESCHER,
+        BatchedSolver,
+        DeepCFR,
+    )
     from mccfr_plus.neural.batched.network_policy import NetworkPolicy
     from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
-    from mccfr_plus.neural.batched.solver import BatchedSolver
     from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
 
 _NEEDS_TORCH = {
@@ -45,7 +52,7 @@ _NEEDS_TORCH = {
     "ESCHER": "algorithms",
     "BatchedDeepCFR": "algorithms",
     "BatchedNFSP": "nfsp",
-    "BatchedSolver": "batched.solver",
+    "BatchedSolver": "algorithms",
     "Paths": "batched.paths",
     "corrected_regrets": "batched.paths",
     "plain_regrets": "batched.paths",

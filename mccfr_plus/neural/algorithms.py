@@ -9,9 +9,14 @@ import numpy as np
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantages import AdvantageSolver
 from mccfr_plus.neural.batched.branches import ExternalSampling
-from mccfr_plus.neural.batched.config import BatchedDeepCFRConfig, BatchedDREAMConfig, BatchedESCHERConfig
+from mccfr_plus.neural.batched.config import (
+    BatchedConfig,
+    BatchedDeepCFRConfig,
+    BatchedDREAMConfig,
+    BatchedESCHERConfig,
+)
+from mccfr_plus.neural.batched.env import BatchedEnv
 from mccfr_plus.neural.batched.paths import Paths, Trajectories, corrected_regrets, plain_regrets
-from mccfr_plus.neural.batched.solver import BatchedSolver
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
 from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues
 
@@ -175,6 +180,28 @@ class ESCHER(AdvantageSolver):
         """Returns action values less their mean over the strategy."""
         values = self.values.at(paths)
         return plain_regrets(paths, values[np.arange(len(values)), paths.players])
+
+
+class BatchedSolver(AdvantageSolver):
+    """A solver for games of any size, with a network of regrets per player and one for its average.
+
+    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, a `BatchedConfig`.
+    `average_policy` and `current_policy` return a `NetworkPolicy`. The networks of the former are trained on the first
+    call after an iteration, which raises a TrainingError if that diverges.
+
+    Args:
+        game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
+        config: Of the class's ``config_class``; None: its defaults.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
+            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
+
+    Raises:
+        GameError: If the game cannot be loaded or has no information-state tensors.
+        ConfigError: If the config is of another class, or the seed is not allowed.
+    """
+
+    config_class: ClassVar[type] = BatchedConfig
+    environment: ClassVar[type] = BatchedEnv
 
 
 class BatchedDeepCFR(DeepCFR, BatchedSolver):

@@ -1,9 +1,10 @@
-"""What a player's network of regrets learns from: sums per information set, or a uniform sample of all samples.
+"""What a player's network of regrets learns from.
 
 | memory | contents | loss of its batches |
 |---|---|---|
 | `Aggregated` | weighted sums of targets and of weights per row | that of all samples, up to a constant |
 | `Reservoir` | a uniform sample of all samples | the same in expectation over the contents |
+| `Bootstrapped` | the samples of one iteration | that to discounted regrets, with those before by the network |
 
 The first holds because sum_k w_k (f - y_k)^2 = W (f - Y)^2 + a term without f, with W = sum_k w_k and Y the weighted
 mean. It needs a compiled tree, whose information sets have numbers.
@@ -11,7 +12,7 @@ mean. It needs a compiled tree, whose information sets have numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,6 +167,49 @@ class Reservoir(Store):
             return Batch.of(infosets, values / np.float32(self._unit), weights[positions], masks)
 
         yield from draw_batches(stored, size, rng, batch_of)
+
+
+class Bootstrapped:
+    """The samples of one iteration; nothing is kept for the next one.
+
+    The targets of iteration t are
+
+        max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r,
+
+    where R is the output of the network before and r are the sampled regrets. With prediction the network has a second
+    output per action, which learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r.
+
+    Args:
+        learner: The network.
+        discount: Returns the factor of the regrets of the first t iterations in the next one.
+        predictive: Whether there is a second output per action.
+        unit: Divisor of the regrets.
+
+    Reference: Xu et al. 2026, "Deep (predictive) discounted counterfactual regret minimization", where r has a network
+    of its own. With DREAM's baselines this is VR-DeepDCFR+ and VR-DeepPDCFR+.
+    """
+
+    def __init__(self, learner: Any, discount: Callable[[int], float], *, predictive: bool, unit: float):
+        self._learner, self._discount, self._predictive, self._unit = learner, discount, predictive, unit
+        self._samples: list[Samples] = []
+
+    def begin(self) -> None:
+        """Drops the samples of the last iteration."""
+        self._samples = []
+
+    def add(self, samples: Samples, iteration: int) -> None:
+        """Adds samples of the iteration."""
+        self._samples.append(samples)
+
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
+        """Returns batches; see `Aggregated.batches`. Their targets are those by the network as it is now."""
+        infosets, masks, regrets, weights = (np.concatenate(each) for each in zip(*self._samples, strict=True))
+        regrets = regrets / self._unit
+        before = self._learner.outputs(infosets)[:, : regrets.shape[1]]
+        targets = self._discount(iteration - 1) * np.maximum(before, 0.0) + regrets
+        if self._predictive:
+            targets, masks = np.concatenate([targets, regrets], axis=1), np.tile(masks, 2)
+        return Batch.of(infosets, targets, weights / weights.mean(), masks).batches(size, iteration, rng)
 
 
 def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int, prefix: str = "") -> dict[str, np.ndarray]:

@@ -52,7 +52,9 @@ class NeuralSolver(IterativeSolver):
         features: Features | None = None,
     ):
         super().__init__(seed)
-        self.config = config_or_default(config, self.config_class)
+        self.config: Any = self.config_class() if config is None else config
+        if not isinstance(self.config, self.config_class):
+            raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
         self._modules = Modules(network, optimizer, device_of(device), features)
         self.device = str(self._modules.device)  # where networks are trained, as torch calls it
         self._iterations = np.zeros(1, np.int64)
@@ -217,15 +219,6 @@ class NeuralSolver(IterativeSolver):
         for name, memory in self._memories().items():
             state |= {f"{name}/{key}": array for key, array in memory.state().items()}
         return state
-
-
-def config_or_default(config: Any, kind: type) -> Any:
-    """Returns the config, or the default one for None. Raises ConfigError if it is of another type."""
-    if config is None:
-        return kind()
-    if not isinstance(config, kind):
-        raise ConfigError(f"config={config!r}: give a {kind.__name__}, or None for its defaults.")
-    return config
 
 
 def mean_losses(losses: Iterable[list[float]]) -> tuple[float | None, ...]:

@@ -319,9 +319,9 @@ def test_bad_input():
         BatchedDREAM("nim")
     with pytest.raises(ConfigError, match="give a BatchedDREAMConfig"):
         BatchedDREAM("kuhn_poker", SOLVERS[3][1])
-    with pytest.raises(ConfigError, match="there is only 'reservoir'"):
+    with pytest.raises(ConfigError, match="memory='aggregated': give one of reservoir"):
         BatchedDREAMConfig(memory="aggregated")
-    with pytest.raises(ConfigError, match="values='exact', sampling='uniform': those need a tree"):
+    with pytest.raises(ConfigError, match="values='exact': give one of network"):
         BatchedESCHERConfig(values="exact")
     with pytest.raises(ConfigError, match="parallel_traversals=0"):
         BatchedESCHERConfig(parallel_traversals=0)

@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.config import (
-    NETWORK,
-    RESERVOIR,
-    UNIFORM,
     AdvantageConfig,
     DeepCFRConfig,
     DREAMConfig,
@@ -34,16 +30,11 @@ class BatchedConfig(AdvantageConfig):
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
     """
 
-    memory: Literal["aggregated", "reservoir"] = "reservoir"
+    memory: Literal["reservoir"] = "reservoir"
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
     keeps_sums: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.memory != RESERVOIR:
-            raise ConfigError(f"memory={self.memory!r}: where a game is not enumerated there is only 'reservoir'.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,15 +57,9 @@ class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
     ``values`` is ``"network"`` and ``sampling`` ``"uniform"``.
     """
 
+    values: Literal["network"] = "network"
     value_traversals: int = 4000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.values != NETWORK or self.sampling != UNIFORM:
-            raise ConfigError(
-                f"values={self.values!r}, sampling={self.sampling!r}: those need a tree; where a game is not "
-                "enumerated there are only values='network' and sampling='uniform'."
-            )
+    sampling: Literal["uniform"] = "uniform"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ import numpy as np
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.batched.average import NetworkAverage
-from mccfr_plus.neural.batched.bootstrap import Bootstrapped
 from mccfr_plus.neural.batched.network_policy import NetworkPolicy
 from mccfr_plus.neural.batched.observer import Observer, Strategies, uniform
 from mccfr_plus.neural.batched.paths import Trajectories
@@ -18,7 +17,7 @@ from mccfr_plus.neural.batched.values import PathValues
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
-from mccfr_plus.neural.memory import Reservoir, infoset_columns
+from mccfr_plus.neural.memory import Bootstrapped, Reservoir, infoset_columns
 from mccfr_plus.neural.network import Modules
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
@@ -114,7 +113,7 @@ class BatchedEnv(Env):
         return matched(outputs, masks, self._config.fallback == configs.ARGMAX)
 
     def new_values(self, kind: Any, *arguments: Any) -> PathValues:
-        return PathValues(self.game, self.observer.history_size, self._unit, *arguments)
+        return PathValues(self, self._unit, *arguments)
 
     def policy_of(self, learners: Sequence[Learner], kind: str) -> NetworkPolicy:
         return NetworkPolicy(self.game, [learner.copy() for learner in learners], kind)
