@@ -52,8 +52,9 @@ class NeuralSolver(IterativeSolver):
         features: Features | None = None,
     ):
         super().__init__(seed)
-        self.config: Any = self.config_class() if config is None else config
-        if not isinstance(self.config, self.config_class):
+        given: Any = self.config_class() if config is None else config
+        self.config: Any = given
+        if not isinstance(given, self.config_class):
             raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
         self._modules = Modules(network, optimizer, device_of(device), features)
         self.device = str(self._modules.device)  # where networks are trained, as torch calls it

@@ -31,9 +31,8 @@ class PathValues:
         is_zero_sum = env.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
         self._num_heads = 1 if self._players == 2 and is_zero_sum else self._players
         num_outputs, name = self._num_heads * self._actions, f"loss of the values of {solver_name}"
-        self.learner = Learner(
-            np.zeros((0, env.observer.history_size), np.float32), num_outputs, config, rngs, name, modules
-        )
+        no_inputs = np.zeros((0, env.observer.history_size), np.float32)
+        self.learner = Learner(no_inputs, num_outputs, config, rngs, name, modules)
         self._trained = np.zeros(1, np.int64)  # iteration of the last training
         self._samples: list[tuple[np.ndarray, ...]] = []
 
