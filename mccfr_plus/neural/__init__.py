@@ -1,9 +1,9 @@
 """Neural solvers: Deep CFR, DREAM, ESCHER and NFSP. They need torch: ``pip install 'mccfr_plus[neural]'``.
 
-    strategy table --sampling kernel--> samples --memory--> batches --training--> network --one forward pass--.
-      [num_slots]     (the traversal of       (infoset,           (weighted                                         |
-           ^          the estimators)    regrets)            targets)                                          |
-           '--------------------------------- regret matching at all infosets ---------------------------------'
+    strategy table --many histories--> samples --memory--> batches --training--> network --one forward pass--.
+      [num_slots]     in parallel     (infoset,           (weighted                                          |
+           ^                           regrets)            targets)                                          |
+           '--------------------------------- regret matching at all infosets -------------------------------'
 
 For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
 update. Many histories in parallel read it, and the average strategy is exact. The batched solvers

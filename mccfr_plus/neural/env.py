@@ -44,10 +44,14 @@ class Env(abc.ABC):
 
     def sample(self, histories: Trajectories | ExternalSampling, count: int, parallel: int) -> Iterator[Any]:
         """Yields so many traversals, `Paths` or `Branches`, so many of them in parallel."""
-        for part in chunks(count, parallel):
+        for part in self.parts(histories, count, parallel):
             found = histories.sample(self.observer, part, np.random.default_rng(self.new_seed()))
             self._nodes[0] += found.nodes
             yield found
+
+    def parts(self, histories: Trajectories | ExternalSampling, count: int, parallel: int) -> Iterator[int]:
+        """Yields parts of a number of traversals; those of a part are run in parallel."""
+        return chunks(count, parallel)
 
     def new_seed(self) -> int:
         """Returns a new seed for some histories."""

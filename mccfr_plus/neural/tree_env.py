@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from mccfr_plus.estimators.balanced import balanced_strategy
+from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
 from mccfr_plus.neural import config as configs
+from mccfr_plus.neural.batched.branches import ExternalSampling
 from mccfr_plus.neural.batched.observer import Strategies, uniform
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.features import compile_with_tensors, features_of
@@ -49,6 +51,12 @@ class TreeEnv(Env):
         self.strategy = tree.uniform_strategy()
         self.average = np.zeros(tree.num_slots + self.num_players)
         self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
+
+    def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
+        if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
+            infosets = int(max_visits(self.tree.arrays.nodes, histories.player, True, False, True))
+            parallel = min(parallel, max(histories.max_histories // (infosets * self.num_actions + 1), 1))
+        return super().parts(histories, count, parallel)
 
     def unit_of(self, player: int, is_scaled: bool) -> float:
         half_range = float(self.tree.payoff_range[player]) / 2.0
@@ -98,7 +106,11 @@ class TreeEnv(Env):
         return self.observer.tables(self.strategy)
 
     def exploration(self, sampling: str) -> Strategies:
-        return self.observer.tables(balanced_strategy(self.tree)) if sampling == configs.BALANCED else uniform
+        return self._balanced if sampling == configs.BALANCED else uniform
+
+    @functools.cached_property
+    def _balanced(self) -> Strategies:
+        return self.observer.tables(balanced_strategy(self.tree))
 
     def note(self, player: int, found: Any, iteration: int) -> None:
         pass

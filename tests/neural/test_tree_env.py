@@ -5,6 +5,9 @@ import pytest
 
 pytest.importorskip("torch")
 import mccfr_plus
+from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.neural.batched.branches import ExternalSampling
+from mccfr_plus.neural.batched.paths import Trajectories
 from mccfr_plus.neural.features import features_of
 from mccfr_plus.neural.matching import matched
 from mccfr_plus.neural.tree_env import TreeEnv
@@ -56,3 +59,16 @@ def test_regret_matching_uses_legal_actions_only(argmax):
             else:
                 expected = (legal == legal.max()) if argmax else np.full(len(legal), 1 / len(legal))
             np.testing.assert_allclose(found[features.masks[row]], expected, rtol=1e-14)
+
+
+def test_external_sampling_is_divided_so_that_it_fits():
+    """A traversal of Leduc poker has at most some dozens of histories at a depth; 4,000 at once would exceed 100."""
+    env = TreeEnv("leduc_poker", "X")
+    histories = ExternalSampling(env.strategies(), 0, 100)
+    parts = list(env.parts(histories, 40, 4000))
+    assert sum(parts) == 40
+    assert len(parts) > 1
+    env.rng = new_state(1)
+    found = list(env.sample(histories, 40, 4000))
+    assert env.nodes_touched == sum(each.nodes for each in found) > 400
+    assert list(env.parts(Trajectories(env.strategies()), 40, 4000)) == [40]

@@ -30,10 +30,14 @@ class RemoteTreeEnv(TreeEnv):
     num_batches: int
     work: Callable[[Any, list[tuple[int, int]]], Iterator[Any]]
 
-    def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
+    def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
         least, more = divmod(count, self.num_batches)
-        tasks = [(least + (batch < more), self.new_seed()) for batch in range(self.num_batches)]
-        for found in self.work(histories, [task for task in tasks if task[0]]):
+        for batch in range(self.num_batches):
+            yield from super().parts(histories, least + (batch < more), parallel)
+
+    def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
+        tasks = [(part, self.new_seed()) for part in self.parts(histories, count, parallel)]
+        for found in self.work(histories, tasks):
             self._nodes[0] += found.nodes
             yield found
 
@@ -107,7 +111,7 @@ class DistributedDeepCFR(Distributed, DeepCFR):
     """`DeepCFR` with traversals by workers on a Ray cluster, and networks in the driver.
 
     See `DeepCFR` and `Distributed` for the arguments and errors. With ``num_batches=1`` it is bitwise identical to
-    `DeepCFR` with as large a ``parallel_traversals`` as there are traversals, as those below to theirs.
+    `DeepCFR`, as those below to theirs.
 
     Examples:
         >>> from mccfr_plus.cluster.neural import DistributedDeepCFR
