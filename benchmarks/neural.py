@@ -27,8 +27,8 @@ from measuring import FLAGS, run, settings, spread, timed
 import mccfr_plus
 from mccfr_plus import neural
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.neural.batched.observer import Observer, uniform
-from mccfr_plus.neural.batched.paths import Trajectories, corrected_regrets
+from mccfr_plus.neural.sampling.observer import Observer, uniform
+from mccfr_plus.neural.sampling.paths import Trajectories, corrected_regrets
 from mccfr_plus.tree.order import representative_states
 
 flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched, exact: phantom_ttt")

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
         DeepCFR,
     )
     from mccfr_plus.neural.batched.network_policy import NetworkPolicy
-    from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
     from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
+    from mccfr_plus.neural.sampling.paths import Paths, corrected_regrets, plain_regrets
 
 _NEEDS_TORCH = {
     "DREAM": "algorithms",
@@ -53,9 +53,9 @@ _NEEDS_TORCH = {
     "BatchedDeepCFR": "algorithms",
     "BatchedNFSP": "nfsp",
     "BatchedSolver": "algorithms",
-    "Paths": "batched.paths",
-    "corrected_regrets": "batched.paths",
-    "plain_regrets": "batched.paths",
+    "Paths": "sampling.paths",
+    "corrected_regrets": "sampling.paths",
+    "plain_regrets": "sampling.paths",
     "BatchedDREAM": "algorithms",
     "BatchedESCHER": "algorithms",
     "NFSP": "nfsp",

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.batched.branches import ExternalSampling
-from mccfr_plus.neural.batched.paths import Paths, Trajectories
 from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Aggregated, Samples
+from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed
 from mccfr_plus.neural.store import Store
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.neural.backend import torch
-from mccfr_plus.neural.batched.paths import Paths
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import infoset_columns
 from mccfr_plus.neural.network import Modules, Network
 from mccfr_plus.neural.nfsp_config import NFSPConfig
+from mccfr_plus.neural.sampling.paths import Paths
 from mccfr_plus.neural.store import Store
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantages import AdvantageSolver
-from mccfr_plus.neural.batched.branches import ExternalSampling
 from mccfr_plus.neural.batched.config import (
     BatchedConfig,
     BatchedDeepCFRConfig,
@@ -16,9 +15,10 @@ from mccfr_plus.neural.batched.config import (
     BatchedESCHERConfig,
 )
 from mccfr_plus.neural.batched.env import BatchedEnv
-from mccfr_plus.neural.batched.paths import Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
 from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues
+from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.paths import Paths, Trajectories, corrected_regrets, plain_regrets
 
 
 class DeepCFR(AdvantageSolver):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mccfr_plus.kernels.random_numbers import next_word
-from mccfr_plus.neural.batched.branches import ExternalSampling
-from mccfr_plus.neural.batched.observer import Strategies
-from mccfr_plus.neural.batched.paths import Trajectories
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.observer import Strategies
+from mccfr_plus.neural.sampling.paths import Trajectories
 
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 

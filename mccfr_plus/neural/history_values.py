@@ -8,12 +8,12 @@ import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.neural.batched.paths import Paths
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import Histories, histories_of
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.paths import Paths
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 

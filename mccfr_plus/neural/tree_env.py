@@ -15,15 +15,15 @@ from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
 from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.batched.branches import ExternalSampling
-from mccfr_plus.neural.batched.observer import Strategies, uniform
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.features import compile_with_tensors, features_of
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import RULES, matched
 from mccfr_plus.neural.memory import Aggregated, Reservoir, add_sums, infoset_columns
 from mccfr_plus.neural.network import Modules
-from mccfr_plus.neural.tree_positions import TreeObserver, TreeStrategies
+from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.observer import Strategies, uniform
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver, TreeStrategies
 from mccfr_plus.policies.tree_policy import TreePolicy
 
 

@@ -30,9 +30,9 @@ from mccfr_plus.neural import (  # noqa: E402
     NFSPConfig,
     TrainingConfig,
 )
-from mccfr_plus.neural.batched.branches import ExternalSampling  # noqa: E402
-from mccfr_plus.neural.batched.paths import Trajectories  # noqa: E402
-from mccfr_plus.neural.tree_positions import TreeObserver  # noqa: E402
+from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
+from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("ray")
 

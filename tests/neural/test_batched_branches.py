@@ -8,8 +8,8 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig, TrainingConfig  # noqa: E402
-from mccfr_plus.neural.batched.branches import ExternalSampling  # noqa: E402
-from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
+from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
+from mccfr_plus.neural.sampling.observer import Observer  # noqa: E402
 from mccfr_plus.tree.order import representative_states  # noqa: E402
 
 

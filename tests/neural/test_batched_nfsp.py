@@ -12,8 +12,8 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
 from mccfr_plus.neural.agents import next_decisions  # noqa: E402
-from mccfr_plus.neural.batched.paths import Trajectories  # noqa: E402
 from mccfr_plus.neural.matching import greedy  # noqa: E402
+from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 
 SMALL = BatchedNFSPConfig(
     episodes=60,

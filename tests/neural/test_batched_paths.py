@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
-from mccfr_plus.neural.batched.paths import (  # noqa: E402
+from mccfr_plus.neural.sampling.observer import Observer  # noqa: E402
+from mccfr_plus.neural.sampling.paths import (  # noqa: E402
     Paths,
     Trajectories,
     corrected_regrets,
@@ -242,7 +242,7 @@ def test_observers_write_the_tensors(name, monkeypatch):
 
     for has_one in (True, False):
         if not has_one:  # then it reads lists
-            monkeypatch.setattr("mccfr_plus.neural.batched.observer.make_observation", there_is_none)
+            monkeypatch.setattr("mccfr_plus.neural.sampling.observer.make_observation", there_is_none)
         observer = Observer(game, "X")
         found, masks = np.zeros((1, 2 * observer.size)), np.zeros((1, observer.num_actions), bool)
         observer.positions_of([state]).observe(np.array([[0, 1]]), found, masks)

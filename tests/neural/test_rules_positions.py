@@ -5,11 +5,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from mccfr_plus.estimators import balanced_strategy  # noqa: E402
-from mccfr_plus.neural.batched.branches import ExternalSampling  # noqa: E402
-from mccfr_plus.neural.batched.observer import Observer, draw  # noqa: E402
-from mccfr_plus.neural.batched.paths import Trajectories  # noqa: E402
+from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
+from mccfr_plus.neural.sampling.observer import Observer, draw  # noqa: E402
+from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
+from mccfr_plus.neural.sampling.tree_positions import TreeStrategies  # noqa: E402
 from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
-from mccfr_plus.neural.tree_positions import TreeStrategies  # noqa: E402
 from mccfr_plus.tree.game import load_game  # noqa: E402
 
 GAMES = [

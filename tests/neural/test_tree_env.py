@@ -6,10 +6,10 @@ import pytest
 pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.batched.branches import ExternalSampling
-from mccfr_plus.neural.batched.paths import Trajectories
 from mccfr_plus.neural.features import features_of
 from mccfr_plus.neural.matching import matched
+from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.paths import Trajectories
 from mccfr_plus.neural.tree_env import TreeEnv
 
 

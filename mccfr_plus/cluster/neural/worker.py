@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.neural.tree_positions import TreeObserver
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver
 from mccfr_plus.tree.game_tree import GameTree
 
 

@@ -7,14 +7,14 @@ import pyspiel
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.batched.branches import Branches
 from mccfr_plus.neural.batched.config import BatchedConfig
 from mccfr_plus.neural.batched.network_policy import NetworkPolicy
-from mccfr_plus.neural.batched.paths import Paths
 from mccfr_plus.neural.learner import Learner, cross_entropy
 from mccfr_plus.neural.matching import SOFTMAX
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.branches import Branches
+from mccfr_plus.neural.sampling.paths import Paths
 
 
 class NetworkAverage:

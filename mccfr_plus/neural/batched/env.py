@@ -11,14 +11,14 @@ from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.batched.average import NetworkAverage
 from mccfr_plus.neural.batched.network_policy import NetworkPolicy
-from mccfr_plus.neural.batched.observer import Observer, Strategies, uniform
-from mccfr_plus.neural.batched.paths import Trajectories
 from mccfr_plus.neural.batched.values import PathValues
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
 from mccfr_plus.neural.memory import Bootstrapped, Reservoir, infoset_columns
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.observer import Observer, Strategies, uniform
+from mccfr_plus.neural.sampling.paths import Trajectories
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 

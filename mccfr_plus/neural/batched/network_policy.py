@@ -15,7 +15,6 @@ from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.batched.observer import Observer, strategies_at
 from mccfr_plus.neural.matching import RULES, predicted_regrets
 from mccfr_plus.neural.network import (
     MLP,
@@ -25,6 +24,7 @@ from mccfr_plus.neural.network import (
     array_of,
     forward,
 )
+from mccfr_plus.neural.sampling.observer import Observer, strategies_at
 from mccfr_plus.tree.game import load_game
 
 _WIDTH, _WIDTHS = whole(1), list_of(whole(1))

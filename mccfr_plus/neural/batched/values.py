@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.neural.batched.paths import Paths, value_targets
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.paths import Paths, value_targets
 
 
 class PathValues:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_plus.games.rules import TERMINAL
-from mccfr_plus.neural.batched.observer import Observer, Strategies, draw, strategies_at, uniform
-from mccfr_plus.neural.tree_positions import TreeObserver
+from mccfr_plus.neural.sampling.observer import Observer, Strategies, draw, strategies_at, uniform
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver
 
 
 class Paths(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.neural.batched.positions import Positions
+from mccfr_plus.neural.sampling.positions import Positions
 from mccfr_plus.tree import arrays
 from mccfr_plus.tree.game_tree import GameTree
 

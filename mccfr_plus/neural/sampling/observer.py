@@ -9,9 +9,9 @@ import pyspiel
 from open_spiel.python.observation import make_observation
 
 from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.neural.batched.positions import PyspielPositions, TensorPositions
-from mccfr_plus.neural.batched.rules_positions import BatchRules, RulesPositions
 from mccfr_plus.neural.features import check_has_tensors
+from mccfr_plus.neural.sampling.positions import PyspielPositions, TensorPositions
+from mccfr_plus.neural.sampling.rules_positions import BatchRules, RulesPositions
 
 # Returns a player's strategies, [n, num_actions] float64, given the player, information sets and legal actions
 # [n, num_actions] bool. Information sets are tensors, [n, size] float32, or on a compiled tree their rows, [n].
