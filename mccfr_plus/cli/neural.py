@@ -16,7 +16,7 @@ from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.components import compile_within_budget, seed_of
 from mccfr_plus.cli.run import Watch, run_and_print
 from mccfr_plus.errors import BudgetError, MccfrPlusError
-from mccfr_plus.neural.settings import ALGORITHMS, WITHOUT_TREE, default_config
+from mccfr_plus.neural import ALGORITHMS, WITHOUT_TREE, default_config
 from mccfr_plus.tree.game import load_game
 
 # Flags about tables, and what to use instead.

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from mccfr_plus import neural
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Full
 from mccfr_plus.experiments.evaluation_points import FULL_COST, TRAVERSAL_COST
-from mccfr_plus.neural import settings as neural
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import ESTIMATORS, keyword_arguments
 

@@ -47,19 +47,10 @@ if TYPE_CHECKING:
     from mccfr_plus.neural.sampling.paths import Paths, corrected_regrets, plain_regrets
 
 _NEEDS_TORCH = {
-    "DREAM": "algorithms",
-    "DeepCFR": "algorithms",
-    "ESCHER": "algorithms",
-    "BatchedDeepCFR": "algorithms",
-    "BatchedNFSP": "nfsp",
-    "BatchedSolver": "algorithms",
-    "Paths": "sampling.paths",
-    "corrected_regrets": "sampling.paths",
-    "plain_regrets": "sampling.paths",
-    "BatchedDREAM": "algorithms",
-    "BatchedESCHER": "algorithms",
-    "NFSP": "nfsp",
-    "NetworkPolicy": "batched.network_policy",
+    "algorithms": "DREAM ESCHER DeepCFR BatchedDREAM BatchedDeepCFR BatchedESCHER BatchedSolver",
+    "nfsp": "NFSP BatchedNFSP",
+    "sampling.paths": "Paths corrected_regrets plain_regrets",
+    "batched.network_policy": "NetworkPolicy",
 }
 
 __all__ = [
@@ -90,7 +81,27 @@ __all__ = [
 ]
 
 
+# Short names of the classes; each has a config of that name and "Config".
+ALGORITHMS = {
+    "deep_cfr": "DeepCFR",
+    "dream": "DREAM",
+    "escher": "ESCHER",
+    "nfsp": "NFSP",
+    "batched_deep_cfr": "BatchedDeepCFR",
+    "batched_dream": "BatchedDREAM",
+    "batched_escher": "BatchedESCHER",
+    "batched_nfsp": "BatchedNFSP",
+}
+WITHOUT_TREE = tuple(name for name in ALGORITHMS if name.startswith("batched_"))
+
+
+def default_config(algorithm: str) -> Any:
+    """Returns the default config of one of `ALGORITHMS`."""
+    return globals()[f"{ALGORITHMS[algorithm]}Config"]()
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _NEEDS_TORCH:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_NEEDS_TORCH[name]}"), name)
+    for module, names in _NEEDS_TORCH.items():
+        if name in names.split():
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

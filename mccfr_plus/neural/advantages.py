@@ -81,6 +81,10 @@ class AdvantageSolver(NeuralSolver):
     def _new_values(self, rngs: np.ndarray) -> Any:
         """Returns the values of histories that the algorithm learns, if any."""
 
+    def _learned(self, kind: Any, config: Any, rngs: np.ndarray) -> Any:
+        modules = self._modules._replace(features=None)
+        return self._env.new_values(kind, config, rngs, type(self).__name__, modules)
+
     def _before_traversals(self, player: int, iteration: int) -> None:
         """Called before a player's traversals."""
 
@@ -106,15 +110,12 @@ class AdvantageSolver(NeuralSolver):
 
     def _sample(self, player: int, iteration: int) -> None:
         self._begin_phase(f"traversals {player}")
-        env, config = self._env, self.config
-        for found in env.sample(self._histories(player), config.traversals, config.parallel_traversals):
-            env.note(player, found, iteration)
+        for found in self._env.turn(self._histories(player), player, self.exploration, iteration):
             regrets, weights = self.regrets(found, player), self.weights(found, player)
             own = np.flatnonzero(found.players == player)
             own_weights = np.ones(len(own)) if weights is None else weights[own]
             samples = Samples(found.infosets[own], found.masks[own], regrets[own], own_weights)
             self._players[player].memory.add(samples, iteration)
-        env.end_turn(player, self.exploration, iteration)
 
     def _learn(self, player: int, iteration: int) -> None:
         """Fits a player's network, which gives the player's next strategy."""

@@ -39,19 +39,15 @@ class Agent:
     def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
         self._config, self._rngs = config, rngs
         self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
-        inputs, num_actions, names = env.inputs_of(player), env.num_actions, ("value", "policy")
+        inputs, num_actions = env.inputs_of(player), env.num_actions
         training = TrainingConfig(hidden_layers=config.hidden_layers, gradient_clip=config.gradient_clip)
-        self.values, self.policy = (
-            Learner(
-                inputs,
-                num_actions,
-                dataclasses.replace(training, learning_rate=getattr(config, f"{name}_learning_rate")),
-                rngs[first : first + 2],
-                f"{name} loss of player {player}",
-                modules,
-            )
-            for name, first in zip(names, (1, 3), strict=True)
-        )
+
+        def learner(name: str, rate: float, own_rngs: np.ndarray) -> Learner:
+            own, title = dataclasses.replace(training, learning_rate=rate), f"{name} loss of player {player}"
+            return Learner(inputs, num_actions, own, own_rngs, title, modules)
+
+        self.values = learner("value", config.value_learning_rate, rngs[1:3])
+        self.policy = learner("policy", config.policy_learning_rate, rngs[3:])
         self.target = Network(inputs, num_actions, training, 0, modules)
         self.target.assign(self.values)
         self.updates = np.zeros(1, np.int64)

@@ -103,9 +103,7 @@ class DREAM(AdvantageSolver):
         return self.config.epsilon
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        name = type(self).__name__
-        modules = self._modules._replace(features=None)
-        return self._env.new_values(ActionValues, self.config.baseline_training, rngs, name, modules)
+        return self._learned(ActionValues, self.config.baseline_training, rngs)
 
     def _advance(self, iteration: int) -> None:
         self.values.evict()
@@ -155,9 +153,7 @@ class ESCHER(AdvantageSolver):
     def _new_values(self, rngs: np.ndarray) -> Any:
         if self.config.values == configs.EXACT:
             return self._env.new_values(ExactValues)
-        name = type(self).__name__
-        modules = self._modules._replace(features=None)
-        return self._env.new_values(StateValues, self.config.value_training, rngs, name, modules)
+        return self._learned(StateValues, self.config.value_training, rngs)
 
     def _histories(self, player: int) -> Trajectories:
         exploration = self._env.exploration(self.config.sampling)

@@ -31,6 +31,7 @@ class Env(abc.ABC):
 
     tree: Any = None  # the game's `GameTree`, if it is compiled
     rng: np.ndarray
+    _config: Any  # of an `AdvantageSolver`; set by `start`
 
     def __init__(self, game: Any, observer: Any):
         self.game, self.observer = game, observer
@@ -129,13 +130,9 @@ class Env(abc.ABC):
     def exploration(self, sampling: str) -> Strategies:
         """Returns the exploration strategy of a name."""
 
-    @abc.abstractmethod
-    def note(self, player: int, found: Any, iteration: int) -> None:
-        """Called with what was sampled for a player."""
-
-    @abc.abstractmethod
-    def end_turn(self, player: int, epsilon: float, iteration: int) -> None:
-        """Called after a player's traversals, which explored with probability epsilon."""
+    def turn(self, histories: Any, player: int, epsilon: float, iteration: int) -> Iterator[Any]:
+        """Yields the traversals of a player's turn, in which the player explores with probability epsilon."""
+        return self.sample(histories, self._config.traversals, self._config.parallel_traversals)
 
     @abc.abstractmethod
     def use(self, player: int, learner: Learner, iteration: int) -> None:

@@ -80,7 +80,7 @@ class LearnedValues(TreeValues):
         if not self.uses_model:
             self.table[:] = 0.0
         self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
-        histories, self._parents = histories_of(tree, solver_name), parents_of(tree.arrays.nodes)
+        histories = histories_of(tree, solver_name)
         # The nodes that have an output, and where: row of the inputs, action.
         self._nodes, self._rows, self._actions = self._outputs(tree, histories)
         self._num_actions = int(self._actions.max(initial=0)) + 1
@@ -104,7 +104,7 @@ class LearnedValues(TreeValues):
         """Compiles the kernels."""
         with announce_compilation(back_up):
             self._back_up()
-            add_to_prefixes(self._parents, self.visited)
+            add_to_prefixes(self._env.tree.arrays.nodes, np.zeros_like(self.visited))
 
     def evict(self) -> None:
         """Drops the sampled histories."""
@@ -113,7 +113,7 @@ class LearnedValues(TreeValues):
     def note(self, paths: Paths, values: np.ndarray) -> None:
         """Adds sampled histories to what is learned from."""
         visited = np.bincount(paths.ends, minlength=len(self.visited))
-        add_to_prefixes(self._parents, visited)
+        add_to_prefixes(self._env.tree.arrays.nodes, visited)
         self.visited += visited
 
     def learn(self, iteration: int) -> None:
@@ -169,30 +169,18 @@ class ActionValues(LearnedValues):
     uses_model = False
 
     def _outputs(self, tree: GameTree, histories: Histories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        nodes = tree.arrays.nodes
-        after = np.flatnonzero(self._parents >= 0)
-        after = after[nodes["kind"][self._parents[after]] != CHANCE]  # histories after an action of a player
-        parents = self._parents[after]
-        slots = nodes["payload"][parents] + after - nodes["first_child"][parents]
-        return after, histories.row_of_node[parents], tree.slot_action[slots].astype(np.int64)
-
-
-def parents_of(nodes: np.ndarray) -> np.ndarray:
-    """Returns each node's parent, ``[num_nodes]`` int64; -1 for the root."""
-    parents = np.full(len(nodes), -1, np.int64)
-    above = np.flatnonzero(nodes["num_children"] > 0)
-    counts = nodes["num_children"][above].astype(np.int64)
-    first = np.cumsum(counts) - counts
-    below = np.repeat(nodes["first_child"][above] - first, counts) + np.arange(counts.sum())
-    parents[below] = np.repeat(above, counts)
-    return parents
+        observer, nodes = self._env.observer, np.flatnonzero(tree.arrays.nodes["kind"] >= 0)
+        places, actions = np.nonzero(observer.masks[observer.numbers(nodes)])
+        return observer.children(nodes)[places, actions], histories.row_of_node[nodes[places]], actions
 
 
 @kernel
-def add_to_prefixes(parents, visited):
+def add_to_prefixes(nodes, visited):
     """Adds to each history's visits, ``[num_nodes]``, those of all histories after it. Modified in place."""
-    for node in range(len(visited) - 1, 0, -1):
-        visited[parents[node]] += visited[node]
+    for node in range(len(nodes) - 1, -1, -1):
+        first = nodes[node]["first_child"]
+        for child in range(first, first + nodes[node]["num_children"]):
+            visited[node] += visited[child]
 
 
 @kernel

@@ -112,12 +112,6 @@ class TreeEnv(Env):
     def _balanced(self) -> Strategies:
         return self.observer.tables(balanced_strategy(self.tree))
 
-    def note(self, player: int, found: Any, iteration: int) -> None:
-        pass
-
-    def end_turn(self, player: int, epsilon: float, iteration: int) -> None:
-        pass
-
     def use(self, player: int, learner: Learner, iteration: int) -> None:
         rule = functools.partial(matched, is_argmax=self._config.fallback == configs.ARGMAX)
         self.fill(self.strategy, player, self.responses(player, learner, rule, iteration))

@@ -22,9 +22,12 @@ from mccfr_plus.cli.neural import (  # noqa: E402
     TABLE_FLAGS,
     NeuralWatch,
 )
-from mccfr_plus.neural import DREAMConfig  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    ALGORITHMS,
+    WITHOUT_TREE,
+    DREAMConfig,
+)
 from mccfr_plus.neural.learner import Learner  # noqa: E402
-from mccfr_plus.neural.settings import ALGORITHMS, WITHOUT_TREE  # noqa: E402
 
 FAST = ("--set", "hidden_layers=(8,)", "--quiet", "--json")
 _STEPS = ("--set", "train_steps=2", "--set", "traversals=20")

@@ -11,10 +11,11 @@ from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.features import histories_of  # noqa: E402
-from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues, back_up, parents_of  # noqa: E402
+from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues, back_up  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver  # noqa: E402
 from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
@@ -35,10 +36,22 @@ def exact_values(tree, strategy):
     return values
 
 
+def parents_of(nodes: np.ndarray) -> np.ndarray:
+    """Returns each node's parent, ``[num_nodes]`` int64; -1 for the root."""
+    parents = np.full(len(nodes), -1, np.int64)
+    above = np.flatnonzero(nodes["num_children"] > 0)
+    counts = nodes["num_children"][above].astype(np.int64)
+    first = np.cumsum(counts) - counts
+    below = np.repeat(nodes["first_child"][above] - first, counts) + np.arange(counts.sum())
+    parents[below] = np.repeat(above, counts)
+    return parents
+
+
 def env_of(tree, strategy):
     """Stands for a `TreeEnv`."""
     num_actions = tree.game.num_distinct_actions()
-    return types.SimpleNamespace(tree=tree, strategy=strategy, num_actions=num_actions)
+    observer = TreeObserver(tree, num_actions)
+    return types.SimpleNamespace(tree=tree, strategy=strategy, num_actions=num_actions, observer=observer)
 
 
 def rngs():
@@ -179,6 +192,7 @@ def test_trajectories_are_counted_and_valued():
     learned = ActionValues(env, TrainingConfig(), rngs(), "X", DEFAULTS)
     learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
     nodes, expected = env.tree.arrays.nodes, np.zeros(env.tree.num_nodes)
+    parents = parents_of(nodes)
     for seed in range(2):
         paths = Trajectories(env.strategies(), (0,), 0.5).sample(env.observer, 60, np.random.default_rng(seed))
         values = learned.at(paths)
@@ -186,7 +200,7 @@ def test_trajectories_are_counted_and_valued():
         for node in paths.ends:
             while node >= 0:
                 expected[node] += 1
-                node = learned._parents[node]
+                node = parents[node]
         for decision, node in enumerate(paths.histories):
             legal = np.flatnonzero(paths.masks[decision])
             after = nodes["first_child"][node] + np.arange(len(legal))

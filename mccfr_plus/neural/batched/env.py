@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,15 +83,14 @@ class BatchedEnv(Env):
         if isinstance(memory, Bootstrapped):
             memory.begin()
 
-    def note(self, player: int, found: Any, iteration: int) -> None:
-        if self.num_players == 2:
-            self.average.add(1 - player, found, iteration)
-
-    def end_turn(self, player: int, epsilon: float, iteration: int) -> None:
+    def turn(self, histories: Any, player: int, epsilon: float, iteration: int) -> Iterator[Any]:
+        for found in super().turn(histories, player, epsilon, iteration):
+            if self.num_players == 2:
+                self.average.add(1 - player, found, iteration)
+            yield found
         if self.num_players > 2:  # players who do not explore leave out some information sets in some iterations
             others = [other for other in range(self.num_players) if other != player]
-            histories = Trajectories(self.strategy_of, others, epsilon)
-            for paths in self.sample(histories, self._config.traversals, self._config.parallel_traversals):
+            for paths in super().turn(Trajectories(self.strategy_of, others, epsilon), player, epsilon, iteration):
                 self.average.add(player, paths, iteration)
 
     def use(self, player: int, learner: Learner, iteration: int) -> None:
