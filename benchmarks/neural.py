@@ -4,8 +4,7 @@ deep_cfr  Deep CFR beside OpenSpiel's with the same hyper-parameters: CPU time a
 nfsp      NFSP beside OpenSpiel's with the same hyper-parameters: episodes per CPU second
 escher    ESCHER beside OpenSpiel's, each with its defaults: exploitability after CPU seconds
 dream     DREAM with and without baselines: exploitability, and the variance of sampled regrets
-curves    exploitability of our defaults after CPU seconds: table and picture of docs/how-to/neural.md
-sampling  histories/s of sampling alone, by kernels and batched, over OpenSpiel's Deep CFR; with --nopeer batched alone
+sampling  histories/s of sampling alone, on a tree and batched, over OpenSpiel's Deep CFR; with --nopeer batched alone
 batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
 exact     the exact exploitability of the same after histories, on a game with compiled rules; --out keeps it as JSON
 
@@ -28,11 +27,8 @@ from measuring import FLAGS, run, settings, spread, timed
 import mccfr_plus
 from mccfr_plus import neural
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.experiments.curves import Curve
-from mccfr_plus.experiments.plot import plot_curves
-from mccfr_plus.experiments.record import Point
-from mccfr_plus.neural.batched.observer import Observer
-from mccfr_plus.neural.batched.paths import sample_paths
+from mccfr_plus.neural.sampling.observer import Observer, uniform
+from mccfr_plus.neural.sampling.paths import Trajectories, corrected_regrets
 from mccfr_plus.tree.order import representative_states
 
 flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched, exact: phantom_ttt")
@@ -45,8 +41,7 @@ flags.DEFINE_enum("algorithm", "DREAM", ["DREAM", "ESCHER", "NFSP"], "batched, e
 flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_integer("rounds", 5, "nfsp, sampling: how often both sides take turns")
 flags.DEFINE_integer("games", 4000, "batched: games of an evaluation")
-flags.DEFINE_list("solvers", None, "curves: some of deep_cfr, nfsp, batched_dream ... Default: all on trees")
-flags.DEFINE_string("out", None, "curves: write the picture there, .png or .svg; exact: the records, .json")
+flags.DEFINE_string("out", None, "exact: write the records there, .json")
 
 CPU = time.process_time
 
@@ -95,7 +90,7 @@ DEEP_CFR = {
     **{"memory": "reservoir", "memory_capacity": 1_000_000},
 }
 NFSP = {  # those of OpenSpiel's Leduc example
-    **{"episodes": 5000, "hidden_layers": (128,), "batch_size": 128, "learn_every": 64, "refresh_every": 1},
+    **{"episodes": 5000, "hidden_layers": (128,), "batch_size": 128, "learn_every": 64, "parallel_episodes": 250},
     **{"target_every": 300, "min_samples": 200, "transition_capacity": 200_000, "decision_capacity": 2_000_000},
     **{"anticipatory": 0.1, "epsilon_start": 0.06, "epsilon_end": 0.001, "epsilon_decay": 20_000_000},
     **{"value_learning_rate": 0.01, "policy_learning_rate": 0.01, "scale_targets": False},
@@ -249,10 +244,12 @@ def variances(solver, table):
     """Returns the variance of sampled regrets, and of weight x regret, with a table of baselines; see `dream`."""
     plain, weighted, count, env = 0.0, 0.0, 0, solver._env
     for player in range(solver.tree.num_players):
-        found = []
-        for samples in env.sampler.sample(env.strategy, player, 200_000, table[player], 0.5, True):
-            found.append([np.array(column) for column in (samples.infosets["rows"], samples.values, samples.weights)])
-        rows, regrets, weights = (np.concatenate(column) for column in zip(*found, strict=True))
+        paths = next(env.sample(Trajectories(env.strategies(), (player,), 0.5), 200_000, 200_000))
+        own = paths.players == player
+        solver.values.table[:] = table
+        values = solver.values.at(paths)
+        rows, regrets = paths.infosets[own], corrected_regrets(paths, values[:, player], player)[own]
+        weights = paths.importance((player,))[own]
         for row in np.unique(rows):
             of_row = regrets[rows == row]  # 0 at illegal actions
             plain += of_row.var(0).sum() * len(of_row)
@@ -273,13 +270,14 @@ def dream():
         solvers = [new("DREAM", tree, seed, baseline=baseline) for baseline in (True, False)]
         for solver in solvers:
             advance(solver.iteration, 0.0, seconds)
-        learned = solvers[0].values.table
+        learned = solvers[0].values.table.copy()
         true = np.zeros_like(learned)
         for player in range(tree.num_players):
             refresh_values(tree.arrays, solvers[0]._env.strategy, true[player], player)
+        exploitabilities = [solver.exploitability() for solver in solvers]
         without = variances(solvers[0], np.zeros_like(learned))
         ratios = [without / variances(solvers[0], table) for table in (learned, true)]
-        results.append([solver.exploitability() for solver in solvers] + [*ratios[0], *ratios[1]])
+        results.append([*exploitabilities, *ratios[0], *ratios[1]])
     names = (
         "exploitability with baselines",
         "without",
@@ -292,47 +290,8 @@ def dream():
         print(f"{tree.game}, {seconds:g} CPU seconds, {name}: {spread(values, '.4g')}")
 
 
-DEFAULTS = {
-    "deep_cfr": ("DeepCFR", {}),
-    "deep_cfr pdcfr+": ("DeepCFR", {"minimizer": "pdcfr+"}),
-    "dream": ("DREAM", {}),
-    "escher": ("ESCHER", {}),
-    "escher exact values": ("ESCHER", {"values": "exact"}),
-    "nfsp": ("NFSP", {}),
-}
-BATCHED = {
-    "batched_deep_cfr": ("BatchedDeepCFR", {}),
-    "batched_dream": ("BatchedDREAM", {}),
-    "batched_dream pdcfr+": ("BatchedDREAM", {"minimizer": "pdcfr+"}),
-    "batched_escher": ("BatchedESCHER", {}),
-    "batched_nfsp": ("BatchedNFSP", {}),
-}
-
-
-def curves():
-    tree, found = tree_of(), []
-    times = marks([60.0 / 2.0 ** (k / 1.25) for k in reversed(range(9))])
-    for label in FLAGS.solvers or DEFAULTS:
-        (name, fields), runs = (DEFAULTS | BATCHED)[label], []
-        for seed in range(FLAGS.seeds):
-            solver, spent, points = new(name, tree, seed, **fields), 0.0, []
-            for mark in times:
-                spent = advance(solver.iteration, spent, mark)
-                now = solver.evaluate()
-                values = tuple(now.values.tolist())
-                points.append(Point(mark, solver.iterations, solver.nodes_touched, spent, now.nash_conv, values))
-            runs.append(tuple(points))
-        found.append(Curve(str(tree.game), label, tuple(runs), tree.num_players))
-        medians = np.median(found[-1].y("exploitability"), axis=0)
-        shown = ", ".join(f"{value:.4f} at {mark:.1f} s" for mark, value in zip(times, medians, strict=True))
-        print(f"{tree.game}, {label}, medians of {FLAGS.seeds} seeds: {shown}", flush=True)
-    if FLAGS.out:
-        labels = FLAGS.solvers or list(DEFAULTS)
-        plot_curves(found, [FLAGS.out], unit="seconds", algorithms=labels, source="Defaults; CPU seconds.")
-
-
 def of_trees():
-    """Returns what samples with OpenSpiel's Deep CFR and by kernels, each returning a number of histories."""
+    """Returns what samples with OpenSpiel's Deep CFR and on a tree, each returning a number of histories."""
     tree = tree_of()
     peer, calls = PeerDeepCFR(tree, 1).solver, [0]
     traverse = peer._traverse_game_tree
@@ -351,14 +310,11 @@ def of_trees():
 
     ours = new("DeepCFR", tree, 1, hidden_layers=DEEP_CFR["hidden_layers"], layer_norm=True)
 
-    def kernels():
-        before = ours.nodes_touched
+    def on_tree():
         ours._env.use(0, ours._players[0].learner, 1)  # the forward pass that fills the table
-        for _ in ours._env.sampler.sample(ours._env.strategy, 0, 4000):
-            pass
-        return ours.nodes_touched - before
+        return next(ours._env.sample(ours._histories(0), 4000, 4000)).nodes
 
-    return {"OpenSpiel": theirs, "kernels": kernels}
+    return {"OpenSpiel": theirs, "on a tree": on_tree}
 
 
 def sampling():
@@ -372,7 +328,7 @@ def sampling():
     env._trained[:] = 1
 
     def batched(observer, strategies):
-        return lambda: sample_paths(observer, strategies, (0,), 0.5, 1000, np.random.default_rng(1)).nodes
+        return lambda: Trajectories(strategies, (0,), 0.5).sample(observer, 1000, np.random.default_rng(1)).nodes
 
     through_pyspiel = Observer(game, "sampling", by_rules=False)
     speeds = {"batched, pyspiel": batched(through_pyspiel, env.strategy_of)}
@@ -394,10 +350,6 @@ def sampling():
 # --- a game that is not enumerated ---
 
 
-def uniform(player, tensors, masks):
-    return masks / masks.sum(1, keepdims=True)
-
-
 def against_uniform(solver, policy):
     """Returns payoffs of a policy, ``[games]``, in the first seat and then in the second."""
     payoffs = []
@@ -407,7 +359,7 @@ def against_uniform(solver, policy):
             return (policy.probabilities if player == seat else uniform)(player, tensors, masks)
 
         rng = np.random.default_rng(1000 + seat)
-        paths = sample_paths(solver._env.observer, strategies, (), 0.0, FLAGS.games // 2, rng)
+        paths = Trajectories(strategies).sample(solver._env.observer, FLAGS.games // 2, rng)
         payoffs.append(paths.returns[:, seat])
     return np.concatenate(payoffs)
 
@@ -436,7 +388,7 @@ def batched():
             flush=True,
         )
     policy, begin = solver.current_policy().probabilities, CPU()
-    paths = sample_paths(solver._env.observer, policy, (0,), 0.5, 1000, np.random.default_rng(1))
+    paths = Trajectories(policy, (0,), 0.5).sample(solver._env.observer, 1000, np.random.default_rng(1))
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 
@@ -470,5 +422,5 @@ def exact():
 
 
 if __name__ == "__main__":
-    subjects = (deep_cfr, nfsp, escher, dream, curves, sampling, batched, exact)
+    subjects = (deep_cfr, nfsp, escher, dream, sampling, batched, exact)
     run(__doc__, {function.__name__: function for function in subjects})

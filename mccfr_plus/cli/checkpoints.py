@@ -12,7 +12,7 @@ from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.components import arguments_of
 from mccfr_plus.errors import CheckpointError
-from mccfr_plus.neural.settings import ALGORITHMS
+from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.solver import saved_state
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.game import load_game

@@ -16,7 +16,7 @@ from mccfr_plus.cli.command import UsageError
 from mccfr_plus.cli.components import compile_within_budget, seed_of
 from mccfr_plus.cli.run import Watch, run_and_print
 from mccfr_plus.errors import BudgetError, MccfrPlusError
-from mccfr_plus.neural.settings import ALGORITHMS, WITHOUT_TREE, config_with, default_config, flatten
+from mccfr_plus.neural import ALGORITHMS, WITHOUT_TREE, default_config
 from mccfr_plus.tree.game import load_game
 
 # Flags about tables, and what to use instead.
@@ -54,7 +54,7 @@ def check_flags(values: Any, algorithm: str) -> None:
 def settings_of(algorithm: str) -> str:
     """Returns the help about the settings of an algorithm."""
     lines = [f"settings of --algorithm={algorithm}, by --set NAME=VALUE, with their defaults:"]
-    for name, value in flatten(default_config(algorithm)).items():
+    for name, value in default_config(algorithm).as_dict().items():
         lines.append(f"  {name}={value if isinstance(value, str) else repr(value).replace(' ', '')}")
     return "\n".join(lines)
 
@@ -81,9 +81,9 @@ def solve(game: str, algorithm: str, values: Any, lock: CheckpointLock | None, w
     if lock and values.resume:
         config = _config_to_resume(lock, game, values, solver_class)
     else:
-        config = config_with(base, values["set"].value or ())
-    before = flatten(base)
-    changes = ", ".join(f"{name}={value}" for name, value in flatten(config).items() if value != before[name])
+        config = base.changed(values["set"].value or ())
+    before = base.as_dict()
+    changes = ", ".join(f"{name}={value}" for name, value in config.as_dict().items() if value != before[name])
     solver = _new_solver(game, algorithm, solver_class, config, values, lock, where)
     with contextlib.nullcontext() if where is None else solver:  # ends the workers
         output.show_notes()
@@ -123,8 +123,8 @@ def _config_to_resume(lock: CheckpointLock, game: str, values: Any, solver_class
 
     header = read_header(lock, solver_class.__name__)
     config = config_of(lock, header, solver_class.config_class)
-    wanted = flatten(config_with(config, values["set"].value or ()))
-    pairs = {name: (kept, wanted[name]) for name, kept in flatten(config).items()}
+    wanted = config.changed(values["set"].value or ()).as_dict()
+    pairs = {name: (kept, wanted[name]) for name, kept in config.as_dict().items()}
     checkpoints.require_same_run(lock, header, game, values, pairs)
     return config
 

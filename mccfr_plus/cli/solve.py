@@ -32,7 +32,7 @@ from mccfr_plus.cli.command import (
 from mccfr_plus.cli.components import arguments_of, define_limits, define_rules, limits_of, seed_of
 from mccfr_plus.cli.run import Watch, announce_beginning, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
-from mccfr_plus.neural.settings import ALGORITHMS
+from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.solver.config import THREAD_MODES, TREES
 from mccfr_plus.solver.defaults import solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from mccfr_plus import neural
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Full
 from mccfr_plus.experiments.evaluation_points import FULL_COST, TRAVERSAL_COST
-from mccfr_plus.neural import settings as neural
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import ESTIMATORS, keyword_arguments
 
@@ -108,7 +108,7 @@ def algorithm_of(text: str) -> Algorithm:
 
 def _neural_config(text: str, name: str, given: str | None) -> Any:
     try:
-        return neural.config_with(neural.default_config(name), list(_given(text, given).items()))
+        return neural.default_config(name).changed(_given(text, given).items())
     except ConfigError as error:
         raise ConfigError(f"algorithm {text!r}: {error}") from None
 

@@ -17,7 +17,7 @@ from mccfr_plus.evaluation.exact import Evaluation, evaluate_strategy
 from mccfr_plus.evaluation.policy_by_rules import evaluate_by_rules
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithm import CPP, NEURAL, OURS, Algorithm
-from mccfr_plus.neural.settings import ALGORITHMS
+from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.solver.schedule import CHUNK_SECONDS, next_chunk

@@ -1,12 +1,12 @@
 """Neural solvers: Deep CFR, DREAM, ESCHER and NFSP. They need torch: ``pip install 'mccfr_plus[neural]'``.
 
-    strategy table --sampling kernel--> samples --memory--> batches --training--> network --one forward pass--.
-      [num_slots]     (the traversal of       (infoset,           (weighted                                         |
-           ^          the estimators)    regrets)            targets)                                          |
-           '--------------------------------- regret matching at all infosets ---------------------------------'
+    strategy table --many histories--> samples --memory--> batches --training--> network --one forward pass--.
+      [num_slots]     in parallel     (infoset,           (weighted                                          |
+           ^                           regrets)            targets)                                          |
+           '--------------------------------- regret matching at all infosets -------------------------------'
 
 For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
-update. Traversals read it at the speed of the tabular solvers, and the average strategy is exact. The batched solvers
+update. Many histories in parallel read it, and the average strategy is exact. The batched solvers
 (`mccfr_plus.neural.batched`) are the same algorithms in another environment, for games of any size.
 
 Configs and samplers work without torch. Names that need it are imported on first use.
@@ -33,26 +33,24 @@ from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig, T
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
 if TYPE_CHECKING:
-    from mccfr_plus.neural.algorithms import DREAM, ESCHER, BatchedDeepCFR, BatchedDREAM, BatchedESCHER, DeepCFR
+    from mccfr_plus.neural.algorithms import (
+        DREAM,
+        ESCHER,
+        BatchedDeepCFR,
+        BatchedDREAM,
+        BatchedESCHER,
+        BatchedSolver,
+        DeepCFR,
+    )
     from mccfr_plus.neural.batched.network_policy import NetworkPolicy
-    from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
-    from mccfr_plus.neural.batched.solver import BatchedSolver
     from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
+    from mccfr_plus.neural.sampling.paths import Paths, corrected_regrets, plain_regrets
 
 _NEEDS_TORCH = {
-    "DREAM": "algorithms",
-    "DeepCFR": "algorithms",
-    "ESCHER": "algorithms",
-    "BatchedDeepCFR": "algorithms",
-    "BatchedNFSP": "nfsp",
-    "BatchedSolver": "batched.solver",
-    "Paths": "batched.paths",
-    "corrected_regrets": "batched.paths",
-    "plain_regrets": "batched.paths",
-    "BatchedDREAM": "algorithms",
-    "BatchedESCHER": "algorithms",
-    "NFSP": "nfsp",
-    "NetworkPolicy": "batched.network_policy",
+    "algorithms": "DREAM ESCHER DeepCFR BatchedDREAM BatchedDeepCFR BatchedESCHER BatchedSolver",
+    "nfsp": "NFSP BatchedNFSP",
+    "sampling.paths": "Paths corrected_regrets plain_regrets",
+    "batched.network_policy": "NetworkPolicy",
 }
 
 __all__ = [
@@ -83,7 +81,27 @@ __all__ = [
 ]
 
 
+# Short names of the classes; each has a config of that name and "Config".
+ALGORITHMS = {
+    "deep_cfr": "DeepCFR",
+    "dream": "DREAM",
+    "escher": "ESCHER",
+    "nfsp": "NFSP",
+    "batched_deep_cfr": "BatchedDeepCFR",
+    "batched_dream": "BatchedDREAM",
+    "batched_escher": "BatchedESCHER",
+    "batched_nfsp": "BatchedNFSP",
+}
+WITHOUT_TREE = tuple(name for name in ALGORITHMS if name.startswith("batched_"))
+
+
+def default_config(algorithm: str) -> Any:
+    """Returns the default config of one of `ALGORITHMS`."""
+    return globals()[f"{ALGORITHMS[algorithm]}Config"]()
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _NEEDS_TORCH:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_NEEDS_TORCH[name]}"), name)
+    for module, names in _NEEDS_TORCH.items():
+        if name in names.split():
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

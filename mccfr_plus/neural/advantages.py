@@ -16,10 +16,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.config import AdvantageConfig
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.memory import Samples
+from mccfr_plus.neural.memory import Aggregated, Samples
+from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed
+from mccfr_plus.neural.store import Store
 
 
 class _Player(NamedTuple):
@@ -32,15 +36,19 @@ class _Player(NamedTuple):
         return self.learner.losses
 
     def state(self) -> dict[str, np.ndarray]:
-        network = {f"network/{name}": array for name, array in self.learner.state().items()}
-        return {"memory_rngs": self.memory_rngs} | network
+        arrays = {"memory_rngs": self.memory_rngs}
+        if isinstance(self.memory, Aggregated):
+            arrays |= {f"memory/{name}": array for name, array in self.memory.state().items()}
+        return arrays | {f"network/{name}": array for name, array in self.learner.state().items()}
 
-    def memories(self) -> dict[str, Any]:
-        return {"memory": self.memory}
+    def memories(self) -> dict[str, Store]:
+        return {"memory": self.memory} if isinstance(self.memory, Store) else {}
 
 
 class AdvantageSolver(NeuralSolver):
     """A solver with a network of advantages per player. See `DeepCFR` for the arguments.
+
+    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``.
 
     Attributes:
         values: Of histories, where the algorithm has them; see `history_values`.
@@ -48,8 +56,6 @@ class AdvantageSolver(NeuralSolver):
 
     config_class: ClassVar[type[AdvantageConfig]]
     config: AdvantageConfig
-    is_external: ClassVar[bool] = False  # whether traversals follow all own actions
-    is_corrected: ClassVar[bool] = False  # whether values are baselines of sampled ones, or replace them
     values: Any = None
 
     @property
@@ -57,12 +63,27 @@ class AdvantageSolver(NeuralSolver):
         """Probability with which a trajectory's player draws from the exploration strategy."""
         return 1.0
 
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; others are not read.
+
+        Their mean over the samples of an information set, with `weights`, is what the network learns.
+        """
+        raise ConfigError(f"{type(self).__name__} lacks regrets(paths, player), which makes it an algorithm.")
+
+    def weights(self, paths: Paths, player: int) -> np.ndarray | None:
+        """Returns the weights of a player's samples, ``[num_decisions]``; None: all are 1."""
+        return None
+
+    def _histories(self, player: int) -> Trajectories | ExternalSampling:
+        """Returns what is sampled in a player's turn."""
+        return Trajectories(self._env.strategies(), (player,), self.exploration)
+
     def _new_values(self, rngs: np.ndarray) -> Any:
         """Returns the values of histories that the algorithm learns, if any."""
 
-    def _clipped(self, samples: Samples) -> Samples:
-        """Returns samples as the memory takes them."""
-        return samples
+    def _learned(self, kind: Any, config: Any, rngs: np.ndarray) -> Any:
+        modules = self._modules._replace(features=None)
+        return self._env.new_values(kind, config, rngs, type(self).__name__, modules)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         """Called before a player's traversals."""
@@ -89,14 +110,18 @@ class AdvantageSolver(NeuralSolver):
 
     def _sample(self, player: int, iteration: int) -> None:
         self._begin_phase(f"traversals {player}")
-        for samples in self._env.sample(self, player, iteration):
-            self._players[player].memory.add(self._clipped(samples), iteration)
+        for found in self._env.turn(self._histories(player), player, self.exploration, iteration):
+            regrets, weights = self.regrets(found, player), self.weights(found, player)
+            own = np.flatnonzero(found.players == player)
+            own_weights = np.ones(len(own)) if weights is None else weights[own]
+            samples = Samples(found.infosets[own], found.masks[own], regrets[own], own_weights)
+            self._players[player].memory.add(samples, iteration)
 
     def _learn(self, player: int, iteration: int) -> None:
         """Fits a player's network, which gives the player's next strategy."""
         self._begin_phase(f"training {player}")
         learner, memory, _ = self._players[player]
-        learner.fit(memory, iteration, memory.tensors)
+        learner.fit(memory, iteration)
         self._env.use(player, learner, iteration)
 
     def _prepare(self) -> None:

@@ -8,12 +8,17 @@ import numpy as np
 
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantages import AdvantageSolver
-from mccfr_plus.neural.batched.config import BatchedDeepCFRConfig, BatchedDREAMConfig, BatchedESCHERConfig
-from mccfr_plus.neural.batched.paths import Paths, corrected_regrets, plain_regrets
-from mccfr_plus.neural.batched.solver import BatchedSolver
+from mccfr_plus.neural.batched.config import (
+    BatchedConfig,
+    BatchedDeepCFRConfig,
+    BatchedDREAMConfig,
+    BatchedESCHERConfig,
+)
+from mccfr_plus.neural.batched.env import BatchedEnv
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
 from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues
-from mccfr_plus.neural.memory import Samples
+from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.paths import Paths, Trajectories, corrected_regrets, plain_regrets
 
 
 class DeepCFR(AdvantageSolver):
@@ -54,21 +59,25 @@ class DeepCFR(AdvantageSolver):
     config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
     config: DeepCFRConfig
 
-    is_external = True
+    def _histories(self, player: int) -> ExternalSampling:
+        return ExternalSampling(self._env.strategies(), player, self.config.max_parallel_histories)
+
+    def regrets(self, paths: Any, player: int) -> np.ndarray:
+        """Returns the regrets of `Branches`."""
+        return paths.regrets
 
 
 class DREAM(AdvantageSolver):
     """DREAM: a network of regrets per player and a network of action values, from sampled trajectories alone.
 
     Own actions are drawn uniformly with probability epsilon. The action values are the baselines of the sampled values:
-    these stay unbiased for any baseline, and good ones reduce the variance. A sample's weight is 1 / (probability of
-    the own draws before it), so that the mean at an information set does not depend on how often an iteration sampled
-    it. The network of values is trained after all players' traversals, on their histories.
+    these stay unbiased for any baseline, and good ones reduce the variance. A sample's weight is the probability of the
+    own draws before it under uniform play, divided by their probability. At each information set this is the inverse of
+    the latter up to a constant, so that the mean does not depend on how often an iteration sampled it. Without the
+    former, a few samples of deep information sets would dominate the loss. The network of values is trained after all
+    players' traversals, on their histories.
 
-    Args:
-        game: See `DeepCFR`.
-        config: A `DREAMConfig`; None: its defaults.
-        seed: See `DeepCFR`, as ``network``, ``optimizer``, ``device`` and ``features``.
+    See `DeepCFR` for the arguments; the config is a `DREAMConfig`.
 
     Raises:
         GameError, ConfigError: See `DeepCFR`.
@@ -88,17 +97,13 @@ class DREAM(AdvantageSolver):
 
     config_class: ClassVar[type[DREAMConfig]] = DREAMConfig
     config: DREAMConfig
-    is_corrected = True
 
     @property
     def exploration(self) -> float:
         return self.config.epsilon
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        name = type(self).__name__
-        return self._env.new_values(
-            ActionValues, self.config.baseline_training, rngs, name, self._modules._replace(features=None)
-        )
+        return self._learned(ActionValues, self.config.baseline_training, rngs)
 
     def _advance(self, iteration: int) -> None:
         self.values.evict()
@@ -107,13 +112,8 @@ class DREAM(AdvantageSolver):
             self._begin_phase("values")
             self.values.learn(iteration)
 
-    def _clipped(self, samples: Samples) -> Samples:
-        if self.config.weight_clip is None or samples.weights is None:
-            return samples
-        return samples._replace(weights=np.minimum(samples.weights, self.config.weight_clip))
-
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns regrets of `Paths`; those on a tree come from its kernel."""
+        """Returns sampled regrets with baselines."""
         values = self.values.at(paths)
         if self.config.baseline:
             self.values.note(paths, values)
@@ -121,7 +121,8 @@ class DREAM(AdvantageSolver):
 
     def weights(self, paths: Paths, player: int) -> np.ndarray:
         """Returns the weights of a player's samples."""
-        return paths.importance((player,))
+        weights, clip = paths.importance((player,)), self.config.weight_clip
+        return weights if clip is None else np.minimum(weights, clip)
 
 
 class ESCHER(AdvantageSolver):
@@ -132,14 +133,7 @@ class ESCHER(AdvantageSolver):
     history after it less their mean over the strategy. `mccfr_plus.estimators.escher` says why that is right up to a
     factor, and does the same with a table of regrets.
 
-    Args:
-        game: See `DeepCFR`.
-        config: An `ESCHERConfig`; None: its defaults.
-        seed: See `DeepCFR`, as ``network``, ``optimizer``, ``device`` and ``features``.
-
-    Raises:
-        GameError, ConfigError: See `DeepCFR`.
-        BudgetError: If the game is too large to be compiled, or its histories' tensors are too large.
+    See `DeepCFR` for the arguments; the config is an `ESCHERConfig`. See `DREAM` for the errors.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
     history value function to estimate regret", section 4. Differs from it in the average strategy, which is exact; in
@@ -159,10 +153,11 @@ class ESCHER(AdvantageSolver):
     def _new_values(self, rngs: np.ndarray) -> Any:
         if self.config.values == configs.EXACT:
             return self._env.new_values(ExactValues)
-        name = type(self).__name__
-        return self._env.new_values(
-            StateValues, self.config.value_training, rngs, name, self._modules._replace(features=None)
-        )
+        return self._learned(StateValues, self.config.value_training, rngs)
+
+    def _histories(self, player: int) -> Trajectories:
+        exploration = self._env.exploration(self.config.sampling)
+        return Trajectories(self._env.strategies(), (player,), self.exploration, exploration)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
@@ -170,32 +165,46 @@ class ESCHER(AdvantageSolver):
             self.values.refresh(player)
             return
         self.values.evict()
-        self._env.visit(self, player, iteration)
+        config, exploration = self.config, self._env.exploration(self.config.sampling)
+        for explorer in range(self._env.num_players):
+            histories = Trajectories(self._env.strategies(), (explorer,), config.value_exploration, exploration)
+            for paths in self._env.sample(histories, config.value_traversals, config.parallel_traversals):
+                self.values.note(paths, self.values.at(paths))
         self.values.learn(iteration)
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
-        """Returns regrets of `Paths`; those on a tree come from its kernel."""
+        """Returns action values less their mean over the strategy."""
         values = self.values.at(paths)
         return plain_regrets(paths, values[np.arange(len(values)), paths.players])
 
 
-class BatchedDeepCFR(DeepCFR, BatchedSolver):
-    """`DeepCFR` for games that are not enumerated; its average policy is a network.
+class BatchedSolver(AdvantageSolver):
+    """A solver for games of any size, with a network of regrets per player and one for its average.
 
-    A traversal visits all own actions, so its size is exponential in the number of own moves: 285,000 histories in
-    phantom tic-tac-toe. Use `BatchedDREAM` or `BatchedESCHER` for such games.
+    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``, a `BatchedConfig`.
+    `average_policy` and `current_policy` return a `NetworkPolicy`. The networks of the former are trained on the first
+    call after an iteration, which raises a TrainingError if that diverges.
 
     Args:
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
-        config: A `BatchedDeepCFRConfig`; None: its defaults.
+        config: Of the class's ``config_class``; None: its defaults.
         seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
             `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.
         ConfigError: If the config is of another class, or the seed is not allowed.
+    """
 
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
+    config_class: ClassVar[type] = BatchedConfig
+    environment: ClassVar[type] = BatchedEnv
+
+
+class BatchedDeepCFR(DeepCFR, BatchedSolver):
+    """`DeepCFR` for games that are not enumerated; see `BatchedSolver` for the arguments.
+
+    A traversal visits all own actions, so its size is exponential in the number of own moves: 285,000 histories in
+    phantom tic-tac-toe. Use `BatchedDREAM` or `BatchedESCHER` for such games.
 
     Examples:
         >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
@@ -209,22 +218,7 @@ class BatchedDeepCFR(DeepCFR, BatchedSolver):
 
 
 class BatchedDREAM(DREAM, BatchedSolver):
-    """`DREAM` for games that cannot be enumerated; its average policy is a network.
-
-    A sample's weight is the probability of the own draws before it under uniform play, divided by their probability. At
-    each information set this is the inverse of the latter up to a constant factor, which regret matching ignores.
-    Without the factor, a few samples of deep information sets would dominate the loss.
-
-    Args:
-        game: See `BatchedDeepCFR`.
-        config: A `BatchedDREAMConfig`; None: its defaults.
-        seed: See `BatchedDeepCFR`.
-
-    Raises:
-        GameError, ConfigError: See `BatchedDeepCFR`.
-
-    Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4.
+    """`DREAM` for games that are not enumerated; see `BatchedSolver` for the arguments.
 
     Examples:
         >>> from mccfr_plus.neural import BatchedDREAM, BatchedDREAMConfig
@@ -238,21 +232,10 @@ class BatchedDREAM(DREAM, BatchedSolver):
 
 
 class BatchedESCHER(ESCHER, BatchedSolver):
-    """`ESCHER` for games that cannot be enumerated; its average policy is a network.
+    """`ESCHER` for games that are not enumerated; see `BatchedSolver` for the arguments.
 
-    Before a player's traversals the network of values is trained on new ones, in which players explore in turn. It has
-    an output per action, so that one forward pass at a history replaces one at each history after it.
-
-    Args:
-        game: See `BatchedDeepCFR`.
-        config: A `BatchedESCHERConfig`; None: its defaults.
-        seed: See `BatchedDeepCFR`.
-
-    Raises:
-        GameError, ConfigError: See `BatchedDeepCFR`.
-
-    Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4.
+    The network of values has an output per action, so that one forward pass at a history replaces one at each history
+    after it.
 
     Examples:
         >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig

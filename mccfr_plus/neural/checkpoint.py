@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from typing import Any
@@ -121,8 +122,8 @@ def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any
         CheckpointError: If this version has no such config.
     """
     try:
-        return kind.from_dict(header["config"])
-    except (TypeError, ConfigError) as error:
+        return kind().changed(header["config"].items())
+    except ConfigError as error:
         raise CheckpointError(f"{path} has a config that this version of mccfr_plus does not know: {error}") from None
 
 
@@ -141,7 +142,7 @@ def _common(solver: Any) -> dict[str, Any]:
         "algorithm": type(solver).__name__,
         "game": str(solver.game),
         "tree": None if solver.tree is None else digest_of_tree(solver.tree),
-        "config": solver.config.as_dict(),
+        "config": json.loads(json.dumps(solver.config.as_dict())),
     }
     return common if solver.num_batches is None else common | {"num_batches": solver.num_batches}
 

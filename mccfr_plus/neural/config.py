@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -24,47 +26,110 @@ CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
 EXPONENTS = {DCFR_PLUS: (1.5, 4.0), PDCFR_PLUS: (2.3, 5.0)}
 
 
+def _check_probability(name: str, value: Any) -> None:
+    if not _is_number(value) or not 0.0 <= value <= 1.0:
+        raise ConfigError(f"{name}={value!r}: must be a probability, from 0 to 1.")
+
+
+def _check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name}={value!r}: must be True or False.")
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if not _is_number(value) or not 0 < value < math.inf:
+        raise ConfigError(f"{name}={value!r}: must be a positive number.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _check_layers(name: str, value: Any) -> None:
+    if not isinstance(value, tuple | list):
+        raise ConfigError(f"{name}={value!r}: give a tuple of widths, such as (128, 128), or () for a linear model.")
+    for width in value:
+        check_whole(f"a width in {name}", width)
+
+
+# By the type of a field; `Annotated` ones have a check of their own.
+_CHECKS: dict[Any, Callable[[str, Any], None]] = {
+    int: check_whole,
+    bool: _check_flag,
+    float: _check_positive,
+    tuple: _check_layers,
+}
+Probability: TypeAlias = Annotated[float, _check_probability]
+Threads: TypeAlias = Annotated[int, lambda name, value: check_threads(value)]
+
+
+def _check(name: str, value: Any, kind: Any) -> None:
+    """Raises ConfigError if a value is not of a field's type."""
+    if isinstance(kind, types.UnionType):  # with None
+        if value is not None:
+            _check(name, value, get_args(kind)[0])
+    elif get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise ConfigError(f"{name}={value!r}: give one of {', '.join(get_args(kind))}.")
+    elif isinstance(kind, type) and issubclass(kind, Settings):
+        if not isinstance(value, kind):
+            raise ConfigError(f"{name}={value!r}: give a {kind.__name__}.")
+    else:
+        check, *_ = getattr(kind, "__metadata__", None) or [_CHECKS[get_origin(kind) or kind]]
+        check(name, value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of all configs: conversion to plain values and back, and checks of fields."""
+    """Base of all configs: checks of fields by their types, and conversion to plain values and back.
+
+    Whole numbers are at least 1, floating-point numbers positive; None is allowed where the type says so.
+    """
+
+    def __post_init__(self) -> None:
+        kinds = get_type_hints(type(self), include_extras=True)
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            _check(each.name, value, kinds[each.name])
+            if isinstance(value, list):
+                object.__setattr__(self, each.name, tuple(value))
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the fields in JSON's types; `from_dict` makes the same config of them."""
-        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        return {name: _plain(value) for name, value in fields.items()}
+        """Returns the settings by name; those of a config within this one are called ``NAME.NAME``."""
+        settings: dict[str, Any] = {}
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            inner = value.as_dict() if isinstance(value, Settings) else {}
+            settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
+        return settings
 
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Returns the config of `as_dict`.
+    def changed(self, settings: Iterable[tuple[str, Any]]) -> Self:
+        """Returns the config with other values of some settings, named as in `as_dict`.
 
         Raises:
-            TypeError: If there is no such field.
-            ConfigError: If a value is out of range.
+            ConfigError: If there is no such setting, one is given twice, or a value is not allowed.
         """
-        nested = {name: TrainingConfig(**value) for name, value in fields.items() if isinstance(value, dict)}
-        return cls(**(fields | nested))
-
-    def _check(self, check: Callable[[str, Any], None], *names: str) -> None:
-        """Applies a check to fields; None passes where it is the default."""
-        defaults = {each.name: each.default for each in dataclasses.fields(self)}
-        for name in names:
-            value = getattr(self, name)
-            if value is not None or defaults[name] is not None:
-                check(name, value)
-
-    def _check_choice(self, name: str, *allowed: str) -> None:
-        if getattr(self, name) not in allowed:
-            raise ConfigError(f"{name}={getattr(self, name)!r}: give one of {', '.join(allowed)}.")
-
-    def _check_layers(self, widths: Any) -> None:
-        """Checks ``hidden_layers``, and makes it a tuple."""
-        if not isinstance(widths, tuple | list):
-            raise ConfigError(
-                f"hidden_layers={widths!r}: give a tuple of widths, such as (128, 128), or () for a linear model."
-            )
-        for width in widths:
-            check_whole("a width in hidden_layers", width)
-        object.__setattr__(self, "hidden_layers", tuple(int(width) for width in widths))
+        known, changes, seen = self.as_dict(), dict[str, Any](), set[str]()
+        for name, value in settings:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ConfigError(
+                    f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {', '.join(known)}."
+                )
+            if name in seen:
+                raise ConfigError(f"the setting {name} is given twice: give it once.")
+            seen.add(name)
+            outer, dot, inner = name.partition(".")
+            if dot:
+                try:
+                    changes[outer] = changes.get(outer, getattr(self, outer)).changed([(inner, value)])
+                except ConfigError as error:
+                    raise ConfigError(f"{outer}: {error}") from None
+            else:
+                is_whole = isinstance(value, float) and value.is_integer() and type(known[name]) is int
+                changes[name] = int(value) if is_whole else value  # 1e6, as --iterations takes it
+        return dataclasses.replace(self, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,10 +161,7 @@ class TrainingConfig(Settings):
     gradient_clip: float | None = None
 
     def __post_init__(self) -> None:
-        self._check_layers(self.hidden_layers)
-        self._check(check_whole, "batch_size", "train_steps")
-        self._check(check_positive, "learning_rate", "gradient_clip")
-        self._check(check_flag, "layer_norm", "skip", "warm_start")
+        super().__post_init__()
         if self.layer_norm and not self.hidden_layers:
             raise ConfigError("layer_norm=True normalizes the last hidden layer, and hidden_layers=() has none.")
 
@@ -110,6 +172,7 @@ class AdvantageConfig(TrainingConfig):
 
     Args:
         traversals: Traversals per player and iteration.
+        parallel_traversals: How many traversals are run in parallel.
         memory: ``"aggregated"``: the weighted mean of all samples of each information set, for games that can be
             enumerated; it loses no sample and has a fixed size. ``"reservoir"``: a uniform sample of all samples, as in
             the papers.
@@ -134,27 +197,20 @@ class AdvantageConfig(TrainingConfig):
     """
 
     traversals: int = 4000
-    memory: str = AGGREGATED
+    parallel_traversals: int = 4000
+    memory: Literal["aggregated", "reservoir"] = "aggregated"
     memory_capacity: int = 1_000_000
-    weighting: str = LINEAR
-    minimizer: str = CFR
+    weighting: Literal["linear", "uniform"] = "linear"
+    minimizer: Literal["cfr", "dcfr+", "pdcfr+"] = "cfr"
     alpha: float | None = None
     gamma: float | None = None
-    fallback: str = ARGMAX
+    fallback: Literal["argmax", "uniform"] = "argmax"
     scale_targets: bool = True
-    threads: int = 1
+    threads: Threads = 1
     keeps_sums: ClassVar[bool] = True  # whether discounted regrets are sums per information set
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(check_whole, "traversals", "memory_capacity")
-        check_threads(self.threads)
-        self._check(check_flag, "scale_targets")
-        self._check_choice("memory", AGGREGATED, RESERVOIR)
-        self._check_choice("weighting", LINEAR, UNIFORM)
-        self._check_choice("fallback", ARGMAX, UNIFORM)
-        self._check_choice("minimizer", CFR, DCFR_PLUS, PDCFR_PLUS)
-        self._check(check_positive, "alpha", "gamma")
         if self.minimizer == CFR:
             for name in ("alpha", "gamma"):
                 if getattr(self, name) is not None:
@@ -178,6 +234,8 @@ class AdvantageConfig(TrainingConfig):
 
     def discount(self, iteration: int) -> float:
         """Returns the factor of the regrets of the first `iteration` iterations in the next one."""
+        if self.minimizer == CFR:
+            return (iteration / (iteration + 1.0)) ** self.exponents[1]
         power = float(iteration) ** self.exponents[0]
         return power / (power + 1.0) if iteration > 0 else 0.0
 
@@ -188,6 +246,8 @@ class DeepCFRConfig(AdvantageConfig):
 
     Args:
         traversals: Traversals per player and iteration. Each gives one sample per own information set that it visits.
+        max_parallel_histories: The largest number of histories at one depth of the parallel traversals; it bounds
+            memory.
 
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
 
@@ -203,6 +263,8 @@ class DeepCFRConfig(AdvantageConfig):
         (128, 128)
     """
 
+    max_parallel_histories: int = 1_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class DREAMConfig(AdvantageConfig):
@@ -214,8 +276,8 @@ class DREAMConfig(AdvantageConfig):
         baseline: Whether action values are learned as baselines; without them this is outcome sampling with networks
             for regrets.
         baseline_training: Shape and training of the network of action values.
-        weight_clip: The largest weight of a sample, in units of the smallest possible one; larger ones are reduced to
-            it, which biases regrets. None: no limit.
+        weight_clip: The largest weight of a sample, which is 1 where own actions are drawn uniformly; larger ones are
+            reduced to it, which biases regrets. None: no limit.
 
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
 
@@ -238,11 +300,8 @@ class DREAMConfig(AdvantageConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(check_positive, "epsilon", "weight_clip")
         if self.epsilon > 1:
             raise ConfigError(f"epsilon={self.epsilon!r}: must be above 0 and at most 1.")
-        self._check(check_flag, "baseline")
-        self._check(check_training, "baseline_training")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,51 +332,8 @@ class ESCHERConfig(AdvantageConfig):
         4000
     """
 
-    values: str = NETWORK
+    values: Literal["network", "exact"] = "network"
     value_traversals: int = 1000
-    value_exploration: float = 1.0
+    value_exploration: Probability = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)
-    sampling: str = UNIFORM
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_choice("values", NETWORK, EXACT)
-        self._check(check_whole, "value_traversals")
-        self._check(check_probability, "value_exploration")
-        self._check(check_training, "value_training")
-        self._check_choice("sampling", UNIFORM, BALANCED)
-
-
-def check_training(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is not a `TrainingConfig`."""
-    if not isinstance(value, TrainingConfig):
-        raise ConfigError(f"{name}={value!r}: give a TrainingConfig.")
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is neither True nor False."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"{name}={value!r}: must be True or False.")
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is not a positive finite number."""
-    if not _is_number(value) or not 0 < value < math.inf:
-        raise ConfigError(f"{name}={value!r}: must be a positive number.")
-
-
-def check_probability(name: str, value: Any) -> None:
-    """Raises ConfigError if a value is not a probability."""
-    if not _is_number(value) or not 0.0 <= value <= 1.0:
-        raise ConfigError(f"{name}={value!r}: must be a probability, from 0 to 1.")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def _plain(value: Any) -> Any:
-    """Returns the value of a field in JSON's types."""
-    if isinstance(value, Settings):
-        return value.as_dict()
-    return list(value) if isinstance(value, tuple) else value
+    sampling: Literal["uniform", "balanced"] = "uniform"

@@ -74,28 +74,23 @@ def features_of(tree: GameTree) -> list[Features]:
         [(6, 11), (6, 11)]
     """
     check_has_tensors(tree.game, "a network")
-    size = int(np.prod(tree.game.information_state_tensor_shape()))
-    arrays, states = tree.arrays, representative_states(tree)
-    result = []
-    for player in range(tree.num_players):
-        rows = range(int(arrays.infoset_range[player]), int(arrays.infoset_range[player + 1]))
-        tensors = np.zeros((len(rows), size), np.float32)
-        for row, infoset in enumerate(rows):
-            tensors[row] = states[infoset].information_state_tensor(player)
-        masks = np.zeros((len(rows), tree.game.num_distinct_actions()), bool)
-        slots = slice(int(arrays.slot_range[player]), int(arrays.slot_range[player + 1]))
-        masks[tree.infoset_of_slot[slots] - rows.start, tree.slot_action[slots]] = True
-        _warn_of_duplicates(tree, tensors, f"information sets of player {player}")
-        result.append(Features(tensors, masks))
+    arrays = tree.arrays
+    masks = np.zeros((tree.num_infosets, tree.game.num_distinct_actions()), bool)
+    masks[tree.infoset_of_slot, tree.slot_action] = True
+    pairs = zip(representative_states(tree), arrays.infosets["player"].tolist(), strict=True)
+    tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
+    cuts = arrays.infoset_range[1:-1]
+    result = [Features(*each) for each in zip(np.split(tensors, cuts), np.split(masks, cuts), strict=True)]
+    for player, own in enumerate(result):
+        _warn_of_duplicates(tree, own.tensors, f"information sets of player {player}")
     return result
 
 
 def histories_of(tree: GameTree, what: str) -> Histories:
     """Returns the tensors of all non-terminal histories.
 
-    A row is the information-state tensor of every player and, as a unit vector, the player to move, chance last. If
-    that does not distinguish histories, as in games with simultaneous moves, the last actions of players are added as
-    unit vectors, one fewer than there are players.
+    A row is the information-state tensor of every player and, as unit vectors, the player to move, chance last, and the
+    last actions of players, one fewer than there are, which games with hidden simultaneous moves need.
 
     Args:
         tree: The game.
@@ -110,57 +105,44 @@ def histories_of(tree: GameTree, what: str) -> Histories:
     nodes = np.flatnonzero(kinds != TERMINAL).astype(np.int32)
     row_of_node = np.full(len(kinds), -1, np.int32)
     row_of_node[nodes] = np.arange(len(nodes))
-    tensors, last_actions = _tensors_of(tree, row_of_node, len(nodes), what)
-    if _count_duplicates(tensors):
-        width = tree.game.num_distinct_actions()
-        _check_bytes(tree, len(nodes), tensors.shape[1] + width * last_actions.shape[1], what)
-        units = np.eye(width + 1, width, dtype=np.float32)[last_actions].reshape(len(nodes), -1)
-        tensors = np.concatenate([tensors, units], axis=1)
-        _warn_of_duplicates(tree, tensors, "histories")
+    tensors = _tensors_of(tree, row_of_node, len(nodes), what)
+    _warn_of_duplicates(tree, tensors, "histories")
     return Histories(tensors, nodes, row_of_node)
 
 
-def _tensors_of(tree: GameTree, row_of_node: np.ndarray, num_rows: int, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the rows without actions, and the last actions of players, ``[num_rows, num_players - 1]``."""
-    num_players, nodes = tree.num_players, tree.arrays.nodes
+def _tensors_of(tree: GameTree, row_of_node: np.ndarray, num_rows: int, what: str) -> np.ndarray:
+    players, num_actions = tree.num_players, tree.game.num_distinct_actions()
     size = int(np.prod(tree.game.information_state_tensor_shape()))
-    none = tree.game.num_distinct_actions()  # no action yet
-    _check_bytes(tree, num_rows, num_players * (size + 1) + 1, what)
-    tensors = np.zeros((num_rows, num_players * (size + 1) + 1), np.float32)
-    last_actions = np.zeros((num_rows, num_players - 1), np.int64)
-    pending = [(0, tree.game.new_initial_state(), (none,) * (num_players - 1))]
+    movers, last = players * size, players * size + players + 1  # columns
+    width = last + (players - 1) * num_actions
+    if num_rows * width * 4 > _MAX_BYTES:
+        raise BudgetError(
+            f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
+            f"{num_rows * width * 4 / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
+            "tabular mccfr_plus.Solver."
+        )
+    tensors = np.zeros((num_rows, width), np.float32)
+    pending: list[tuple[int, pyspiel.State, tuple]] = [(0, tree.game.new_initial_state(), (None,) * (players - 1))]
     while pending:
-        node, state, last = pending.pop()
-        record, row = nodes[node], row_of_node[node]
-        kind, payload = int(record["kind"]), int(record["payload"])
-        for player in range(num_players):
-            tensors[row, player * size : (player + 1) * size] = state.information_state_tensor(player)
-        tensors[row, num_players * size + (num_players if kind == CHANCE else kind)] = 1.0
-        last_actions[row] = last
+        node, state, past = pending.pop()
+        kind, count, first, payload = tree.arrays.nodes[node].tolist()
+        row = tensors[row_of_node[node]]
+        for player in range(players):
+            row[player * size : (player + 1) * size] = state.information_state_tensor(player)
+        row[movers + (players if kind == CHANCE else kind)] = 1.0
+        for place, action in enumerate(past):
+            if action is not None:
+                row[last + place * num_actions + action] = 1.0
         actions = tree.outcome_action if kind == CHANCE else tree.slot_action
-        for index in range(int(record["num_children"])):
-            child, action = int(record["first_child"]) + index, int(actions[payload + index])
-            if row_of_node[child] >= 0:
-                following = last if kind == CHANCE else (*last, action)[1:]
-                pending.append((child, state.child(action), following))
-    return tensors, last_actions
-
-
-def _count_duplicates(tensors: np.ndarray) -> int:
-    return len(tensors) - len({row.tobytes() for row in tensors})
+        for index in range(count):
+            action = int(actions[payload + index])
+            if row_of_node[first + index] >= 0:
+                following = past if kind == CHANCE else (*past, action)[1:]
+                pending.append((first + index, state.child(action), following))
+    return tensors
 
 
 def _warn_of_duplicates(tree: GameTree, tensors: np.ndarray, what: str) -> None:
-    if duplicates := _count_duplicates(tensors):
+    if duplicates := len(tensors) - len({row.tobytes() for row in tensors}):
         text = "%s: %d of %d %s have the tensor of another one: a network cannot distinguish all."
         logger.warning(text, tree.game.get_type().short_name, duplicates, len(tensors), what)
-
-
-def _check_bytes(tree: GameTree, rows: int, width: int, what: str) -> None:
-    """Raises BudgetError if tensors would be too large."""
-    if rows * width * 4 > _MAX_BYTES:
-        raise BudgetError(
-            f"{what} keeps a tensor for each of the {rows:,} histories of {tree.game} that are no leaves, "
-            f"{rows * width * 4 / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
-            "tabular mccfr_plus.Solver."
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from typing import Any
 
 import numpy as np
@@ -10,20 +9,39 @@ import numpy as np
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.features import histories_of
+from mccfr_plus.neural.features import Histories, histories_of
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.paths import Paths
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game_tree import GameTree
 
 
-class ExactValues:
-    """Values computed by a pass over the tree."""
+class TreeValues:
+    """Values of the histories of a tree.
+
+    Args:
+        env: A `TreeEnv`, with the strategies.
+
+    Attributes:
+        table: ``[num_players, num_nodes]`` float64; at leaves the payoffs.
+    """
 
     def __init__(self, env: Any):
-        self._env = env
-        self.table = np.zeros((env.tree.num_players, env.tree.num_nodes))
+        self._env, tree = env, env.tree
+        self.table = np.zeros((tree.num_players, tree.num_nodes))
+        leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
+        self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
+
+    def at(self, paths: Paths) -> np.ndarray:
+        """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 at illegal ones."""
+        children = np.where(paths.masks, self._env.observer.children(paths.histories), 0)
+        return np.where(paths.masks, self.table[:, children], 0.0).swapaxes(0, 1)
+
+
+class ExactValues(TreeValues):
+    """Values computed by a pass over the tree."""
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between calls: none, as each turn refreshes the table."""
@@ -39,11 +57,11 @@ class ExactValues:
         refresh_values(self._env.tree.arrays, self._env.strategy, self.table[player], player)
 
 
-class LearnedValues(abc.ABC):
+class LearnedValues(TreeValues):
     """A network that learns values from sampled histories. See `StateValues` and `ActionValues`.
 
     Args:
-        env: A `TreeEnv`, with the strategies and the sampled histories.
+        env: A `TreeEnv`, with the strategies.
         config: Shape of the network and how it is trained.
         rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
         solver_name: For error messages.
@@ -51,27 +69,32 @@ class LearnedValues(abc.ABC):
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
+        visited: ``[num_nodes]`` int64, how often histories were sampled since `evict`.
     """
 
-    uses_model = True  # whether chance probabilities and the payoffs of unvisited leaves come from the game
+    uses_model: bool  # whether chance probabilities and the payoffs of unvisited leaves come from the game
 
     def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
-        self._env, tree = env, env.tree
-        self._histories = histories_of(tree, solver_name)
-        self._parents = parents_of(tree.arrays.nodes)
-        self.table = np.zeros((tree.num_players, tree.num_nodes))
-        self._targets = np.zeros_like(self.table)
+        super().__init__(env)
+        tree = env.tree
+        if not self.uses_model:
+            self.table[:] = 0.0
+        self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
+        histories = histories_of(tree, solver_name)
+        # The nodes that have an output, and where: row of the inputs, action.
+        self._nodes, self._rows, self._actions = self._outputs(tree, histories)
+        self._num_actions = int(self._actions.max(initial=0)) + 1
         # One output serves both players where payoffs sum to a constant.
         self._is_shared = tree.num_players == 2 and tree.is_constant_sum
-        self._num_heads = 1 if self._is_shared else tree.num_players
+        self._heads = slice(0, 1 if self._is_shared else tree.num_players)
         self._sum = float(tree.arrays.payoffs[0].sum())
         ranges = np.asarray(tree.payoff_range, np.float64)
-        self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)
-        num_outputs, name = self._num_heads * self.outputs_per_head(tree), f"loss of the values of {solver_name}"
-        self.learner = Learner(self._histories.tensors, num_outputs, config, rngs, name, modules)
-        if self.uses_model:
-            leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
-            self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
+        self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)[self._heads, None]
+        num_outputs, name = len(self._units) * self._num_actions, f"loss of the values of {solver_name}"
+        self.learner = Learner(histories.tensors, num_outputs, config, rngs, name, modules)
+
+    def _outputs(self, tree: GameTree, histories: Histories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        raise NotImplementedError
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the state between calls: views, by name."""
@@ -81,10 +104,17 @@ class LearnedValues(abc.ABC):
         """Compiles the kernels."""
         with announce_compilation(back_up):
             self._back_up()
+            add_to_prefixes(self._env.tree.arrays.nodes, np.zeros_like(self.visited))
 
     def evict(self) -> None:
         """Drops the sampled histories."""
-        self._env.sampler.visited[:] = 0
+        self.visited[:] = 0
+
+    def note(self, paths: Paths, values: np.ndarray) -> None:
+        """Adds sampled histories to what is learned from."""
+        visited = np.bincount(paths.ends, minlength=len(self.visited))
+        add_to_prefixes(self._env.tree.arrays.nodes, visited)
+        self.visited += visited
 
     def learn(self, iteration: int) -> None:
         """Trains on the histories sampled since `evict`, and fills the table.
@@ -93,34 +123,27 @@ class LearnedValues(abc.ABC):
             TrainingError: If the network diverges.
         """
         self._back_up()
-        self.learner.fit(self._memory(self._env.sampler.visited), iteration)
-        self._fill(self.learner.predict(iteration).astype(np.float64))
+        self.learner.fit(self._batch(), iteration)
+        outputs = self.learner.predict(iteration).astype(np.float64)
+        outputs = outputs.reshape(len(outputs), len(self._units), -1)[self._rows, :, self._actions]
+        self.table[self._heads, self._nodes] = outputs.T * self._units
+        if self._is_shared:
+            self.table[1, self._nodes] = self._sum - self.table[0, self._nodes]
 
     def _back_up(self) -> None:
         env = self._env
-        back_up(env.tree.arrays, env.strategy, env.sampler.visited, self.uses_model, self.table, self._targets)
+        back_up(env.tree.arrays, env.strategy, self.visited, self.uses_model, self.table, self._targets)
 
-    def outputs_per_head(self, tree: GameTree) -> int:
-        """Returns how many values of a history there are."""
-        return 1
-
-    def _scaled(self, nodes: np.ndarray) -> np.ndarray:
-        """Returns the targets of some nodes, ``[num_heads, n]``, in the network's units."""
-        return self._targets[: self._num_heads, nodes] / self._units[: self._num_heads, None]
-
-    def _set(self, nodes: np.ndarray, values: np.ndarray) -> None:
-        """Fills the table with values, ``[n, num_heads]``, in the network's units."""
-        self.table[: self._num_heads, nodes] = values.T * self._units[: self._num_heads, None]
-        if self._is_shared:
-            self.table[1, nodes] = self._sum - self.table[0, nodes]
-
-    @abc.abstractmethod
-    def _memory(self, visited: np.ndarray) -> Batch:
+    def _batch(self) -> Batch:
         """Returns the targets of the sampled histories."""
-
-    @abc.abstractmethod
-    def _fill(self, predictions: np.ndarray) -> None:
-        """Fills the table with the network's outputs for all histories."""
+        seen = self.visited[self._nodes] > 0
+        rows, places = np.unique(self._rows[seen], return_inverse=True)
+        targets = np.zeros((len(rows), len(self._units), self._num_actions), np.float32)
+        weights = np.zeros_like(targets)
+        targets[places, :, self._actions[seen]] = (self._targets[self._heads, self._nodes[seen]] / self._units).T
+        weights[places, :, self._actions[seen]] = 1.0
+        shape = (len(rows), len(self._units) * self._num_actions)
+        return Batch(rows.astype(np.int64), targets.reshape(shape), weights.reshape(shape))
 
 
 class StateValues(LearnedValues):
@@ -130,14 +153,10 @@ class StateValues(LearnedValues):
     network's values elsewhere.
     """
 
-    def _memory(self, visited: np.ndarray) -> Batch:
-        nodes = self._histories.nodes
-        nodes = nodes[visited[nodes] > 0]
-        targets = self._scaled(nodes).T.astype(np.float32)
-        return Batch(self._histories.row_of_node[nodes].astype(np.int64), targets, np.ones_like(targets))
+    uses_model = True
 
-    def _fill(self, predictions: np.ndarray) -> None:
-        self._set(self._histories.nodes, predictions)
+    def _outputs(self, tree: GameTree, histories: Histories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return histories.nodes, histories.row_of_node[histories.nodes], np.zeros(len(histories.nodes), np.int64)
 
 
 class ActionValues(LearnedValues):
@@ -149,45 +168,19 @@ class ActionValues(LearnedValues):
 
     uses_model = False
 
-    def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
-        super().__init__(env, config, rngs, solver_name, modules)
-        self._num_actions, tree, nodes = env.num_actions, env.tree, env.tree.arrays.nodes
-        after = np.flatnonzero(self._parents >= 0)
-        after = after[nodes["kind"][self._parents[after]] != CHANCE]
-        parents = self._parents[after]
-        slots = nodes["payload"][parents] + after - nodes["first_child"][parents]
-        self._after = after  # histories after an action of a player
-        self._rows = self._histories.row_of_node[parents]
-        self._actions = tree.slot_action[slots].astype(np.int64)
-
-    def outputs_per_head(self, tree: GameTree) -> int:
-        return tree.game.num_distinct_actions()
-
-    def _memory(self, visited: np.ndarray) -> Batch:
-        seen = visited[self._after] > 0
-        nodes, actions = self._after[seen], self._actions[seen]
-        rows, places = np.unique(self._rows[seen], return_inverse=True)
-        targets = np.zeros((len(rows), self._num_heads, self._num_actions), np.float32)
-        weights = np.zeros_like(targets)
-        targets[places, :, actions] = self._scaled(nodes).T
-        weights[places, :, actions] = 1.0
-        shape = (len(rows), self._num_heads * self._num_actions)
-        return Batch(rows.astype(np.int64), targets.reshape(shape), weights.reshape(shape))
-
-    def _fill(self, predictions: np.ndarray) -> None:
-        outputs = predictions.reshape(len(predictions), self._num_heads, self._num_actions)
-        self._set(self._after, outputs[self._rows, :, self._actions])
+    def _outputs(self, tree: GameTree, histories: Histories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        observer, nodes = self._env.observer, np.flatnonzero(tree.arrays.nodes["kind"] >= 0)
+        places, actions = np.nonzero(observer.masks[observer.numbers(nodes)])
+        return observer.children(nodes)[places, actions], histories.row_of_node[nodes[places]], actions
 
 
-def parents_of(nodes: np.ndarray) -> np.ndarray:
-    """Returns each node's parent, ``[num_nodes]`` int64; -1 for the root."""
-    parents = np.full(len(nodes), -1, np.int64)
-    above = np.flatnonzero(nodes["num_children"] > 0)
-    counts = nodes["num_children"][above].astype(np.int64)
-    first = np.cumsum(counts) - counts
-    below = np.repeat(nodes["first_child"][above] - first, counts) + np.arange(counts.sum())
-    parents[below] = np.repeat(above, counts)
-    return parents
+@kernel
+def add_to_prefixes(nodes, visited):
+    """Adds to each history's visits, ``[num_nodes]``, those of all histories after it. Modified in place."""
+    for node in range(len(nodes) - 1, -1, -1):
+        first = nodes[node]["first_child"]
+        for child in range(first, first + nodes[node]["num_children"]):
+            visited[node] += visited[child]
 
 
 @kernel

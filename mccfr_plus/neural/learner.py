@@ -48,8 +48,7 @@ class Learner(Network):
         modules: Modules = DEFAULTS,
     ):
         self.name, self._rngs = name, rngs
-        super().__init__(inputs.shape[1], num_outputs, config, self._seed(), modules)
-        self.inputs = self.tensor(inputs)
+        super().__init__(inputs, num_outputs, config, self._seed(), modules)
         self.losses: list[float] = []
         self._optimizer = self._new_optimizer(modules)
 
@@ -77,13 +76,12 @@ class Learner(Network):
     def state(self) -> dict[str, np.ndarray]:
         return super().state() | {"rngs": self._rngs}
 
-    def fit(self, memory: Any, iteration: int, inputs: np.ndarray | None = None, loss: Any = None) -> None:
+    def fit(self, memory: Any, iteration: int, loss: Any = None) -> None:
         """Trains on a memory; an empty one changes nothing.
 
         Args:
             memory: The data; see `Batch.batches`.
             iteration: The current one, counted from 1.
-            inputs: ``[num_rows, num_inputs]`` float32, of the memory's rows; None: those of the learner.
             loss: The loss of outputs, targets and weights; None: `squared_error`.
 
         Raises:
@@ -99,18 +97,12 @@ class Learner(Network):
                 tensor.copy_(self._initial[name])
         self.losses = []
         last: Batch | None = None
-        source = self.inputs if inputs is None else torch.from_numpy(inputs)
-        if not self.module.training:
-            self.module.train()
-        with flushed_denormals():
+        with self._training():
             for _, batch in zip(range(config.train_steps), batches, strict=False):
                 if batch is not last:  # a batch of all entries is the same object every time
                     last = batch
-                    rows, targets, weights = (torch.from_numpy(array) for array in batch)
-                    given = source.index_select(0, rows.to(source.device)).to(self.device)
-                    targets, weights = targets.to(self.device), weights.to(self.device)
+                    given, targets, weights = self.given(batch.infosets), *map(self.tensor, batch[1:])
                 self._step(given, loss, iteration, targets, weights)
-        self.push()
 
     def step(self, inputs: torch.Tensor, loss: Loss, iteration: int) -> None:
         """Makes one step on a loss at inputs ``[n, num_inputs]``.
@@ -119,10 +111,24 @@ class Learner(Network):
             TrainingError: If the loss is not finite.
         """
         self.pull()
+        with self._training():
+            self._step(inputs, loss, iteration)
+
+    @contextlib.contextmanager
+    def _training(self) -> Iterator[None]:
+        """Prepares steps, and copies their results, within a ``with`` block.
+
+        Denormal numbers are 0 there: moments of units without gradients shrink to such, with which steps took 1.4 times
+        as long.
+        """
         if not self.module.training:
             self.module.train()
-        with flushed_denormals():
-            self._step(inputs, loss, iteration)
+        was_set = _DENORMAL * 0.5 == 0.0
+        torch.set_flush_denormal(True)
+        try:
+            yield
+        finally:
+            torch.set_flush_denormal(was_set)
         self.push()
 
     def _step(self, inputs: torch.Tensor, loss: Callable, iteration: int, *arguments: Any) -> None:
@@ -206,17 +212,3 @@ def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor, weights: torch.T
     illegal = weights <= 0
     logs = torch.log_softmax(outputs.masked_fill(illegal, -torch.inf), 1).masked_fill(illegal, 0.0)
     return -(weights * targets * logs).sum() / len(outputs)
-
-
-@contextlib.contextmanager
-def flushed_denormals() -> Iterator[None]:
-    """Rounds denormal numbers to 0 within a ``with`` block.
-
-    Moments of units without gradients shrink to such numbers, with which a step took 1.4 times as long.
-    """
-    was_set = _DENORMAL * 0.5 == 0.0
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(was_set)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
@@ -49,3 +52,12 @@ def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarr
     legal = masks[none]
     result[none] = greedy(outputs[none], legal) if is_argmax else legal / legal.sum(1, keepdims=True)
     return result
+
+
+# How the outputs of a policy's networks become strategies.
+SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
+RULES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    SOFTMAX: masked_softmax,
+    MATCHING: functools.partial(matched, is_argmax=True),
+    GREEDY: greedy,
+}

@@ -85,7 +85,7 @@ class Network:
     time of separate tensors.
 
     Args:
-        num_inputs: Width of the input.
+        inputs: ``[num_rows, num_inputs]`` float32, the information sets that rows stand for; perhaps none.
         num_outputs: Width of the output.
         config: A `TrainingConfig`: the default network's shape.
         seed: Of the initial parameters.
@@ -95,9 +95,10 @@ class Network:
         ConfigError: If a factory does not make a module with such inputs and outputs.
     """
 
-    def __init__(self, num_inputs: int, num_outputs: int, config: Any, seed: int, modules: Modules):
-        self._sizes, self.config, self._modules = (num_inputs, num_outputs), config, modules
+    def __init__(self, inputs: np.ndarray, num_outputs: int, config: Any, seed: int, modules: Modules):
+        self._sizes, self.config, self._modules = (inputs.shape[1], num_outputs), config, modules
         self.device = modules.device
+        self.inputs = self.tensor(inputs)
         self.module = self._new_module(seed)
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
         self.vector = torch.nn.Parameter(torch.cat([each.detach().reshape(-1) for each in trained]))
@@ -162,10 +163,16 @@ class Network:
         """Returns an array on the device."""
         return torch.from_numpy(array).to(self.device)
 
-    def outputs(self, inputs: np.ndarray) -> np.ndarray:
-        """Returns the outputs, ``[n, num_outputs]`` float64, for inputs ``[n, num_inputs]`` float32."""
+    def given(self, infosets: np.ndarray) -> torch.Tensor:
+        """Returns the inputs of information sets: tensors, ``[n, num_inputs]`` float32, or rows, ``[n]``."""
+        if infosets.ndim > 1:
+            return self.tensor(infosets)
+        return self.inputs.index_select(0, self.tensor(infosets.astype(np.int64, copy=False)))
+
+    def outputs(self, infosets: np.ndarray) -> np.ndarray:
+        """Returns the outputs for information sets, ``[n, num_outputs]`` float64; see `given`."""
         self.pull()
-        return forward(self.module, self.tensor(inputs)).numpy().astype(np.float64)
+        return forward(self.module, self.given(infosets)).numpy().astype(np.float64)
 
     def copy(self) -> torch.nn.Module:
         """Returns a copy of the module, on the CPU."""

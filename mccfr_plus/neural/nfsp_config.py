@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.config import Settings, check_flag, check_positive, check_probability, check_whole
-from mccfr_plus.solver.config import check_threads
+from mccfr_plus.neural.config import Probability, Settings, Threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,17 +18,17 @@ class NFSPConfig(Settings):
 
     Episodes cost little beside training. So the defaults train less per episode, on more recent transitions, than the
     sources: in Leduc poker exploitability was 0.24 after 33 CPU seconds, and 0.77 with ``learn_every=64,
-    batch_size=128, target_every=300, transition_capacity=200_000, anticipatory=0.1, refresh_every=1``.
+    batch_size=128, target_every=300, transition_capacity=200_000, anticipatory=0.1``.
 
     Args:
-        episodes: Episodes per iteration. `NFSP` learns the same for any number: it only sets how often a run can stop,
-            be evaluated or saved. (`DistributedNFSP` plays all episodes of an iteration by the same tables.)
+        episodes: Episodes per iteration.
+        parallel_episodes: How many episodes are played in parallel. Updates are made after them, as many as the sources
+            make meanwhile.
         hidden_layers: Widths of the hidden layers of both networks; ``()`` for linear models.
         value_learning_rate: Step size of Adam for the action values of the best response.
         policy_learning_rate: Step size of Adam for the average policy.
         batch_size: Transitions, and decisions, per update. If a memory holds no more, an update takes all of it.
         learn_every: Steps of a player between two of its updates.
-        refresh_every: Updates of a player between two refreshes of the tables that play episodes; 1: after each.
         target_every: Updates between two copies of the value network to the target network.
         min_samples: The smallest number of samples in a memory from which a network is trained.
         transition_capacity: The largest number of transitions per player, the latest (M_RL).
@@ -58,32 +57,26 @@ class NFSPConfig(Settings):
     """
 
     episodes: int = 10_000
+    parallel_episodes: int = 1250
     hidden_layers: tuple[int, ...] = (128,)
     value_learning_rate: float = 3e-3
     policy_learning_rate: float = 3e-3
     batch_size: int = 512
     learn_every: int = 1024
-    refresh_every: int = 4
     target_every: int = 50
     min_samples: int = 1000
     transition_capacity: int = 50_000
     decision_capacity: int = 2_000_000
-    anticipatory: float = 0.3
-    epsilon_start: float = 0.06
-    epsilon_end: float = 0.001
+    anticipatory: Probability = 0.3
+    epsilon_start: Probability = 0.06
+    epsilon_end: Probability = 0.001
     epsilon_decay: int = 20_000_000
     scale_targets: bool = True
     gradient_clip: float | None = None
-    threads: int = 1
+    threads: Threads = 1
 
     def __post_init__(self) -> None:
-        self._check_layers(self.hidden_layers)
-        self._check(check_whole, "episodes", "batch_size", "learn_every", "refresh_every", "target_every")
-        self._check(check_whole, "min_samples", "transition_capacity", "decision_capacity", "epsilon_decay")
-        check_threads(self.threads)
-        self._check(check_positive, "value_learning_rate", "policy_learning_rate", "gradient_clip")
-        self._check(check_probability, "anticipatory", "epsilon_start", "epsilon_end")
-        self._check(check_flag, "scale_targets")
+        super().__post_init__()
         if self.epsilon_end > self.epsilon_start:
             raise ConfigError(
                 f"epsilon_end={self.epsilon_end} is above epsilon_start={self.epsilon_start}: exploration can only "

@@ -12,13 +12,11 @@ import pyspiel
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
-from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
 from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
 from mccfr_plus.neural.store import prepare_kernels
 from mccfr_plus.neural.tree_env import TreeEnv
-from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -54,7 +52,10 @@ class NeuralSolver(IterativeSolver):
         features: Features | None = None,
     ):
         super().__init__(seed)
-        self.config = config_or_default(config, self.config_class)
+        given: Any = self.config_class() if config is None else config
+        self.config: Any = given
+        if not isinstance(given, self.config_class):
+            raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
         self._modules = Modules(network, optimizer, device_of(device), features)
         self.device = str(self._modules.device)  # where networks are trained, as torch calls it
         self._iterations = np.zeros(1, np.int64)
@@ -146,23 +147,21 @@ class NeuralSolver(IterativeSolver):
         """Per player, the mean loss over the steps of the last training; None if nothing was trained."""
         return mean_losses(own.losses for own in self._players)
 
+    def average_policy(self) -> Any:
+        """Returns a copy of the average policy, which converges to an equilibrium."""
+        return self._env.average_policy(self.iterations)
+
+    def current_policy(self) -> Any:
+        """Returns a copy of the policy of the next iteration."""
+        return self._env.current_policy(self.iterations)
+
     def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64; uniform where its reach is still 0."""
-        strategy = np.empty(self.tree.num_slots)
-        normalize(self._env.average, self.tree.arrays.infosets, strategy)
-        return strategy
+        """Returns the average strategy on a compiled tree, ``[num_slots]`` float64; uniform without reach."""
+        return self.average_policy().strategy()
 
     def current_strategy(self) -> np.ndarray:
-        """Returns the strategy of the next iteration, ``[num_slots]`` float64."""
-        return self._env.strategy.copy()
-
-    def average_policy(self) -> TreePolicy:
-        """Returns a copy of the average policy, which converges to an equilibrium."""
-        return TreePolicy(self.tree, self.average_strategy())
-
-    def current_policy(self) -> TreePolicy:
-        """Returns a copy of the policy of the next iteration."""
-        return TreePolicy(self.tree, self._env.strategy)
+        """Returns the strategy of the next iteration on a compiled tree, ``[num_slots]`` float64."""
+        return self.current_policy().strategy()
 
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.
@@ -221,15 +220,6 @@ class NeuralSolver(IterativeSolver):
         for name, memory in self._memories().items():
             state |= {f"{name}/{key}": array for key, array in memory.state().items()}
         return state
-
-
-def config_or_default(config: Any, kind: type) -> Any:
-    """Returns the config, or the default one for None. Raises ConfigError if it is of another type."""
-    if config is None:
-        return kind()
-    if not isinstance(config, kind):
-        raise ConfigError(f"config={config!r}: give a {kind.__name__}, or None for its defaults.")
-    return config
 
 
 def mean_losses(losses: Iterable[list[float]]) -> tuple[float | None, ...]:

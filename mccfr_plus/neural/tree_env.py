@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from mccfr_plus.estimators.balanced import balanced_strategy
+from mccfr_plus.estimators.visits import max_visits
+from mccfr_plus.evaluation.kernels import normalize
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
 from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.config import AdvantageConfig
+from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.features import compile_with_tensors, features_of
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.matching import matched
-from mccfr_plus.neural.memory import Aggregated, Discounted, Reservoir, Samples, add_sums
-from mccfr_plus.neural.sampling import PathSampler, Sampler
+from mccfr_plus.neural.matching import RULES, matched
+from mccfr_plus.neural.memory import Aggregated, Reservoir, add_sums, infoset_columns
+from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.observer import Strategies, uniform
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver, TreeStrategies
+from mccfr_plus.policies.tree_policy import TreePolicy
 
 
-class TreeEnv:
-    """A compiled tree: information sets are rows, kernels sample, and the strategy is a table.
+class TreeEnv(Env):
+    """A compiled tree: information sets are rows, and the strategy is a table.
 
     One forward pass over all information sets of a player fills its part of the table. So the average strategy is
     exact, which replaces the memories of strategies of the papers.
@@ -31,114 +40,115 @@ class TreeEnv:
     Attributes:
         strategy: ``[num_slots]`` float64, of the next traversals.
         average: ``[num_slots + num_players]`` float64: sums of weight x own reach x strategy, and of the weights.
-        sampler: A `Sampler`, or NFSP's `Episodes`; set by the solver.
     """
 
-    sampler: Any
+    observer: TreeObserver
 
     def __init__(self, game: Any, name: str):
-        self.tree = compile_with_tensors(game, name)
-        self.game, self.num_players = self.tree.game, self.tree.num_players
-        self.num_actions = self.game.num_distinct_actions()
-        self.features = features_of(self.tree)
-        self.strategy = self.tree.uniform_strategy()
-        self.average = np.zeros(self.tree.num_slots + self.num_players)
+        tree = compile_with_tensors(game, name)
+        super().__init__(tree.game, TreeObserver(tree, tree.game.num_distinct_actions()))
+        self.tree, self.features = tree, features_of(tree)
+        self.strategy = tree.uniform_strategy()
+        self.average = np.zeros(tree.num_slots + self.num_players)
+        self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
+
+    def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
+        if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
+            infosets = int(max_visits(self.tree.arrays.nodes, histories.player, True, False, True))
+            parallel = min(parallel, max(histories.max_histories // (infosets * self.num_actions + 1), 1))
+        return super().parts(histories, count, parallel)
 
     def unit_of(self, player: int, is_scaled: bool) -> float:
-        """Returns the divisor of a player's targets: half of its payoff range, if they are scaled."""
         half_range = float(self.tree.payoff_range[player]) / 2.0
         return half_range if is_scaled and half_range > 0.0 else 1.0
 
     def inputs_of(self, player: int) -> np.ndarray:
-        """Returns the inputs of a player's networks that are known from the beginning, ``[num_rows, size]``."""
         return self.features[player].tensors
 
-    def places_of(self, player: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns a player's slots, and the row of `Features` and the action of each."""
-        slots = np.arange(*self.tree.arrays.slot_range[player : player + 2])
-        rows = self.tree.infoset_of_slot[slots] - self.tree.arrays.infoset_range[player]
-        return slots, rows, self.tree.slot_action[slots]
+    def fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
+        """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
+        slots = self.observer.slots[slice(*self.tree.arrays.infoset_range[player : player + 2])]
+        masks = self.features[player].masks
+        table[slots[masks]] = strategies[masks]
 
-    def fill(self, player: int, strategies: np.ndarray) -> None:
-        """Fills a player's part of the table with strategies, ``[num_rows, num_actions]``."""
-        slots, rows, actions = self.places_of(player)
-        self.strategy[slots] = strategies[rows, actions]
+    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> np.ndarray:
+        return rule(learner.predict(iteration).astype(np.float64), self.features[player].masks)
 
-    # --- what `AdvantageSolver` asks for ---
+    def joint(self, responses: Sequence[np.ndarray]) -> Strategies:
+        return TreeStrategies(responses)
+
+    def policy_of(self, learners: Sequence[Learner], kind: str) -> TreePolicy:
+        table = np.zeros(self.tree.num_slots)
+        for player, learner in enumerate(learners):
+            self.fill(table, player, RULES[kind](learner.predict().astype(np.float64), self.features[player].masks))
+        return TreePolicy(self.tree, table)
+
+    # --- what `AdvantageSolver` needs ---
 
     def start(self, solver: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Makes the sampler; returns states of generators, ``[2]`` for values and ``[num_players, 3]``."""
-        rngs, config = new_states(seed, 3 + 3 * self.num_players), solver.config
-        self._config: AdvantageConfig = config
-        if solver.is_external:
-            self.sampler = Sampler(self.tree, rngs[:1].copy())
-        else:
-            is_balanced = getattr(config, "sampling", None) == configs.BALANCED
-            exploration = balanced_strategy(self.tree) if is_balanced else None
-            self.sampler = PathSampler(self.tree, rngs[:1].copy(), None, exploration)
+        rngs, self._config = new_states(seed, 3 + 3 * self.num_players), solver.config
+        self.rng = rngs[:1].copy()
         return rngs[-2:], rngs[1:-2].reshape(self.num_players, 3)
 
-    def new_player(self, player: int, rngs: np.ndarray, name: str, modules: Any) -> tuple[Learner, Any]:
-        """Returns the network of a player's regrets, and its memory."""
-        config, features = self._config, self.features[player]
-        learner = Learner(features.tensors, self.num_actions, config, rngs[1:], name, modules)
+    def new_player(self, player: int, rngs: np.ndarray, name: str, modules: Modules) -> tuple[Learner, Any]:
+        config, (inputs, masks) = self._config, self.features[player]
+        learner = Learner(inputs, self.num_actions, config, rngs[1:], name, modules)
         unit = self.unit_of(player, config.scale_targets)
-        if config.minimizer != configs.CFR:
-            predictive = config.minimizer == configs.PDCFR_PLUS
-            return learner, Discounted(features, config.discount, predictive=predictive, unit=unit)
-        power = config.exponents[1]
         if config.memory == configs.AGGREGATED:
-            return learner, Aggregated(features, power=power, unit=unit)
-        rows = {"rows": np.zeros(config.memory_capacity, np.int32)}
-        return learner, Reservoir(rows, self.num_actions, rngs[:1], features, power=power, unit=unit)
+            return learner, Aggregated(masks, config, unit)
+        columns = infoset_columns(config.memory_capacity, inputs, self.num_actions)
+        return learner, Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit)
 
     def begin_turn(self, player: int, weight: float) -> None:
-        """Adds a player's strategy to the average."""
-        self.sampler.add_to_average(self.strategy, self.average, player, weight)
+        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, player, weight)
 
-    def sample(self, solver: Any, player: int, iteration: int) -> Iterator[Samples]:
-        """Yields the samples of a player's traversals; see `Sampler.sample`."""
-        return self.sampler.sample(self.strategy, player, self._config.traversals, *self.options_of(solver, player))
+    def strategies(self) -> Strategies:
+        return self.observer.tables(self.strategy)
 
-    @staticmethod
-    def options_of(solver: Any, player: int) -> tuple[Any, ...]:
-        """Returns the options of a player's traversals; see `Sampler.sample`."""
-        return () if solver.is_external else (solver.values.table[player], solver.exploration, solver.is_corrected)
+    def exploration(self, sampling: str) -> Strategies:
+        return self._balanced if sampling == configs.BALANCED else uniform
+
+    @functools.cached_property
+    def _balanced(self) -> Strategies:
+        return self.observer.tables(balanced_strategy(self.tree))
 
     def use(self, player: int, learner: Learner, iteration: int) -> None:
-        """Fills a player's part of the table by regret matching."""
-        outputs, masks = learner.predict(iteration), self.features[player].masks
-        is_argmax = self._config.fallback == configs.ARGMAX
-        self.fill(player, matched(outputs.astype(np.float64), masks, is_argmax))
+        rule = functools.partial(matched, is_argmax=self._config.fallback == configs.ARGMAX)
+        self.fill(self.strategy, player, self.responses(player, learner, rule, iteration))
 
     def new_values(self, kind: Any, *arguments: Any) -> Any:
-        """Returns values of histories of a class of `history_values`; see it for the arguments after the first."""
         return kind(self, *arguments)
 
-    def visit(self, solver: Any, player: int, iteration: int) -> None:
-        """Samples the histories that values are learned from, in which players explore in turn."""
-        config = solver.config
-        for other in range(self.num_players):
-            options = None, config.value_exploration, False
-            for _ in self.sampler.sample(self.strategy, other, config.value_traversals, *options):
-                pass
+    def average_policy(self, iterations: int) -> TreePolicy:
+        strategy = np.empty(self.tree.num_slots)
+        normalize(self.average, self.tree.arrays.infosets, strategy)
+        return TreePolicy(self.tree, strategy)
+
+    def current_policy(self, iterations: int) -> TreePolicy:
+        return TreePolicy(self.tree, self.strategy)
 
     def prepare(self) -> None:
-        """Compiles the kernels."""
-        self.sampler.prepare()
         nothing = np.zeros((0, self.num_actions))
-        add_sums(np.zeros(0, np.int32), nothing, np.zeros(0), nothing, np.zeros(0))
+        add_sums(np.zeros(0, np.int64), nothing, np.zeros(0), nothing, np.zeros(0))
+        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, 0, 0.0)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns the state between iterations, without memories: views, by name."""
-        sampler = {f"sampler/{name}": array for name, array in self.sampler.state().items()}
-        return {"strategy": self.strategy, "average": self.average} | sampler
+        return super().state() | {"strategy": self.strategy, "average": self.average}
 
-    def memories(self) -> dict[str, Any]:
-        """Returns the memories by name: none."""
-        return {}
 
-    @property
-    def nodes_touched(self) -> int:
-        """Histories visited so far."""
-        return self.sampler.nodes_touched
+@kernel
+def add_player(tree, strategy, average, scratch, player, weight):
+    """Adds weight x own reach x strategy at all of a player's slots to ``average``.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]`` float64.
+        average: ``[num_slots + num_players]`` float64; the last entries sum the weights. Modified in place.
+        scratch: `Scratch`. Modified in place.
+        player, weight: The player and the weight.
+    """
+    scratch.reach_valid[player] = 0
+    refresh_reach(tree, strategy, scratch, player)
+    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
+        average[slot] += weight * scratch.reach[slot]
+    average[tree.slot_range[-1] + player] += weight

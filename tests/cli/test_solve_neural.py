@@ -22,9 +22,12 @@ from mccfr_plus.cli.neural import (  # noqa: E402
     TABLE_FLAGS,
     NeuralWatch,
 )
-from mccfr_plus.neural import DREAMConfig  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    ALGORITHMS,
+    WITHOUT_TREE,
+    DREAMConfig,
+)
 from mccfr_plus.neural.learner import Learner  # noqa: E402
-from mccfr_plus.neural.settings import ALGORITHMS, WITHOUT_TREE, config_with, flatten  # noqa: E402
 
 FAST = ("--set", "hidden_layers=(8,)", "--quiet", "--json")
 _STEPS = ("--set", "train_steps=2", "--set", "traversals=20")
@@ -85,7 +88,9 @@ def test_a_run_and_one_that_is_resumed(algorithm, command, tmp_path):
     assert evaluated["exploitability"] == pytest.approx(result["exploitability"], abs=1e-12)
     solver_class = getattr(mccfr_plus.neural, ALGORITHMS[algorithm])
     solver = solver_class.from_checkpoint(whole)
-    assert result["settings"] == solver.config.as_dict()
+    assert result["settings"] == {
+        name: list(value) if isinstance(value, tuple) else value for name, value in solver.config.as_dict().items()
+    }
     assert result["nodes_touched"] == solver.nodes_touched
     assert solver.config.hidden_layers == (8,)
     twin = solver_class("kuhn_poker", solver.config, seed=3).run(6)
@@ -130,7 +135,7 @@ def test_limits(command, path):
 def test_help_lists_the_settings_of_an_algorithm(command, algorithm):
     text = command("solve", f"--algorithm={algorithm}", "--help").out
     config = getattr(mccfr_plus.neural, f"{ALGORITHMS[algorithm]}Config")()
-    assert all(f"  {name}=" in text for name in flatten(config))
+    assert all(f"  {name}=" in text for name in config.as_dict())
 
 
 # --- what is wrong ---
@@ -205,13 +210,13 @@ def test_no_room(command):
 
 
 def test_settings():
-    config = config_with(DREAMConfig(), [("traversals", 1e3), ("epsilon", 1), ("baseline_training.skip", True)])
+    config = DREAMConfig().changed([("traversals", 1e3), ("epsilon", 1), ("baseline_training.skip", True)])
     assert config == DREAMConfig(
         traversals=1000, epsilon=1, baseline_training=dataclasses.replace(DREAMConfig().baseline_training, skip=True)
     )
     assert type(config.traversals) is int
-    assert flatten(config)["baseline_training.skip"] is True
-    assert config_with(config, []) == config
+    assert config.as_dict()["baseline_training.skip"] is True
+    assert config.changed([]) == config
 
 
 # --- checkpoints ---

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 import mccfr_plus.cluster.neural
-from mccfr_plus.neural.settings import ALGORITHMS, WITHOUT_TREE
+from mccfr_plus.neural import ALGORITHMS, WITHOUT_TREE
 
 SMALL = ("--set", "hidden_layers=(8,)", "--set", "batch_size=16")
 WALKS = (*SMALL, "--set", "train_steps=3", "--set", "traversals=20")

@@ -12,21 +12,13 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus import CheckpointError, ConfigError, Solver  # noqa: E402
 from mccfr_plus.cli.main import main  # noqa: E402
-from mccfr_plus.cluster.batch import stream_of  # noqa: E402
 from mccfr_plus.cluster.neural import (  # noqa: E402
     DistributedDeepCFR,
     DistributedDREAM,
     DistributedESCHER,
     DistributedNFSP,
 )
-from mccfr_plus.cluster.neural.batches import (  # noqa: E402
-    EpisodeBatches,
-    EpisodePolicies,
-    Task,
-    TraversalBatches,
-    Traversals,
-    without_game,
-)
+from mccfr_plus.cluster.neural.worker import HistorySampler, without_game  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
     ESCHER,
@@ -38,8 +30,9 @@ from mccfr_plus.neural import (  # noqa: E402
     NFSPConfig,
     TrainingConfig,
 )
-from mccfr_plus.neural.episodes import Tables  # noqa: E402
-from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
+from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
+from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -48,7 +41,13 @@ VALUES = TrainingConfig(**NETWORK)
 DEEP = DeepCFRConfig(traversals=41, memory="reservoir", memory_capacity=300, **NETWORK)
 ESCHER_NETWORK = ESCHERConfig(traversals=41, value_traversals=20, value_training=VALUES, **NETWORK)
 PLAY = NFSPConfig(
-    episodes=203, hidden_layers=(8,), batch_size=32, min_samples=40, learn_every=20, refresh_every=2, target_every=5
+    episodes=203,
+    parallel_episodes=99,
+    hidden_layers=(8,),
+    batch_size=32,
+    min_samples=40,
+    learn_every=20,
+    target_every=5,
 )
 CASES = {
     "deep_cfr": (DistributedDeepCFR, DEEP),
@@ -129,73 +128,25 @@ def test_workers_get_no_game_and_no_torch(cluster):
         def look(self):
             import sys
 
-            from mccfr_plus.neural.sampling import record_traversals
-
-            tree = self._worker._sampler._tree
-            return tree.game, "torch" in sys.modules, tree.arrays.nodes.flags.owndata, len(record_traversals.signatures)
+            tree = self._worker._observer.tree
+            return tree.game, "torch" in sys.modules, tree.arrays.nodes.flags.owndata
 
         (actor,) = solver._worker_pool.actors
-        game, has_torch, owns, compiled = ray.get(actor.__ray_call__.remote(look))
+        game, has_torch, owns = ray.get(actor.__ray_call__.remote(look))
     assert game is None
     assert not has_torch
     assert not owns  # it is the object store's memory
-    assert compiled == 1  # arrays that came from elsewhere have not made Numba compile again
 
 
 def test_what_a_worker_did_before_does_not_matter():
     tree = without_game(mccfr_plus.compile_game("leduc_poker"))  # with two actions here and three there
-    strategy, rng = tree.uniform_strategy(), np.random.default_rng(3)
-    values = rng.normal(size=tree.num_nodes)
-    policies = EpisodePolicies(Tables(strategy, np.zeros(tree.num_infosets, np.int32)), np.array([0.1, 0.2]))
-    options = values, 1.0, True
-    for make, before, shared in (
-        (
-            lambda: TraversalBatches(tree, 3, None),
-            Traversals(strategy, (0,)),
-            Traversals(strategy, (1,)),
-        ),
-        (
-            lambda: TraversalBatches(tree, 3, np.zeros(0)),
-            Traversals(strategy, (0,), options, wants_visits=True),
-            Traversals(strategy, (1,), options, wants_visits=True),
-        ),
-        (lambda: EpisodeBatches(tree, 0.3), policies, policies),
-    ):
-        used = make()
-        used.work(before, Task(300, stream_of(1, 0)))
-        task = Task(200, stream_of(1, 1))
-        assert pickle.dumps(used.work(shared, task)) == pickle.dumps(make().work(shared, task)), shared
-
-
-# --- what is drawn ---
-
-
-class Streams:
-    """Makes the in-process solvers draw what a distributed one draws in one batch."""
-
-    class environment(TreeEnv):
-        def draw_from(self, solver, *key):
-            self.sampler.state()["rng"][:] = stream_of(solver.seed, *key)
-
-        def sample(self, solver, player, iteration):
-            self.draw_from(solver, iteration, player, 0)
-            return super().sample(solver, player, iteration)
-
-        def visit(self, solver, player, iteration):
-            self.draw_from(solver, iteration, player, 0, 1)
-            super().visit(solver, player, iteration)
-
-
-class StreamsOfEpisodes:
-    def _play(self, iteration):
-        """Plays without a stop where updates are due."""
-        self._episodes.state()["rng"][:] = stream_of(self.seed, iteration, 0, 0)
-        due = np.full(2, np.iinfo(np.int64).max)
-        assert self._episodes.play(self._tables, self._epsilon(), due, self.config.episodes) == self.config.episodes
-        for player, own in enumerate(self._players):
-            own.transitions.add_rows(records=self._episodes.transitions(player))
-            own.decisions.add_rows(records=self._episodes.decisions(player))
-        yield
+    strategies = TreeObserver(tree, 3).tables(tree.uniform_strategy())
+    used = HistorySampler(tree, 3)
+    for histories in (Trajectories(strategies, (0,), 0.5), ExternalSampling(strategies, 1, 10**6)):
+        used.work(histories, (300, 1))
+        assert pickle.dumps(used.work(histories, (200, 2))) == pickle.dumps(
+            HistorySampler(tree, 3).work(histories, (200, 2))
+        )
 
 
 IN_PROCESS = {DistributedDeepCFR: DeepCFR, DistributedESCHER: ESCHER, DistributedDREAM: DREAM, DistributedNFSP: NFSP}
@@ -203,14 +154,9 @@ IN_PROCESS = {DistributedDeepCFR: DeepCFR, DistributedESCHER: ESCHER, Distribute
 
 @every_case
 def test_one_batch_is_the_solver_of_one_process(kind, config):
-    mixin, own = StreamsOfEpisodes if kind is DistributedNFSP else Streams, "sampler/rng"
-    reference = type("Reference", (mixin, IN_PROCESS[kind]), {})("kuhn_poker", config, seed=1)
-    solver = local(kind, config, num_batches=1)
-    reference.run(3)
-    solver.run(3)
-    expected = copy_of(reference)
-    expected[own] = solver.state()[own]  # which a distributed one does not use
-    assert_same(solver, expected)
+    reference = IN_PROCESS[kind]("kuhn_poker", config, seed=1).run(3)
+    solver = local(kind, config, num_batches=1).run(3)
+    assert_same(solver, copy_of(reference))
     assert solver.nodes_touched == reference.nodes_touched > 0
 
 
@@ -225,38 +171,21 @@ def test_seed_and_batches_decide(kind, config):
         assert all(not np.array_equal(found[name], first[name]) for name in networks)
 
 
-def test_streams():
-    assert stream_of(7, 3, 1, 2) == np.random.SeedSequence(entropy=7, spawn_key=(3, 1, 2)).generate_state(1, np.uint64)
-    assert stream_of(7, 3, 1, 2).dtype == np.uint64
-    keys = [(i, p, c) for i in range(5) for p in range(3) for c in range(5)]
-    keys += [(*key, 1) for key in keys]
-    assert len({int(stream_of(seed, *key)[0]) for seed in (1, 2) for key in keys}) == 2 * len(keys)
-
-
-def test_batches_have_their_own_streams_and_all_traversals_are_made():
+def test_batches_have_their_own_seeds_and_all_traversals_are_made():
     seen = []
 
     class Watched(DistributedDeepCFR):
-        def _work(self, shared, tasks):
-            seen.extend((self.iterations + 1, shared.players[0], task.size, int(task.stream[0])) for task in tasks)
-            return super()._work(shared, tasks)
+        def _work(self, histories, tasks):
+            seen.append((histories.player, [count for count, _ in tasks], [seed for _, seed in tasks]))
+            return super()._work(histories, tasks)
 
     local(Watched, DEEP).run(2)
-    expected = [
-        (iteration, player, traversals, int(stream_of(1, iteration, player, batch)[0]))
-        for iteration in (1, 2)
-        for player in (0, 1)
-        for batch, traversals in enumerate((9, 8, 8, 8, 8))
-    ]
-    assert seen == expected
-
-
-def test_a_seed_is_drawn_where_there_is_none():
-    one, other = (local(DistributedDeepCFR, DEEP, seed=None) for _ in range(2))
-    assert one.seed != other.seed
-    assert_same(local(DistributedDeepCFR, DEEP, seed=one.seed).run(1), one.run(1).state())
-    drawn = [local(DistributedDeepCFR, DEEP, seed=np.random.default_rng(5)).seed for _ in range(2)]
-    assert drawn[0] == drawn[1] != 5
+    assert [player for player, _, _ in seen] == [0, 1, 0, 1]
+    assert all(counts == [9, 8, 8, 8, 8] for _, counts, _ in seen)
+    assert len({seed for _, _, seeds in seen for seed in seeds}) == 20
+    seen.clear()
+    local(Watched, DEEP, num_batches=100).run(1)
+    assert all(counts == [1] * 41 for _, counts, _ in seen)  # none is empty
 
 
 @pytest.mark.parametrize(
@@ -317,11 +246,12 @@ def test_an_interrupted_iteration_is_undone(kind, config):
     class Cut(kind):
         is_cut = False
 
-        def _count(self, batch):
-            super()._count(batch)
-            if self.iterations == 1 and not type(self).is_cut:
-                type(self).is_cut = True
-                raise KeyboardInterrupt
+        def _work(self, histories, tasks):
+            for found in super()._work(histories, tasks):
+                yield found
+                if self.iterations == 1 and not type(self).is_cut:
+                    type(self).is_cut = True
+                    raise KeyboardInterrupt
 
     with pickled(local(Cut, config)) as solver:
         solver.run(1)
@@ -339,7 +269,6 @@ def test_an_interrupted_iteration_is_undone(kind, config):
     ("arguments", "message"),
     [
         ({"num_batches": 0}, "num_batches=0: must be a whole number, at least 1"),
-        ({"num_batches": 42}, "num_batches=42 is more than traversals=41: some batches would be empty"),
         ({"seed": -1}, "seed=-1"),
         ({"seed": "a"}, "seed='a'"),
         ({"config": PLAY}, "give a DeepCFRConfig"),
@@ -348,17 +277,3 @@ def test_an_interrupted_iteration_is_undone(kind, config):
 def test_bad_arguments(arguments, message):
     with pytest.raises(ConfigError, match=message):
         DistributedDeepCFR("kuhn_poker", **({"config": DEEP, "seed": 1} | arguments))
-
-
-@pytest.mark.parametrize(
-    ("kind", "config", "message"),
-    [
-        (DistributedESCHER, ESCHER_NETWORK, "num_batches=30 is more than value_traversals=20"),
-        (DistributedNFSP, dataclasses.replace(PLAY, episodes=29), "num_batches=30 is more than episodes=29"),
-    ],
-)
-def test_empty_batches_of_others(kind, config, message):
-    with pytest.raises(ConfigError, match=message):
-        local(kind, config, num_batches=30)
-    if kind is DistributedESCHER:
-        local(kind, dataclasses.replace(config, values="exact"), num_batches=30)

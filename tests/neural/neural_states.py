@@ -54,3 +54,68 @@ class OneFeature:
 
     def unit_of(self, player: int, is_scaled: bool) -> float:
         return self._unit
+
+
+class TabularLimit:
+    """Replays a solver on a compiled tree by a table: sums of the sampled regrets, regret matching, exact averages.
+
+    Args:
+        solver: With exactly fitted networks, ``fallback="uniform"`` and minimizer ``"cfr"``.
+        gamma: Iteration t has weight t^gamma.
+    """
+
+    def __init__(self, solver: Any, gamma: float):
+        self.solver, self.tree, self.gamma = solver, solver.tree, gamma
+        self.regrets, self.sums = np.zeros(self.tree.num_slots), np.zeros(self.tree.num_slots)
+        self.strategy = self.tree.uniform_strategy()
+        for player, own in enumerate(solver._players):
+            own.memory.add = self._noted(own.memory.add, player)
+
+    def _noted(self, add: Callable, player: int) -> Callable:
+        def noted(samples: Any, iteration: int) -> None:
+            add(samples, iteration)
+            for row, values, weight in zip(samples.infosets, samples.values, samples.weights, strict=True):
+                infoset = int(self.tree.arrays.infoset_range[player]) + int(row)
+                of_actions = values[self.tree.legal_actions(infoset)]
+                self.regrets[self.tree.slots(infoset)] += iteration**self.gamma * weight * of_actions
+
+        return noted
+
+    def iteration(self) -> None:
+        """Runs an iteration of both."""
+        self.solver.iteration()
+        reach = np.ones(self.tree.num_slots + self.tree.num_players)
+        for infoset, record in enumerate(self.tree.arrays.infosets):
+            slots = self.tree.slots(infoset)
+            reach[slots] = reach[record["parent_slot"]] * self.strategy[slots]
+            positive = np.maximum(self.regrets[slots], 0.0)
+            uniform = np.full(len(positive), 1.0 / len(positive))
+            self.strategy[slots] = positive / positive.sum() if positive.sum() > 0 else uniform
+        self.sums += self.solver.iterations**self.gamma * reach[: self.tree.num_slots]
+
+    def average(self) -> np.ndarray:
+        """Returns the average strategy; uniform where nothing was reached."""
+        result = self.tree.uniform_strategy()
+        for infoset in range(self.tree.num_infosets):
+            slots = self.tree.slots(infoset)
+            if self.sums[slots].sum() > 0:
+                result[slots] = self.sums[slots] / self.sums[slots].sum()
+        return result
+
+
+OVER = -1  # in place of the next row of a transition
+
+
+def transitions_of(features: Any, records: list, unit: float = 4.0) -> dict[str, np.ndarray]:
+    """Returns a batch of transitions of (row, action, next row or `OVER`, reward in the game's unit)."""
+    rows, actions, following, rewards = (np.array(column) for column in zip(*records, strict=True))
+    next_masks = np.where((following == OVER)[:, None], False, features.masks[following])
+    next_infosets = np.where(following == OVER, 0, following)
+    batch = {"infosets": rows, "actions": actions, "rewards": rewards / unit}
+    return batch | {"next_infosets": next_infosets, "next_masks": next_masks}
+
+
+def decisions_of(features: Any, records: list) -> dict[str, np.ndarray]:
+    """Returns a batch of decisions of (row, action)."""
+    rows, actions = (np.array(column) for column in zip(*records, strict=True))
+    return {"infosets": rows, "actions": actions, "masks": features.masks[rows]}

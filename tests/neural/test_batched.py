@@ -36,7 +36,7 @@ from mccfr_plus.neural import (  # noqa: E402
 )
 from mccfr_plus.neural.learner import squared_error  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax, matched  # noqa: E402
-from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns  # noqa: E402
+from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns  # noqa: E402
 from mccfr_plus.neural.network import MLP  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
@@ -71,35 +71,41 @@ def rows_of(numbers, width=2):
 
 
 def test_columns_of_a_row_stay_together():
-    memory = Reservoir(tensor_columns(20, 3, 2), 2, rng())
+    memory = Reservoir(infoset_columns(20, np.zeros((0, 3)), 2), rng())
     for begin in range(0, 200, 7):
         tensors, masks, values = rows_of(np.arange(begin, min(begin + 7, 200)))
-        memory.add(Samples({"tensors": tensors, "masks": masks}, values, tensors[:, 0] + 1), 1 + begin // 7)
+        memory.add(Samples(tensors, masks, values, tensors[:, 0] + 1), 1 + begin // 7)
     state = memory.state()
     assert len(memory) == 20
-    numbers = state["tensors"][:, 0].astype(int)
+    numbers = state["infosets"][:, 0].astype(int)
     np.testing.assert_array_equal(state["values"], numbers[:, None] * [1, 2])
     np.testing.assert_array_equal(state["weights"], numbers + 1)
     np.testing.assert_array_equal(state["iterations"], 1 + numbers // 7)
 
 
 def test_batches_of_tensors():
-    memory = Reservoir(tensor_columns(50, 3, 2), 2, rng(), power=1.0, unit=2.0)
+    memory = Reservoir(infoset_columns(50, np.zeros((0, 3)), 2), rng(), power=1.0, unit=2.0)
     tensors, masks, values = rows_of(np.arange(30))
     masks[:, 1] = np.arange(30) % 2 == 0
     for half, iteration in ((slice(15), 1), (slice(15, 30), 3)):
-        memory.add(Samples({"tensors": tensors[half], "masks": masks[half]}, values[half]), iteration)
+        memory.add(Samples(tensors[half], masks[half], values[half], np.ones(15)), iteration)
     whole = next(memory.batches(100, 3, rng()))
-    assert whole.rows.tolist() == list(range(30))
+    assert whole.infosets[:, 0].tolist() == list(range(30))
     np.testing.assert_allclose(whole.targets, values / 2)
     np.testing.assert_allclose(whole.weights, np.where(np.arange(30) < 15, 0.5, 1.5)[:, None] * masks)
     seen = set()
     for _, batch in zip(range(100), memory.batches(8, 3, rng()), strict=False):
-        np.testing.assert_allclose(batch.targets, values[batch.rows] / 2)
-        assert ((batch.weights > 0) == masks[batch.rows]).all()
-        seen |= set(batch.rows.tolist())
+        rows = batch.infosets[:, 0].astype(int)
+        np.testing.assert_allclose(batch.targets, values[rows] / 2)
+        assert ((batch.weights > 0) == masks[rows]).all()
+        seen |= set(rows.tolist())
     assert seen == set(range(30))
-    assert list(zip(range(3), Reservoir(tensor_columns(5, 3, 2), 2, rng()).batches(8, 1, rng()), strict=False)) == []
+    assert (
+        list(
+            zip(range(3), Reservoir(infoset_columns(5, np.zeros((0, 3)), 2), rng()).batches(8, 1, rng()), strict=False)
+        )
+        == []
+    )
 
 
 # --- policies ---
@@ -182,7 +188,7 @@ def test_average_policy_is_the_mean_of_the_strategies():
     assert np.unique(found["iterations"]).tolist() == [1, 2, 3, 4]
     # Of player 0 in the histories in which player 1 explored, as many in each iteration.
     assert np.bincount(found["iterations"])[1:].min() >= 200
-    tensors, place = np.unique(found["tensors"], axis=0, return_inverse=True)
+    tensors, place = np.unique(found["infosets"], axis=0, return_inverse=True)
     means = np.zeros((len(tensors), 2))
     weights = found["iterations"][:, None] * found["weights"][:, None]
     np.add.at(means, place, weights * found["values"])
@@ -254,18 +260,18 @@ def test_bootstrapped_targets(minimizer, alpha, warm_start, monkeypatch):
     add, fit = memory.add, learner.fit
 
     def added(samples, iteration):
-        sampled.append((samples.infosets["tensors"], samples.values / 2.0, samples.weights))  # half of the range is 2
+        sampled.append((samples.infosets, samples.values / 2.0, samples.weights))  # half of the range is 2
         add(samples, iteration)
 
-    def fitted(batches, iteration, tensors):
+    def fitted(batches, iteration):
         (batch,) = itertools.islice(batches.batches(1000, iteration, rng()), 1)
-        seen.append((batch, tensors, learner.outputs(tensors)))
+        seen.append((batch, batch.infosets, learner.outputs(batch.infosets)))
 
         def loss(outputs, targets, weights):
             np.testing.assert_array_equal(targets, batch.targets)  # by the network before, also with a fresh one
             return squared_error(outputs, targets, weights)
 
-        fit(batches, iteration, tensors, loss)
+        fit(batches, iteration, loss)
 
     monkeypatch.setattr(memory, "add", added)
     monkeypatch.setattr(learner, "fit", fitted)
@@ -284,7 +290,7 @@ def test_bootstrapped_targets(minimizer, alpha, warm_start, monkeypatch):
         outputs = np.maximum(outputs[:, :2], 0.0) * 3**alpha / (3**alpha + 1) + outputs[:, 2:]
     for found in (solver._env.strategy_of(0, tensors, masks), solver.current_policy().probabilities(0, tensors, masks)):
         np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
-    assert len(memory) == len(memory.state()) == 0  # nothing is kept
+    assert not any("memory/" in name for name in solver.state())  # nothing is kept
 
 
 def test_divergence_of_the_average_policy_is_an_error():
@@ -313,9 +319,9 @@ def test_bad_input():
         BatchedDREAM("nim")
     with pytest.raises(ConfigError, match="give a BatchedDREAMConfig"):
         BatchedDREAM("kuhn_poker", SOLVERS[3][1])
-    with pytest.raises(ConfigError, match="there is only 'reservoir'"):
+    with pytest.raises(ConfigError, match="memory='aggregated': give one of reservoir"):
         BatchedDREAMConfig(memory="aggregated")
-    with pytest.raises(ConfigError, match="values='exact', sampling='uniform': those need a tree"):
+    with pytest.raises(ConfigError, match="values='exact': give one of network"):
         BatchedESCHERConfig(values="exact")
     with pytest.raises(ConfigError, match="parallel_traversals=0"):
         BatchedESCHERConfig(parallel_traversals=0)
@@ -343,7 +349,7 @@ def test_batched_solvers_are_evaluated_where_the_game_can_be_compiled():
 def test_weights_of_dream_are_relative_to_uniform_play():
     """Own draws are uniform with probability 1/2: each makes a history at most twice as rare as under uniform play."""
     solver = BatchedDREAM("phantom_ttt", SOLVERS[1][1], seed=1).run(2)
-    paths = next(solver._env.paths(solver._env.strategy_of, (0,), solver.config.epsilon, 10, 10))
+    paths = next(solver._env.sample(solver._histories(0), 10, 10))
     weights = solver.weights(paths, 0)
     for decision in range(len(weights)):
         before = [
@@ -354,5 +360,5 @@ def test_weights_of_dream_are_relative_to_uniform_play():
         assert weights[decision] <= 2.0 ** len(before)
     assert weights.max() > 1.5
     clipped = BatchedDREAM("phantom_ttt", dataclasses.replace(SOLVERS[1][1], weight_clip=0.7), seed=1).run(2)
-    less = clipped._clipped(Samples({}, paths.masks, weights)).weights
+    less = clipped.weights(paths, 0)
     np.testing.assert_array_equal(less, np.minimum(weights, 0.7))

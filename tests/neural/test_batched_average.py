@@ -7,8 +7,8 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.neural import BatchedConfig, BatchedDeepCFR, BatchedDREAM, BatchedESCHER  # noqa: E402
 from mccfr_plus.neural.batched.average import NetworkAverage  # noqa: E402
-from mccfr_plus.neural.batched.paths import Paths  # noqa: E402
 from mccfr_plus.neural.memory import Samples  # noqa: E402
+from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 EPSILON = 0.5
@@ -59,13 +59,14 @@ class Histories:
             starts=self.starts,
             traversals=self.traversals,
             players=self.players,
-            tensors=np.zeros((len(self.players), 0), np.float32),
+            infosets=np.zeros((len(self.players), 0), np.float32),
             histories=np.zeros((len(self.players), 0), np.float32),
             masks=self.masks,
             strategies=np.where(self.masks, strategy[self.places], 0.0),
             actions=self.actions,
             probabilities=np.maximum(probabilities, 1e-300),  # what is never drawn has no probability below
             returns=np.zeros((len(self.chance), self.tree.num_players)),
+            ends=np.zeros(len(self.chance), np.int64),
             nodes=0,
         )
         return paths, reach
@@ -80,14 +81,13 @@ class Mean:
         self.sums = np.zeros((histories.tree.num_infosets, histories.masks.shape[1]))
 
     def add(self, samples, iteration):
-        weights = 1.0 if samples.weights is None else samples.weights
-        total = iteration * self.reach[self.histories.traversals[self.rows]] * weights
+        total = iteration * self.reach[self.histories.traversals[self.rows]] * samples.weights
         np.add.at(self.sums, self.histories.infosets[self.rows], total[:, None] * samples.values)
 
 
 def average_with(tree, memories):
     """Returns a `NetworkAverage` with other memories."""
-    average = NetworkAverage(tree.game, 0, BatchedConfig(), None)
+    average = NetworkAverage(tree.game, np.zeros((0, 0)), BatchedConfig(), None)
     average.memories = memories
     return average
 
@@ -118,7 +118,8 @@ def test_average_of_linear_cfr_in_leduc(iterations):
             paths, means[other].reach = histories.sampled(strategy, (explorer,))
             plain[other].reach = means[other].reach
             average_with(tree, means).add(other, paths, iteration)
-            plain[other].add(Samples({}, paths.strategies[plain[other].rows]), iteration)
+            rows = plain[other].rows
+            plain[other].add(Samples(None, None, paths.strategies[rows], np.ones(len(rows))), iteration)
         solver.run(iterations=1)
     right, wrong = average_of(histories, means), average_of(histories, plain)
     assert right == pytest.approx(solver.exploitability(), abs=1e-10)

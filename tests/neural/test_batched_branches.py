@@ -8,8 +8,8 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig, TrainingConfig  # noqa: E402
-from mccfr_plus.neural.batched.branches import sample_branches  # noqa: E402
-from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
+from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
+from mccfr_plus.neural.sampling.observer import Observer  # noqa: E402
 from mccfr_plus.tree.order import representative_states  # noqa: E402
 
 
@@ -55,12 +55,12 @@ def test_mean_regrets_are_counterfactual_regrets(game):
     expected, observer = counterfactual_regrets(tree, table.strategy), Observer(tree.game, "X")
     tested = 0
     for player in range(tree.num_players):
-        found = sample_branches(observer, table, player, traversals, np.random.default_rng(player), 10**6)
-        own = found.decisions.players == player
+        found = ExternalSampling(table, player, 10**6).sample(observer, traversals, np.random.default_rng(player))
+        own = found.players == player
         assert (found.regrets[~own] == 0).all()
-        assert (found.regrets[~found.decisions.masks] == 0).all()
-        assert abs((found.decisions.strategies * found.regrets).sum(1)).max() < 1e-12  # the mean over the strategy is 0
-        infosets = table.infosets(found.decisions.players[own], found.decisions.tensors[own])
+        assert (found.regrets[~found.masks] == 0).all()
+        assert abs((found.strategies * found.regrets).sum(1)).max() < 1e-12  # the mean over the strategy is 0
+        infosets = table.infosets(found.players[own], found.infosets[own])
         regrets = found.regrets[own]
         for infoset in np.unique(infosets):
             decisions = infosets == infoset
@@ -86,9 +86,9 @@ def test_regrets_are_exact_against_pure_strategies():
         table = Table(tree, 5, pure_player=1 - player)
         exact = infoset_values(tree, table.strategy).regrets
         observer = Observer(tree.game, "X")
-        found = sample_branches(observer, table, player, 1, np.random.default_rng(1), 100)
-        own = np.flatnonzero(found.decisions.players == player)
-        infosets = table.infosets(found.decisions.players[own], found.decisions.tensors[own])
+        found = ExternalSampling(table, player, 100).sample(observer, 1, np.random.default_rng(1))
+        own = np.flatnonzero(found.players == player)
+        infosets = table.infosets(found.players[own], found.infosets[own])
         assert len(own) == 1
         np.testing.assert_allclose(found.regrets[own[0]], exact[tree.slots(infosets[0])], atol=1e-12)
         # The first player's three actions, each followed by one of the second's; or one, followed by all.
@@ -98,7 +98,7 @@ def test_regrets_are_exact_against_pure_strategies():
 def test_too_many_parallel_histories():
     tree = mccfr_plus.compile_game("leduc_poker")
     with pytest.raises(BudgetError, match=r"50 traversals of external sampling on leduc_poker.*depth 2, and 60 are"):
-        sample_branches(Observer(tree.game, "X"), Table(tree, 1), 0, 50, np.random.default_rng(1), 60)
+        ExternalSampling(Table(tree, 1), 0, 60).sample(Observer(tree.game, "X"), 50, np.random.default_rng(1))
     config = BatchedDeepCFRConfig(traversals=50, max_parallel_histories=60)
     solver = BatchedDeepCFR(tree.game, config, seed=1)
     with pytest.raises(BudgetError, match="smaller parallel_traversals"):

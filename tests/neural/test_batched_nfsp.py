@@ -12,8 +12,8 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
 from mccfr_plus.neural.agents import next_decisions  # noqa: E402
-from mccfr_plus.neural.batched.paths import sample_paths  # noqa: E402
 from mccfr_plus.neural.matching import greedy  # noqa: E402
+from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 
 SMALL = BatchedNFSPConfig(
     episodes=60,
@@ -32,7 +32,7 @@ def uniform(player, tensors, masks):
 
 def test_transitions_lead_to_the_next_own_decision():
     solver = BatchedNFSP("kuhn_poker", SMALL, seed=1)
-    paths = sample_paths(solver._env.observer, uniform, (), 0.0, 50, np.random.default_rng(1))
+    paths = Trajectories(uniform, (), 0.0).sample(solver._env.observer, 50, np.random.default_rng(1))
     ends = 0
     for player, agent in enumerate(solver._players):
         agent.store(paths, player, False)
@@ -43,11 +43,11 @@ def test_transitions_lead_to_the_next_own_decision():
         for row, decision in enumerate(own):
             later = [p for p in own if p > decision and paths.traversals[p] == paths.traversals[decision]]
             assert following[row] == (later[0] if later else -1)
-            np.testing.assert_array_equal(found["tensors"][row], paths.tensors[decision])
+            np.testing.assert_array_equal(found["infosets"][row], paths.infosets[decision])
             assert found["actions"][row] == paths.actions[decision]
             if later:
                 assert found["rewards"][row] == 0
-                np.testing.assert_array_equal(found["next_tensors"][row], paths.tensors[later[0]])
+                np.testing.assert_array_equal(found["next_infosets"][row], paths.infosets[later[0]])
                 np.testing.assert_array_equal(found["next_masks"][row], paths.masks[later[0]])
             else:
                 # In units of half the payoff range, which is 2.
@@ -61,7 +61,7 @@ def test_transitions_lead_to_the_next_own_decision():
 def test_frequency_of_best_responses(eta):
     config = dataclasses.replace(SMALL, anticipatory=eta, episodes=4000, parallel_episodes=1000)
     solver = BatchedNFSP("kuhn_poker", config, seed=1)
-    groups = solver._groups()
+    groups = solver._groups(4000)
     assert sum(count for _, count in groups) == 4000
     for player in range(2):
         share = sum(count for modes, count in groups if modes[player]) / 4000
@@ -76,15 +76,15 @@ def test_frequency_of_best_responses(eta):
 
 def test_best_responses_are_epsilon_greedy():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, epsilon_start=0.2, epsilon_end=0.2), seed=1)
-    paths = sample_paths(solver._env.observer, uniform, (), 0.0, 20, np.random.default_rng(1))
+    paths = Trajectories(uniform, (), 0.0).sample(solver._env.observer, 20, np.random.default_rng(1))
     own = np.flatnonzero(paths.players == 1)
-    tensors, masks = paths.tensors[own], paths.masks[own]
-    best = solver._strategies(1, tensors, masks, 0.2)
+    tensors, masks = paths.infosets[own], paths.masks[own]
+    best = solver._responses(1, True, 1)(tensors, masks)
     np.testing.assert_allclose(np.sort(best, 1), np.tile([0.1, 0.9], (len(own), 1)))
     response = solver.best_response_policy().probabilities(1, tensors, masks)
     np.testing.assert_array_equal(best.argmax(1), response.argmax(1))
     assert set(response.ravel().tolist()) == {0.0, 1.0}
-    average = solver._strategies(1, tensors, masks, None)
+    average = solver._responses(1, False, 1)(tensors, masks)
     np.testing.assert_array_equal(average, solver.average_policy().probabilities(1, tensors, masks))
     assert greedy(np.array([[5.0, 1.0, 2.0]]), np.array([[False, True, True]])).tolist() == [[0, 0, 1]]
 
@@ -97,10 +97,10 @@ def test_action_values_converge():
     )  # fmt: skip
     solver = BatchedNFSP("matrix_brps", config, seed=1).run(8)
     agent = solver._players[0]
-    tensors = agent.transitions.state()["tensors"][:1]
+    tensors = agent.transitions.state()["infosets"][:1]
     masks = np.ones((1, 3), bool)
     found = agent.values.outputs(tensors)[0] * agent.unit
-    other = solver.average_policy().probabilities(1, solver._players[1].transitions.state()["tensors"][:1], masks)[0]
+    other = solver.average_policy().probabilities(1, solver._players[1].transitions.state()["infosets"][:1], masks)[0]
     matrix = np.array([[0, -25, 50], [25, 0, -5], [-50, 5, 0]])
     deviation = 50 / math.sqrt(len(agent.transitions) / 3)  # of a mean payoff, at most
     np.testing.assert_allclose(found, matrix @ other, atol=6 * deviation)
@@ -162,7 +162,7 @@ def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
     tensors, next_tensors = (draws.integers(0, 2, (count, size)) for _ in range(2))
     actions = draws.integers(0, 9, count)
     agent.transitions.add_rows(
-        tensors=tensors, actions=actions, rewards=rewards, next_tensors=next_tensors, next_masks=next_masks
+        infosets=tensors, actions=actions, rewards=rewards, next_infosets=next_tensors, next_masks=next_masks
     )
     seen = []
     monkeypatch.setattr(agent.values, "step", lambda *arguments: seen.append(arguments))
@@ -183,7 +183,7 @@ def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
 def test_target_network_is_renewed_every_target_every_updates():
     solver = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, target_every=3), seed=1)
     agent = solver._players[0]
-    paths = sample_paths(solver._env.observer, uniform, (), 0.0, 100, np.random.default_rng(1))
+    paths = Trajectories(uniform, (), 0.0).sample(solver._env.observer, 100, np.random.default_rng(1))
     agent.store(paths, 0, True)
     for update in range(1, 10):
         before = agent.target.vector.detach().clone()

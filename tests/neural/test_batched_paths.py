@@ -10,12 +10,12 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
-from mccfr_plus.neural.batched.observer import Observer  # noqa: E402
-from mccfr_plus.neural.batched.paths import (  # noqa: E402
+from mccfr_plus.neural.sampling.observer import Observer  # noqa: E402
+from mccfr_plus.neural.sampling.paths import (  # noqa: E402
     Paths,
+    Trajectories,
     corrected_regrets,
     plain_regrets,
-    sample_paths,
     value_targets,
 )
 from mccfr_plus.tree.game import load_game  # noqa: E402
@@ -59,7 +59,7 @@ class Table:
 def test_decisions_agree_with_pyspiel(game):
     game = load_game(game)
     observer = Observer(game, "X")
-    paths = sample_paths(observer, uniform, (0,), 0.5, 7, np.random.default_rng(1))
+    paths = Trajectories(uniform, (0,), 0.5).sample(observer, 7, np.random.default_rng(1))
     assert len(paths.levels()) == paths.starts.size - 1
     by_traversal = {traversal: np.flatnonzero(paths.traversals == traversal) for traversal in range(7)}
     visited = 0
@@ -93,7 +93,7 @@ def agrees(game, observer, state, past, paths, decision):
         own = history[other * size : (other + 1) * size]
         if not np.allclose(own, state.information_state_tensor(other), rtol=1e-3):
             return False
-    np.testing.assert_array_equal(paths.tensors[decision], history[player * size : (player + 1) * size])
+    np.testing.assert_array_equal(paths.infosets[decision], history[player * size : (player + 1) * size])
     turn = history[game.num_players() * size :][: game.num_players()]
     assert turn.tolist() == [float(player == other) for other in range(game.num_players())]
     units = history[game.num_players() * (size + 1) :].reshape(game.num_players() - 1, -1)
@@ -104,8 +104,8 @@ def agrees(game, observer, state, past, paths, decision):
 def test_draws_have_the_recorded_probabilities():
     tree = mccfr_plus.compile_game("kuhn_poker")
     table, traversals, epsilon = Table(tree, 1), 20_000, 0.4
-    paths = sample_paths(Observer(tree.game, "X"), table, (1,), epsilon, traversals, np.random.default_rng(1))
-    infosets = table.infosets(paths.players, paths.tensors)
+    paths = Trajectories(table, (1,), epsilon).sample(Observer(tree.game, "X"), traversals, np.random.default_rng(1))
+    infosets = table.infosets(paths.players, paths.infosets)
     for infoset in range(tree.num_infosets):
         decisions = np.flatnonzero(infosets == infoset)
         player = int(tree.arrays.infosets["player"][infoset])
@@ -121,7 +121,7 @@ def test_draws_have_the_recorded_probabilities():
             before = np.flatnonzero((paths.traversals == paths.traversals[decision]) & (paths.players == player))
             assert reach[decision] == pytest.approx(np.prod(paths.probabilities[before[before < decision]]))
     # Without exploration the mean returns are the policy's values.
-    paths = sample_paths(Observer(tree.game, "X"), table, (), 0.0, traversals, np.random.default_rng(2))
+    paths = Trajectories(table, (), 0.0).sample(Observer(tree.game, "X"), traversals, np.random.default_rng(2))
     exact = mccfr_plus.expected_values(tree, mccfr_plus.TreePolicy(tree, table.strategy))
     deviation = paths.returns.std(0) / np.sqrt(traversals)
     assert (np.abs(paths.returns.mean(0) - exact) < 6 * deviation).all()
@@ -146,8 +146,8 @@ def test_mean_regrets_equal_those_of_the_kernels(kind):
     expected = exact.regrets * np.repeat(others_reach(tree, table.strategy), counts)
     epsilon = 0.5 if kind == "corrected" else 1.0
     for player in range(2):
-        paths = sample_paths(observer, table, (player,), epsilon, traversals, np.random.default_rng(player))
-        infosets = table.infosets(paths.players, paths.tensors)
+        paths = Trajectories(table, (player,), epsilon).sample(observer, traversals, np.random.default_rng(player))
+        infosets = table.infosets(paths.players, paths.infosets)
         if kind == "corrected":
             values = np.random.default_rng(5).normal(size=paths.masks.shape)
             found = corrected_regrets(paths, values, player) / paths.reach(player)[:, None]
@@ -184,7 +184,7 @@ def true_values(tree, table, paths, player):
             [a for a, _ in state.chance_outcomes()] if state.is_chance_node() else state.legal_actions()
         ):
             pending.append((int(record["first_child"]) + index, state.child(action)))
-    size = paths.tensors.shape[1]
+    size = paths.infosets.shape[1]
     for decision, history in enumerate(paths.histories):
         child = states[history[:size].tobytes(), history[size : 2 * size].tobytes()]
         legal = np.flatnonzero(paths.masks[decision])
@@ -198,13 +198,14 @@ def by_hand():
         starts=np.array([0, 2, 3]),
         traversals=np.array([0, 1, 0]),
         players=np.array([0, 0, 1]),
-        tensors=np.zeros((3, 1), np.float32),
+        infosets=np.zeros((3, 1), np.float32),
         histories=np.zeros((3, 1), np.float32),
         masks=np.ones((3, 2), bool),
         strategies=np.array([[0.25, 0.75], [0.5, 0.5], [0.2, 0.8]]),
         actions=np.array([1, 0, 0]),
         probabilities=np.array([0.5, 0.5, 0.2]),
         returns=np.array([[4.0, -4.0], [2.0, -2.0]]),
+        ends=np.zeros(2, np.int64),
         nodes=5,
     )
 
@@ -241,7 +242,7 @@ def test_observers_write_the_tensors(name, monkeypatch):
 
     for has_one in (True, False):
         if not has_one:  # then it reads lists
-            monkeypatch.setattr("mccfr_plus.neural.batched.observer.make_observation", there_is_none)
+            monkeypatch.setattr("mccfr_plus.neural.sampling.observer.make_observation", there_is_none)
         observer = Observer(game, "X")
         found, masks = np.zeros((1, 2 * observer.size)), np.zeros((1, observer.num_actions), bool)
         observer.positions_of([state]).observe(np.array([[0, 1]]), found, masks)
@@ -259,7 +260,7 @@ def test_the_algorithm_of_the_docs():
     solver = names["solver"]
     assert solver.iterations == 5
     for player in range(2):
-        (paths,) = solver._env.paths(solver._env.strategy_of, (player,), solver.exploration, 50, 50)
+        (paths,) = solver._env.sample(solver._histories(player), 50, 50)
         own = paths.players == player
         expected = corrected_regrets(paths, np.zeros(paths.masks.shape), player)
         np.testing.assert_allclose(solver.regrets(paths, player)[own], expected[own], atol=1e-12)

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError  # noqa: E402
 from mccfr_plus.neural import DeepCFR, DeepCFRConfig  # noqa: E402
-from mccfr_plus.neural.memory import Discounted, Samples  # noqa: E402
+from mccfr_plus.neural.memory import Aggregated, Samples  # noqa: E402
 
 SMALL = DeepCFRConfig(traversals=40, hidden_layers=(16,), train_steps=5, batch_size=16)
 
@@ -21,14 +21,16 @@ def discount(iteration, alpha):
 
 @pytest.mark.parametrize("predictive", [False, True])
 def test_sums_equal_the_definition(three_rows, predictive):
-    memory = Discounted(three_rows, DeepCFRConfig(minimizer="dcfr+").discount, predictive=predictive)
+    config = DeepCFRConfig(minimizer="pdcfr+" if predictive else "dcfr+", alpha=1.5)
+    memory = Aggregated(three_rows.masks, config)
     rng = np.random.default_rng(1)
     regrets, counts = np.zeros((3, 4)), np.zeros(3)
     for iteration in range(1, 8):
         new, seen = np.zeros((3, 4)), np.zeros(3)
         for _ in range(3):  # parts of an iteration
             rows = rng.integers(0, 3 if iteration > 2 else 1, 5).astype(np.int32)
-            samples = Samples({"rows": rows}, rng.normal(size=(5, 4)) * three_rows.masks[rows])
+            masks = three_rows.masks[rows]
+            samples = Samples(rows, masks, rng.normal(size=(5, 4)) * masks, np.ones(5))
             memory.add(samples, iteration)
             for row, values in zip(rows, samples.values, strict=True):
                 new[row] += values
@@ -37,9 +39,9 @@ def test_sums_equal_the_definition(three_rows, predictive):
         counts = discount(iteration - 1, 1.5) * counts + seen if iteration > 1 else seen
         target = np.maximum(discount(iteration, 1.5) * regrets + new, 0) if predictive else regrets
         np.testing.assert_allclose(memory.means(), target / np.where(counts > 0, counts, 1)[:, None], rtol=1e-12)
-        assert len(memory) == np.count_nonzero(counts)
+        np.testing.assert_allclose(memory.weights, counts)
     batch = next(memory.batches(10, 7, np.zeros(1, np.uint64)))
-    assert batch.rows.tolist() == [0, 1, 2]
+    assert batch.infosets.tolist() == [0, 1, 2]
     np.testing.assert_allclose(batch.weights.max(1), counts / counts.mean(), rtol=1e-6)
     np.testing.assert_allclose(batch.targets, memory.means(), rtol=1e-6)
     assert (batch.targets >= 0).all()

@@ -5,13 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from neural_states import copy_of, differing
+from neural_states import TabularLimit, copy_of, differing
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.averages import PowerAverage  # noqa: E402
 from mccfr_plus.errors import CheckpointError, ConfigError, GameError, TrainingError  # noqa: E402
-from mccfr_plus.estimators import Escher  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
     ESCHER,
@@ -37,7 +35,7 @@ class ExactTable:
     def __init__(self):
         self.losses = []
 
-    def fit(self, memory, iteration, tensors):
+    def fit(self, memory, iteration):
         self.means = memory.means()
 
     def predict(self, iteration=None):
@@ -66,24 +64,22 @@ def without_ties(game):
     return dataclasses.replace(tree, arrays=tree.arrays._replace(nodes=nodes, payoffs=payoffs))
 
 
-@pytest.mark.parametrize(("weighting", "minimizer", "gamma"), [("linear", "linear", 1.0), ("uniform", "rm", 0.0)])
+@pytest.mark.parametrize(("weighting", "gamma"), [("linear", 1.0), ("uniform", 0.0)])
 @pytest.mark.parametrize("sampling", ["uniform", "balanced"])
 @pytest.mark.parametrize(
     ("game", "iterations"), [("kuhn_poker", 12), ("kuhn_poker(players=3)", 12), ("leduc_poker", 3)]
 )
-def test_tabular_limit_of_escher(game, iterations, sampling, weighting, minimizer, gamma):
+def test_tabular_limit_of_escher(game, iterations, sampling, weighting, gamma):
     """With exact values and tables this is tabular ESCHER: matching ignores the scale of regrets."""
     tree = without_ties(game)
     config = ESCHERConfig(traversals=30, values="exact", sampling=sampling, weighting=weighting, fallback="uniform")
     neural = with_tables(ESCHER)(tree, config, seed=7)
-    estimator = Escher(refresh=1, sampling=sampling)
-    table = mccfr_plus.Solver(tree, estimator, minimizer, PowerAverage(gamma, "exact"), batch=30, seed=7)
+    table = TabularLimit(neural, gamma)
     for _ in range(iterations):
-        neural.iteration()
         table.iteration()
-        np.testing.assert_allclose(neural.current_strategy(), table.current_strategy(), atol=1e-9)
-        np.testing.assert_allclose(neural.average_strategy(), table.average_strategy(), atol=1e-9)
-    assert np.abs(table.current_strategy() - tree.uniform_strategy()).max() > 0.4
+        np.testing.assert_allclose(neural.current_strategy(), table.strategy, atol=1e-9)
+        np.testing.assert_allclose(neural.average_strategy(), table.average(), atol=1e-9)
+    assert np.abs(table.strategy - tree.uniform_strategy()).max() > 0.4
 
 
 def test_tabular_limit_of_dream_converges_like_outcome_sampling():
@@ -164,12 +160,13 @@ def test_other_games(kind, config, game):
 
 
 def test_clipped_weights():
-    tree = mccfr_plus.compile_game("leduc_poker")
-    solver = DREAM(tree, DREAMConfig(**(KWARGS | {"traversals": 200}), weight_clip=3.0, epsilon=1.0), seed=1)
-    free = DREAM(tree, DREAMConfig(**(KWARGS | {"traversals": 200}), epsilon=1.0), seed=1)
-    clipped, plain = (each._clipped(next(each._env.sample(each, 0, 1))) for each in (solver, free))
-    np.testing.assert_array_equal(clipped.weights, np.minimum(plain.weights, 3.0))
-    assert plain.weights.max() > 5
+    config = DREAMConfig(**(KWARGS | {"traversals": 200}), weight_clip=1.2)
+    solver = DREAM("leduc_poker", config, seed=1).run(2)
+    free = DREAM(solver.tree, dataclasses.replace(config, weight_clip=None), seed=1)
+    paths = next(solver._env.sample(solver._histories(0), 200, 200))
+    weights = free.weights(paths, 0)
+    np.testing.assert_array_equal(solver.weights(paths, 0), np.minimum(weights, 1.2))
+    assert weights.max() > 1.3
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,12 @@ from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.features import histories_of  # noqa: E402
-from mccfr_plus.neural.history_values import ActionValues, StateValues, back_up, parents_of  # noqa: E402
+from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues, back_up  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
+from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver  # noqa: E402
+from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -33,12 +36,22 @@ def exact_values(tree, strategy):
     return values
 
 
-def env_of(tree, strategy, visited):
-    """Stands for a `TreeEnv` in which these histories were sampled."""
-    sampler = types.SimpleNamespace(visited=visited)
-    return types.SimpleNamespace(
-        tree=tree, strategy=strategy, sampler=sampler, num_actions=tree.game.num_distinct_actions()
-    )
+def parents_of(nodes: np.ndarray) -> np.ndarray:
+    """Returns each node's parent, ``[num_nodes]`` int64; -1 for the root."""
+    parents = np.full(len(nodes), -1, np.int64)
+    above = np.flatnonzero(nodes["num_children"] > 0)
+    counts = nodes["num_children"][above].astype(np.int64)
+    first = np.cumsum(counts) - counts
+    below = np.repeat(nodes["first_child"][above] - first, counts) + np.arange(counts.sum())
+    parents[below] = np.repeat(above, counts)
+    return parents
+
+
+def env_of(tree, strategy):
+    """Stands for a `TreeEnv`."""
+    num_actions = tree.game.num_distinct_actions()
+    observer = TreeObserver(tree, num_actions)
+    return types.SimpleNamespace(tree=tree, strategy=strategy, num_actions=num_actions, observer=observer)
 
 
 def rngs():
@@ -72,14 +85,11 @@ def test_tensors_equal_those_of_the_states(game):
         expected = [state.information_state_tensor(player) for player in range(tree.num_players)]
         expected = np.concatenate([*expected, turn])
         np.testing.assert_allclose(histories.tensors[row, : len(expected)], expected)
-        if histories.tensors.shape[1] == len(expected):
-            assert "goofspiel" not in game
-            continue
         own = [action for action, kind in zip(actions, kinds, strict=True) if kind != CHANCE]
-        unit = np.zeros(tree.game.num_distinct_actions())
-        if own:
-            unit[own[-1]] = 1
-        np.testing.assert_array_equal(histories.tensors[row, len(expected) :], unit)
+        units = np.zeros((tree.num_players - 1, tree.game.num_distinct_actions()))
+        for place, action in enumerate(reversed(own[1 - tree.num_players :]), 1):
+            units[-place, action] = 1
+        np.testing.assert_array_equal(histories.tensors[row, len(expected) :], units.ravel())
     assert len(np.unique(histories.tensors, axis=0)) == len(histories.nodes)
 
 
@@ -135,7 +145,8 @@ def test_networks_learn_values(game, kind):
     strategy, config = strategy_of(tree), TrainingConfig(train_steps=600, learning_rate=3e-3, hidden_layers=(64, 64))
     # As often as chance would have it, so that frequencies are probabilities.
     visited = np.round(720 * reach_of_chance(tree)).astype(np.int64)
-    learned = kind(env_of(tree, strategy, visited), config, rngs(), "X", DEFAULTS)
+    learned = kind(env_of(tree, strategy), config, rngs(), "X", DEFAULTS)
+    learned.visited[:] = visited
     for iteration in range(1, 4):
         learned.learn(iteration)
     exact = exact_values(tree, strategy)
@@ -163,18 +174,44 @@ def reach_of_chance(tree):
 
 def test_only_sampled_histories_are_learned():
     tree = mccfr_plus.compile_game("kuhn_poker")
-    visited = np.zeros(tree.num_nodes, np.int64)
-    visited[[0, 1]] = 3
     for kind, rows in ((StateValues, [0, 1]), (ActionValues, [])):
-        learned = kind(env_of(tree, strategy_of(tree), visited), TrainingConfig(), rngs(), "X", DEFAULTS)
-        memory = learned._memory(visited)
-        assert memory.rows.tolist() == rows
+        learned = kind(env_of(tree, strategy_of(tree)), TrainingConfig(), rngs(), "X", DEFAULTS)
+        learned.visited[[0, 1]] = 3
+        assert learned._batch().infosets.tolist() == rows
     after = int(tree.arrays.nodes[int(tree.arrays.nodes[1]["first_child"])]["first_child"])
-    visited[[after - 1, after]] = 3
+    learned.visited[[after - 1, after]] = 3
     learned._back_up()
-    batch = next(learned._memory(visited).batches(10, 1, rngs()))
-    assert batch.weights.sum() == np.count_nonzero(visited[learned._after])
+    batch = next(learned._batch().batches(10, 1, rngs()))
+    assert batch.weights.sum() == np.count_nonzero(learned.visited[learned._nodes])
     assert ((batch.targets != 0) <= (batch.weights > 0)).all()
+
+
+def test_trajectories_are_counted_and_valued():
+    """Visits of each prefix, and the table's values after each action."""
+    env = TreeEnv("kuhn_poker(players=3)", "X")
+    learned = ActionValues(env, TrainingConfig(), rngs(), "X", DEFAULTS)
+    learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
+    nodes, expected = env.tree.arrays.nodes, np.zeros(env.tree.num_nodes)
+    parents = parents_of(nodes)
+    for seed in range(2):
+        paths = Trajectories(env.strategies(), (0,), 0.5).sample(env.observer, 60, np.random.default_rng(seed))
+        values = learned.at(paths)
+        learned.note(paths, values)
+        for node in paths.ends:
+            while node >= 0:
+                expected[node] += 1
+                node = parents[node]
+        for decision, node in enumerate(paths.histories):
+            legal = np.flatnonzero(paths.masks[decision])
+            after = nodes["first_child"][node] + np.arange(len(legal))
+            np.testing.assert_array_equal(values[decision][:, legal], learned.table[:, after])
+    np.testing.assert_array_equal(learned.visited, expected)
+    assert learned.visited[0] == 120
+    learned.evict()
+    assert not learned.visited.any()
+    exact = ExactValues(env)
+    exact.refresh(1)
+    np.testing.assert_allclose(exact.table[1], exact_values(env.tree, env.strategy)[1], atol=1e-13)
 
 
 def test_batches_of_a_batch():
@@ -183,21 +220,23 @@ def test_batches_of_a_batch():
     whole = targets.batches(50, 1, rngs()[:1])
     first = next(whole)
     assert next(whole) is first
-    assert first.rows.tolist() == rows.tolist()
+    assert first.infosets.tolist() == rows.tolist()
     drawn = targets.batches(8, 1, rngs()[:1])
     seen = set()
     for _ in range(200):
         batch = next(drawn)
-        assert len(batch.rows) == 8
-        assert (batch.targets[:, 0] == 2 * batch.rows).all()
-        seen |= set(batch.rows.tolist())
+        assert len(batch.infosets) == 8
+        assert (batch.targets[:, 0] == 2 * batch.infosets).all()
+        seen |= set(batch.infosets.tolist())
     assert seen == set(rows.tolist())
     assert list(Batch(rows[:0], np.zeros((0, 1)), np.zeros((0, 1))).batches(8, 1, rngs()[:1])) == []
 
 
 def test_divergence_names_the_network():
     tree = mccfr_plus.compile_game("kuhn_poker")
-    env = env_of(tree, strategy_of(tree), np.ones(tree.num_nodes, np.int64))
-    learned = StateValues(env, TrainingConfig(learning_rate=1e30), rngs(), "ESCHER", DEFAULTS)
+    learned = StateValues(
+        env_of(tree, strategy_of(tree)), TrainingConfig(learning_rate=1e30), rngs(), "ESCHER", DEFAULTS
+    )
+    learned.visited[:] = 1
     with pytest.raises(TrainingError, match="iteration 7: the loss of the values of ESCHER"):
         learned.learn(7)

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from neural_states import OneFeature, copy_of, differing
+from neural_states import OVER, OneFeature, copy_of, decisions_of, differing, transitions_of
 
 torch = pytest.importorskip("torch")
 from mccfr_plus import ConfigError  # noqa: E402
 from mccfr_plus.neural import NFSPConfig  # noqa: E402
-from mccfr_plus.neural.agents import RowAgent  # noqa: E402
+from mccfr_plus.neural.agents import Agent  # noqa: E402
 from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
-from mccfr_plus.neural.episodes import DECISION, TRANSITION  # noqa: E402
 from mccfr_plus.neural.learner import Learner  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS, Modules  # noqa: E402
@@ -26,17 +25,17 @@ def regression(features, modules):
 
 def agent_of(features, modules):
     config = NFSPConfig(hidden_layers=(5, 5), gradient_clip=0.1)
-    return RowAgent(OneFeature(features, 1.0), config, 0, np.zeros(5, np.uint64), modules)
+    return Agent(OneFeature(features, 1.0), config, 0, np.zeros(5, np.uint64), modules)
 
 
 def q_learning(features, modules):
-    agent, records = agent_of(features, modules), np.array([(0, 1, 1, 0.0), (1, 2, -1, 3.0)], TRANSITION)
-    return agent.values, lambda: agent.learn_values({"records": records}, 1)
+    agent, batch = agent_of(features, modules), transitions_of(features, [(0, 1, 1, 0.0), (1, 2, OVER, 3.0)])
+    return agent.values, lambda: agent.learn_values(batch, 1)
 
 
 def imitation(features, modules):
-    agent, records = agent_of(features, modules), np.array([(0, 1), (1, 2), (2, 2)], DECISION)
-    return agent.policy, lambda: agent.learn_policy({"records": records}, 1)
+    agent, batch = agent_of(features, modules), decisions_of(features, [(0, 1), (1, 2), (2, 2)])
+    return agent.policy, lambda: agent.learn_policy(batch, 1)
 
 
 every_learner = pytest.mark.parametrize("make", [regression, q_learning, imitation])

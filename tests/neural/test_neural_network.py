@@ -89,7 +89,7 @@ def test_outputs_equal_torch(shape):
 
 
 def test_parameters_are_one_vector():
-    networks = [Network(5, 3, SMALL, seed, DEFAULTS) for seed in (1, 1, 2)]
+    networks = [Network(np.zeros((0, 5), np.float32), 3, SMALL, seed, DEFAULTS) for seed in (1, 1, 2)]
     assert torch.equal(networks[0].vector, networks[1].vector)
     assert not torch.equal(networks[0].vector, networks[2].vector)
     pieces = torch.cat([each.detach().reshape(-1) for each in networks[0].module.parameters()])
@@ -149,7 +149,7 @@ def test_features(tmp_path):
 
     config = BatchedDREAMConfig(traversals=20, train_steps=2, policy_training=TrainingConfig(train_steps=2))
     solver = BatchedDREAM("kuhn_poker", config, seed=1, features=halves).run(1)
-    widths = [learner.module.network.shape[0] for learner in solver._env._learners]
+    widths = [learner.module.network.shape[0] for learner in [own.learner for own in solver._players]]
     assert (widths, solver.values.learner.module.shape[0]) == ([6, 6], solver._env.observer.history_size)
     policy, state = solver.average_policy(), solver.game.new_initial_state().child(0).child(1)
     policy.save(tmp_path / "policy")

@@ -109,8 +109,7 @@ def test_ctrl_c_rolls_back_to_the_last_iteration(kind, config, times, path, monk
     """Also with a second Ctrl-C during the rollback."""
     solver, reference = (kind("kuhn_poker", config, seed=1).run(2) for _ in range(2))
     before = copy_of(solver)
-    step, memory, calls = Adam.step, solver._players[0].memory, []
-    rollback = memory.rollback
+    step, rollback, calls = Adam.step, solver._roll_back, []
 
     def interrupt(optimizer):
         calls.append(step(optimizer))
@@ -123,7 +122,7 @@ def test_ctrl_c_rolls_back_to_the_last_iteration(kind, config, times, path, monk
             raise KeyboardInterrupt
         rollback()
 
-    monkeypatch.setattr(memory, "rollback", interrupt_again)
+    monkeypatch.setattr(solver, "_roll_back", interrupt_again)
     with monkeypatch.context() as patch:
         patch.setattr(Adam, "step", interrupt)
         with pytest.raises(KeyboardInterrupt):

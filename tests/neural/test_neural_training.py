@@ -11,7 +11,7 @@ from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural.backend import check_version, torch_threads  # noqa: E402
 from mccfr_plus.neural.config import DeepCFRConfig  # noqa: E402
 from mccfr_plus.neural.learner import Learner, cross_entropy, squared_error  # noqa: E402
-from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples  # noqa: E402
+from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
 
 CONFIG = DeepCFRConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
 
@@ -22,9 +22,9 @@ def learner_of(features, config=CONFIG, seed=1):
 
 @pytest.fixture
 def memory(three_rows):
-    memory = Aggregated(three_rows)
+    memory = Aggregated(three_rows.masks, CONFIG)
     values = np.array([[0, 1.0, 0, -1], [0.5, 0, -0.5, 0], [0, 0, 2, 0]])
-    memory.add(Samples({"rows": np.array([0, 1, 2], np.int32)}, values), 1)
+    memory.add(Samples(np.array([0, 1, 2], np.int32), three_rows.masks, values, np.ones(3)), 1)
     return memory
 
 
@@ -55,9 +55,10 @@ def test_the_network_is_trained(three_rows, memory):
 
 @pytest.mark.parametrize("batch_size", [4, 64])
 def test_inputs_match_their_targets(three_rows, batch_size, monkeypatch):
-    memory = Reservoir({"rows": np.zeros(32, np.int32)}, 4, np.ones(1, np.uint64), three_rows)
+    memory = Reservoir(infoset_columns(32, three_rows.tensors, 4), np.ones(1, np.uint64))
     rows = np.random.default_rng(1).integers(0, 3, 32).astype(np.int32)
-    memory.add(Samples({"rows": rows}, (10.0 * rows[:, None] + 1.0) * three_rows.masks[rows]), 1)
+    masks = three_rows.masks[rows]
+    memory.add(Samples(rows, masks, (10.0 * rows[:, None] + 1.0) * masks, np.ones(32)), 1)
     learner = learner_of(three_rows, dataclasses.replace(CONFIG, batch_size=batch_size))
     seen = []
 
@@ -118,7 +119,7 @@ def test_moments_do_not_become_denormal_numbers(three_rows):
 def test_empty_memory_trains_nothing(three_rows):
     learner = learner_of(three_rows)
     before = learner.vector.detach().clone()
-    learner.fit(Aggregated(three_rows), 1)
+    learner.fit(Aggregated(three_rows.masks, CONFIG), 1)
     assert learner.losses == []
     assert torch.equal(before, learner.vector)
 

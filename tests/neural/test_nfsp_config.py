@@ -16,7 +16,7 @@ from mccfr_plus.neural import NFSPConfig
         ("episodes", 0, "episodes=0: must be a whole number, at least 1"),
         ("batch_size", True, "batch_size=True"),
         ("learn_every", 1.5, "learn_every=1.5"),
-        ("refresh_every", 0, "refresh_every=0"),
+        ("parallel_episodes", 0, "parallel_episodes=0"),
         ("target_every", -1, "target_every=-1"),
         ("min_samples", 0, "min_samples=0"),
         ("transition_capacity", 0, "transition_capacity=0"),

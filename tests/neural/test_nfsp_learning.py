@@ -4,28 +4,25 @@ import math
 
 import numpy as np
 import pytest
-from neural_states import OneFeature
+from neural_states import OVER, OneFeature, decisions_of, transitions_of
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
-from mccfr_plus.neural.agents import RowAgent  # noqa: E402
-from mccfr_plus.neural.episodes import DECISION, TERMINAL_ROW, TRANSITION  # noqa: E402
+from mccfr_plus.neural.agents import Agent  # noqa: E402
 from mccfr_plus.neural.features import features_of  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 
 CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, policy_learning_rate=0.01)
-TRANSITIONS = np.array(
-    [(0, 3, 1, 0.0), (1, 2, TERMINAL_ROW, 8.0), (2, 2, TERMINAL_ROW, -2.0), (1, 0, 2, 0.0)], TRANSITION
-)
-DECISIONS = np.array([(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)], DECISION)
+TRANSITIONS = [(0, 3, 1, 0.0), (1, 2, OVER, 8.0), (2, 2, OVER, -2.0), (1, 0, 2, 0.0)]
+DECISIONS = [(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)]
 
 
 def agent_of(features, config=CONFIG, unit=4.0):
-    return RowAgent(OneFeature(features, unit), config, 7, np.arange(1, 6, dtype=np.uint64), DEFAULTS)
+    return Agent(OneFeature(features, unit), config, 7, np.arange(1, 6, dtype=np.uint64), DEFAULTS)
 
 
 def autograd(learner, rows, loss_of):
@@ -37,25 +34,19 @@ def autograd(learner, rows, loss_of):
     return float(loss.detach()), torch.cat([each.grad.reshape(-1) for each in parameters])
 
 
-def test_targets_by_hand(three_rows):
+def test_value_loss_equals_torch(three_rows, monkeypatch):
+    """Targets by hand: 0 + the best of row 1's legal actions; the game is over: 8 / 4; -2 / 4; 0 + that of row 2."""
     agent = agent_of(three_rows)
-    agent.target_values[:] = [10.0, 20.0, 30.0, 0.0]
-    # 0 + 20; the game is over: 8 / 4; -2 / 4; 0 + 30
-    assert agent.value_batch({"records": TRANSITIONS})[2].tolist() == [20.0, 2.0, -0.5, 30.0]
-
-
-def test_value_loss_equals_torch(three_rows):
-    agent = agent_of(three_rows)
-    learner = agent.values
-    agent.target_values[:3] = [0.5, -0.25, 1.0]
+    learner, outputs = agent.values, np.array([[9, 1, 9, 2], [-0.25, -1, -2, 9], [9, 9, 1, 9]], np.float32)
+    monkeypatch.setattr(agent.target, "outputs", lambda rows: outputs[rows])
     targets = torch.tensor([-0.25, 2.0, -0.5, 1.0])
-    actions = torch.tensor(TRANSITIONS["action"].tolist())
+    rows, actions = np.array([0, 1, 2, 1]), torch.tensor([3, 2, 2, 0])
 
     def loss_of(outputs):
         return torch.nn.functional.mse_loss(outputs[torch.arange(4), actions], targets)
 
-    loss, gradient = autograd(learner, TRANSITIONS["row"], loss_of)
-    agent.learn_values({"records": TRANSITIONS}, 1)
+    loss, gradient = autograd(learner, rows, loss_of)
+    agent.learn_values(transitions_of(three_rows, TRANSITIONS), 1)
     assert learner.losses == [pytest.approx(loss, rel=1e-5)]
     np.testing.assert_allclose(learner.gradient, gradient, rtol=1e-4, atol=1e-6)
 
@@ -63,14 +54,15 @@ def test_value_loss_equals_torch(three_rows):
 def test_policy_loss_equals_torch(three_rows):
     agent = agent_of(three_rows)
     learner = agent.policy
-    is_legal = torch.from_numpy(three_rows.masks[DECISIONS["row"]])
+    decisions = decisions_of(three_rows, DECISIONS)
+    is_legal = torch.from_numpy(decisions["masks"])
 
     def loss_of(outputs):
         masked = torch.where(is_legal, outputs, -1e30)
-        return torch.nn.functional.cross_entropy(masked, torch.tensor(DECISIONS["action"].tolist()))
+        return torch.nn.functional.cross_entropy(masked, torch.from_numpy(decisions["actions"]))
 
-    loss, gradient = autograd(learner, DECISIONS["row"], loss_of)
-    agent.learn_policy({"records": DECISIONS}, 1)
+    loss, gradient = autograd(learner, decisions["infosets"], loss_of)
+    agent.learn_policy(decisions_of(three_rows, DECISIONS), 1)
     assert learner.losses == [pytest.approx(loss, rel=1e-5)]
     np.testing.assert_allclose(learner.gradient, gradient, rtol=1e-4, atol=1e-6)
     assert gradient.abs().max() > 0.01
@@ -80,7 +72,7 @@ def test_policy_learns_frequencies(three_rows):
     """Of three decisions in row 1 two are action 0; action 1 is legal and never taken; 3 is illegal."""
     agent = agent_of(three_rows)
     for _ in range(1500):
-        agent.learn_policy({"records": DECISIONS}, 1)
+        agent.learn_policy(decisions_of(three_rows, DECISIONS), 1)
     logits = agent.policy.predict()
     legal = np.exp(logits[1, :3]) / np.exp(logits[1, :3]).sum()
     np.testing.assert_allclose(legal, [2 / 3, 0, 1 / 3], atol=0.01)
@@ -89,12 +81,12 @@ def test_policy_learns_frequencies(three_rows):
 def test_divergence_is_an_error(three_rows):
     agent = agent_of(three_rows)
     for learner, learn, records, name in (
-        (agent.values, agent.learn_values, TRANSITIONS, "value"),
-        (agent.policy, agent.learn_policy, DECISIONS, "policy"),
+        (agent.values, agent.learn_values, transitions_of(three_rows, TRANSITIONS), "value"),
+        (agent.policy, agent.learn_policy, decisions_of(three_rows, DECISIONS), "policy"),
     ):
         learner.vector.data[-1] = math.nan
         with pytest.raises(TrainingError, match=f"iteration 5: the {name} loss of player 7 is nan at training step 1"):
-            learn({"records": records}, 5)
+            learn(records, 5)
 
 
 def exact_transitions(tree, player):
@@ -103,7 +95,7 @@ def exact_transitions(tree, player):
 
     def visit(state, copies, last):
         if state.is_terminal():
-            result.extend([(*last, TERMINAL_ROW, state.returns()[player])] * copies)
+            result.extend([(*last, OVER, state.returns()[player])] * copies)
         elif state.is_chance_node():
             for action, _ in state.chance_outcomes():
                 visit(state.child(action), copies, last)
@@ -116,7 +108,7 @@ def exact_transitions(tree, player):
                 visit(state.child(action), copies // 2, (row, action) if is_own else last)
 
     visit(tree.game.new_initial_state(), 8, None)
-    return np.array(result, TRANSITION)
+    return result
 
 
 @pytest.mark.parametrize("player", [0, 1])
@@ -127,12 +119,12 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
     tree = mccfr_plus.compile_game("kuhn_poker")
     features = features_of(tree)[player]
     features = features._replace(tensors=np.eye(len(features.masks), dtype=np.float32))
-    transitions = exact_transitions(tree, player)
+    transitions = transitions_of(features, exact_transitions(tree, player), unit=2.0)
     agent = agent_of(features, NFSPConfig(hidden_layers=(), value_learning_rate=0.05), unit=2.0)
     for _ in range(4):  # a player decides at most twice
         for _ in range(400):
-            agent.learn_values({"records": transitions}, 1)
-        agent.renew_target()
+            agent.learn_values(transitions, 1)
+        agent.target.assign(agent.values)
     begin, end = tree.arrays.infoset_range[player : player + 2]
     strategy = tree.uniform_strategy()
     for _ in range(3):  # policy iteration: greedy for the player, uniform for the other
@@ -148,19 +140,19 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
 
 def test_tables_use_legal_actions_only(monkeypatch):
     solver = NFSP("leduc_poker", seed=1)
-    tree, expected = solver.tree, np.full(solver.tree.num_slots, np.nan)
+    tree, average, best = solver.tree, np.full(solver.tree.num_slots, np.nan), np.zeros(solver.tree.num_slots)
     for player, (own, features) in enumerate(zip(solver._players, features_of(tree), strict=True)):
         found = np.random.default_rng(player).normal(size=(len(features.masks), 3)).astype(np.float32)
         found[~features.masks] = 1e30
         for learner in (own.values, own.policy):
-            monkeypatch.setattr(learner, "predict", lambda iteration, found=found: found)
-        solver._use(player, 1)
+            monkeypatch.setattr(learner, "predict", lambda iteration=None, found=found: found)
         for row, outputs in enumerate(found):
             infoset = int(tree.arrays.infoset_range[player]) + row
             legal = outputs[tree.legal_actions(infoset)].astype(np.float64)
-            assert solver._tables.best[infoset] == legal.argmax()
-            expected[tree.slots(infoset)] = np.exp(legal) / np.exp(legal).sum()
-    np.testing.assert_allclose(solver.average_strategy(), expected, rtol=1e-12)
+            best[tree.slots(infoset)][legal.argmax()] = 1.0
+            average[tree.slots(infoset)] = np.exp(legal) / np.exp(legal).sum()
+    np.testing.assert_allclose(solver.average_strategy(), average, rtol=1e-12)
+    np.testing.assert_array_equal(solver.best_response_policy().strategy(), best)
 
 
 def test_softmax_of_large_logits_is_finite():

@@ -1,8 +1,8 @@
 """Neural solvers whose samples come from workers on a Ray cluster. They need the extras ``ray`` and ``neural``.
 
-    driver: strategy table --once per phase--> workers: batches of traversals, each with its own random stream
+    driver: strategy table --once per phase--> workers: batches of histories, each with its own seed
       ^                                           |
-      '-- training <-- memories <-- samples, in the order of batches
+      '-- training <-- memories <-- regrets <-- histories, in the order of batches
 
 Workers only sample: they get the game's arrays once, need no torch, and their results depend on their arguments alone.
 Networks, memories and checkpoints stay in the driver. So results are bitwise identical for the same seed and the same

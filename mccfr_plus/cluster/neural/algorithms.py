@@ -1,31 +1,117 @@
-"""Distributed Deep CFR, DREAM, ESCHER and NFSP."""
+"""Distributed Deep CFR, DREAM, ESCHER and NFSP: the same solvers with another sampler."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from mccfr_plus.cluster.neural.batches import EpisodeBatches, EpisodePolicies, EpisodeResult
-from mccfr_plus.cluster.neural.env import Distributed, DistributedTraversals
+import numpy as np
+import pyspiel
+
+from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
+from mccfr_plus.cluster.neural.worker import HistorySampler, num_bytes_of, without_game
+from mccfr_plus.cluster.worker_pool import WorkerPool
+from mccfr_plus.errors import check_whole
 from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
 from mccfr_plus.neural.nfsp import NFSP
+from mccfr_plus.neural.solver import NeuralSolver, Seed
+from mccfr_plus.neural.tree_env import TreeEnv
+from mccfr_plus.tree.game_tree import GameTree
 
-_ALL_PLAYERS = 0  # in place of a player in the key of a stream
+
+class RemoteTreeEnv(TreeEnv):
+    """A compiled tree whose histories are sampled by workers.
+
+    Attributes:
+        num_batches: Into how many batches histories are divided. Each has the next seed of `rng`.
+        work: See `WorkerPool.work`.
+    """
+
+    num_batches: int
+    work: Callable[[Any, list[tuple[int, int]]], Iterator[Any]]
+
+    def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
+        least, more = divmod(count, self.num_batches)
+        for batch in range(self.num_batches):
+            yield from super().parts(histories, least + (batch < more), parallel)
+
+    def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
+        tasks = [(part, self.new_seed()) for part in self.parts(histories, count, parallel)]
+        for found in self.work(histories, tasks):
+            self._nodes[0] += found.nodes
+            yield found
 
 
-class DistributedDeepCFR(DistributedTraversals, DeepCFR):
-    """`DeepCFR` with external sampling by workers on a Ray cluster, and networks in the driver.
+class Distributed(Closing, NeuralSolver):
+    """A neural solver whose samples come from workers, which end with a ``with`` block, or by `close`.
 
     Args:
-        game: See `DeepCFR`.
-        config: Its config; None: the defaults.
-        seed: See `Distributed`, as ``workers``, ``num_batches``, ``cluster`` and ``device``.
+        game, config, seed: See the solver that it is a subclass of.
+        workers: How many processes sample; 0: this one does, without Ray; None: as many as the cluster has CPUs.
+        num_batches: Into how many batches sampled histories are divided, each with its own seed. Results are bitwise
+            identical for the same seed and number of batches, whatever the workers are.
+        cluster: A connected `Cluster`; or an address as for `Cluster`; or ``"local"``: this process samples, without
+            Ray.
+        device: Where this process trains networks, as torch calls it; None: on a GPU if there is one. Results differ
+            between devices.
+        **modules: ``network``, ``optimizer`` and ``features``; see `DeepCFR`.
 
     Raises:
-        MccfrPlusError: As `DeepCFR` and `Distributed`.
+        ConfigError: If an argument is out of range, or Ray is needed and not installed.
+        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
+        BudgetError: If it is too large to be compiled.
+    """
 
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
-    Differs from `DeepCFR` in the random numbers alone: with ``num_batches=1`` and the same ones, the traversals are
-    the same.
+    environment = RemoteTreeEnv
+    num_batches: int
+    _env: RemoteTreeEnv
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str | GameTree,
+        config: Any = None,
+        seed: int | np.random.Generator | None = None,
+        *,
+        workers: int | None = None,
+        num_batches: int = 8,
+        cluster: str | Cluster = RAY,
+        device: str | None = None,
+        **modules: Any,
+    ):
+        check_whole("num_batches", num_batches)
+        self.num_batches = int(num_batches)
+        self._worker_pool = WorkerPool(workers, cluster)
+        super().__init__(game, config, seed, device=device, **modules)
+
+    def _build(self, seed: Seed) -> None:
+        self._env.num_batches, self._env.work = self.num_batches, self._work
+        super()._build(seed)  # type: ignore[safe-super]
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._start_workers()
+
+    def _start_workers(self) -> None:
+        if not self._worker_pool.has_started:
+            constants = (without_game(self.tree), self._env.num_actions)
+            what = f"the compiled tree of {self.tree.game}"
+            self._worker_pool.start(HistorySampler, constants, num_bytes_of(self.tree), what)
+
+    def _work(self, histories: Any, tasks: list[tuple[int, int]]) -> Iterator[Any]:
+        """Yields the results of tasks, in their order."""
+        self._start_workers()
+        return self._worker_pool.work(histories, tasks)
+
+    def close(self) -> None:
+        """Ends the workers, and the connection if it was made here. `run` would start them again."""
+        self._worker_pool.close()
+
+
+class DistributedDeepCFR(Distributed, DeepCFR):
+    """`DeepCFR` with traversals by workers on a Ray cluster, and networks in the driver.
+
+    See `DeepCFR` and `Distributed` for the arguments and errors. With ``num_batches=1`` it is bitwise identical to
+    `DeepCFR`, as those below to theirs.
 
     Examples:
         >>> from mccfr_plus.cluster.neural import DistributedDeepCFR
@@ -36,23 +122,10 @@ class DistributedDeepCFR(DistributedTraversals, DeepCFR):
     """
 
 
-class DistributedDREAM(DistributedTraversals, DREAM):
-    """`DREAM` with traversals by workers on a Ray cluster, and networks in the driver.
+class DistributedDREAM(Distributed, DREAM):
+    """`DREAM` with trajectories by workers on a Ray cluster, and networks in the driver.
 
-    A worker gets the strategy and the player's baselines. It returns weighted regrets and the number of visits of each
-    history, from which the driver learns the values of actions.
-
-    Args:
-        game: See `DREAM`.
-        config: Its config; None: the defaults.
-        seed: See `Distributed`, as ``workers``, ``num_batches``, ``cluster`` and ``device``.
-
-    Raises:
-        MccfrPlusError: As `DREAM` and `Distributed`.
-
-    Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4. Differs from `DREAM` in the random numbers alone: with ``num_batches=1`` and the same ones,
-    the traversals are the same.
+    See `DREAM` and `Distributed` for the arguments and errors.
 
     Examples:
         >>> from mccfr_plus.cluster.neural import DistributedDREAM
@@ -63,24 +136,10 @@ class DistributedDREAM(DistributedTraversals, DREAM):
     """
 
 
-class DistributedESCHER(DistributedTraversals, ESCHER):
-    """`ESCHER` with traversals by workers on a Ray cluster, and networks in the driver.
+class DistributedESCHER(Distributed, ESCHER):
+    """`ESCHER` with trajectories by workers on a Ray cluster, and networks in the driver.
 
-    A player's turn has two phases. Traversals for the value network return the number of visits of each history.
-    Traversals for regrets get the values of histories, from that network or from the pass over the tree. Batch b of the
-    first phase has the random stream of (seed, iteration, player, b, 1).
-
-    Args:
-        game: See `ESCHER`.
-        config: Its config; None: the defaults.
-        seed: See `Distributed`, as ``workers``, ``num_batches``, ``cluster`` and ``device``.
-
-    Raises:
-        MccfrPlusError: As `ESCHER` and `Distributed`.
-
-    Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4. Differs from `ESCHER` in the random numbers alone: with
-    ``num_batches=1`` and the same ones, the traversals are the same.
+    See `ESCHER` and `Distributed` for the arguments and errors.
 
     Examples:
         >>> from mccfr_plus.cluster.neural import DistributedESCHER
@@ -95,24 +154,8 @@ class DistributedESCHER(DistributedTraversals, ESCHER):
 class DistributedNFSP(Distributed, NFSP):
     """`NFSP` with episodes played by workers on a Ray cluster, and networks in the driver.
 
-    An iteration is a round: all of its ``config.episodes`` are played with the policies and the exploration of its
-    beginning. The driver takes batches in their order and makes the updates that are due after each, while workers play
-    later ones. In `NFSP`, policies change within an iteration, as soon as a player has made ``config.refresh_every``
-    updates. So policies here are up to an iteration old, and ``config.episodes`` matters to what is learned: fewer are
-    nearer to `NFSP`, more make the fixed cost of a round matter less. The number of updates per step is the same.
-
-    Batch b of iteration t has the random stream of (seed, t, 0, b).
-
-    Args:
-        game: See `NFSP`.
-        config: Its config; None: the defaults.
-        seed: See `Distributed`, as ``workers``, ``num_batches`` (of an iteration's episodes), ``cluster``, ``device``.
-
-    Raises:
-        MccfrPlusError: As `NFSP` and `Distributed`.
-
-    Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
-    algorithm 1. Differs from it as `NFSP` does, and in the above.
+    See `NFSP` and `Distributed` for the arguments and errors. A larger ``parallel_episodes`` makes the fixed cost of a
+    phase matter less.
 
     Examples:
         >>> from mccfr_plus.cluster.neural import DistributedNFSP
@@ -121,24 +164,3 @@ class DistributedNFSP(Distributed, NFSP):
         >>> solver.iterations, len(solver.average_policy())
         (3, 12)
     """
-
-    worker = EpisodeBatches
-
-    def _worker_arguments(self) -> tuple[float, ...]:
-        return (self.config.anticipatory,)
-
-    def _play(self, iteration: int) -> Iterator[None]:
-        self._begin_phase("episodes")
-        # A copy: learning writes to the tables while batches that need the old ones are still to be played.
-        tables = type(self._tables)(*(table.copy() for table in self._tables))
-        tasks = self._tasks(self.config.episodes, iteration, _ALL_PLAYERS)
-        for result in self._work(EpisodePolicies(tables, self._epsilon()), tasks):
-            self._count(result)
-            yield
-
-    def _count(self, result: EpisodeResult) -> None:
-        for number, player in enumerate(self._players):
-            player.transitions.add_rows(records=result.transitions[number])
-            player.decisions.add_rows(records=result.decisions[number])
-        self._episodes.steps += result.steps
-        self._env.sampler.state()["nodes"][0] += result.nodes_touched

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyspiel
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.batched.config import BatchedConfig
-from mccfr_plus.neural.batched.network_policy import SOFTMAX, NetworkPolicy
-from mccfr_plus.neural.batched.observer import Decisions
-from mccfr_plus.neural.batched.paths import Paths
+from mccfr_plus.neural.batched.network_policy import NetworkPolicy
 from mccfr_plus.neural.learner import Learner, cross_entropy
-from mccfr_plus.neural.memory import Reservoir, Samples, tensor_columns
+from mccfr_plus.neural.matching import SOFTMAX
+from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.branches import Branches
+from mccfr_plus.neural.sampling.paths import Paths
 
 
 class NetworkAverage:
@@ -28,7 +27,7 @@ class NetworkAverage:
 
     Args:
         game: The game.
-        size: Size of an information-state tensor.
+        inputs: ``[0, size]``, where information-state tensors have that size.
         config: The solver's config.
         modules: Factories of networks and optimizers, and the device.
 
@@ -36,8 +35,8 @@ class NetworkAverage:
         memories: One of strategies per player.
     """
 
-    def __init__(self, game: pyspiel.Game, size: int, config: BatchedConfig, modules: Modules):
-        self._game, self._size, self._config, self._modules = game, size, config, modules
+    def __init__(self, game: pyspiel.Game, inputs: np.ndarray, config: BatchedConfig, modules: Modules):
+        self._game, self._inputs, self._config, self._modules = game, inputs, config, modules
         self.memories: list[Reservoir] = []
         self._rngs: list[np.ndarray] = []
         self._latest: tuple[int, NetworkPolicy] | None = None  # iteration and policy
@@ -45,18 +44,19 @@ class NetworkAverage:
     def add_player(self, rngs: np.ndarray) -> None:
         """Adds the next player; `rngs`, ``[2]`` uint64, are of its memories of regrets and of strategies."""
         actions = self._game.num_distinct_actions()
-        columns = tensor_columns(self._config.policy_capacity, self._size, actions)
-        self.memories.append(Reservoir(columns, actions, rngs[1:], power=self._config.exponents[1]))
+        columns = infoset_columns(self._config.policy_capacity, self._inputs, actions)
+        self.memories.append(Reservoir(columns, rngs[1:], power=self._config.exponents[1]))
         self._rngs.append(rngs)
 
-    def add(self, player: int, decisions: Decisions | Paths, iteration: int) -> None:
+    def add(self, player: int, found: Branches | Paths, iteration: int) -> None:
         """Stores a player's strategies on histories in which all others explore."""
-        rows, weights = np.flatnonzero(decisions.players == player), None
-        if isinstance(decisions, Paths):  # external sampling follows all actions of the other player
+        rows = np.flatnonzero(found.players == player)
+        weights = np.ones(len(rows))
+        if isinstance(found, Paths):  # external sampling follows all actions of the other player
             others = [other for other in range(self._game.num_players()) if other != player]
-            weights = decisions.importance(others)[rows]
-        infosets = {"tensors": decisions.tensors[rows], "masks": decisions.masks[rows]}
-        self.memories[player].add(Samples(infosets, decisions.strategies[rows], weights), iteration)
+            weights = found.importance(others)[rows]
+        samples = Samples(found.infosets[rows], found.masks[rows], found.strategies[rows], weights)
+        self.memories[player].add(samples, iteration)
 
     def policy(self, iterations: int) -> NetworkPolicy:
         """Returns the average policy after so many iterations; its networks are trained once.
@@ -78,7 +78,6 @@ class NetworkAverage:
         memory, config = self.memories[player], self._config.policy_training
         name = f"policy_training's loss of the average policy of player {player}"
         rngs = new_states(int(self._rngs[player][0]) ^ iterations, 2)
-        no_inputs, actions = np.zeros((0, self._size), np.float32), self._game.num_distinct_actions()
-        learner: Any = Learner(no_inputs, actions, config, rngs, name, self._modules)
-        learner.fit(memory, max(iterations, 1), memory.tensors, cross_entropy)
+        learner = Learner(self._inputs, self._game.num_distinct_actions(), config, rngs, name, self._modules)
+        learner.fit(memory, max(iterations, 1), cross_entropy)
         return learner.copy()

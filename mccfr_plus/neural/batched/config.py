@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from mccfr_plus.errors import ConfigError
 from mccfr_plus.neural.config import (
-    NETWORK,
-    RESERVOIR,
-    UNIFORM,
     AdvantageConfig,
     DeepCFRConfig,
     DREAMConfig,
     ESCHERConfig,
     TrainingConfig,
-    check_training,
-    check_whole,
 )
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 
@@ -26,7 +20,6 @@ class BatchedConfig(AdvantageConfig):
     """Common settings of `BatchedDeepCFR`, `BatchedDREAM`, `BatchedESCHER` and other `BatchedSolver`s.
 
     Args:
-        parallel_traversals: How many traversals are run in parallel.
         policy_training: Shape and training of the networks of the average policy. They are trained from fresh
             parameters when that policy is requested.
         policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
@@ -37,40 +30,19 @@ class BatchedConfig(AdvantageConfig):
     The other settings are those of `AdvantageConfig` and `TrainingConfig`.
     """
 
-    memory: str = RESERVOIR
+    memory: Literal["reservoir"] = "reservoir"
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
     keeps_sums: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(check_whole, "parallel_traversals", "policy_capacity")
-        self._check(check_training, "policy_training")
-        if self.memory != RESERVOIR:
-            raise ConfigError(f"memory={self.memory!r}: where a game is not enumerated there is only 'reservoir'.")
-
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedDeepCFRConfig(BatchedConfig, DeepCFRConfig):
-    """Settings of `BatchedDeepCFR`.
-
-    Args:
-        max_parallel_histories: The largest number of histories at one depth of the parallel traversals; it bounds
-            memory.
-        **others: See `BatchedConfig` and `DeepCFRConfig`.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
-    """
+    """Settings of `BatchedDeepCFR`: see `BatchedConfig` and `DeepCFRConfig`."""
 
     traversals: int = 500
     parallel_traversals: int = 100
-    max_parallel_histories: int = 1_000_000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(check_whole, "max_parallel_histories")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,35 +57,17 @@ class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
     ``values`` is ``"network"`` and ``sampling`` ``"uniform"``.
     """
 
+    values: Literal["network"] = "network"
     value_traversals: int = 4000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.values != NETWORK or self.sampling != UNIFORM:
-            raise ConfigError(
-                f"values={self.values!r}, sampling={self.sampling!r}: those need a tree; where a game is not "
-                "enumerated there are only values='network' and sampling='uniform'."
-            )
+    sampling: Literal["uniform"] = "uniform"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedNFSPConfig(NFSPConfig):
-    """Settings of `BatchedNFSP`.
-
-    Args:
-        parallel_episodes: How many episodes are played in parallel; networks are not updated meanwhile.
-        **others: See `NFSPConfig`; ``refresh_every`` is ignored, as networks are evaluated at every state.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
-    """
+    """Settings of `BatchedNFSP`: see `NFSPConfig`."""
 
     episodes: int = 1000
     parallel_episodes: int = 500
     learn_every: int = 128
     decision_capacity: int = 1_000_000
     epsilon_decay: int = 1_000_000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(check_whole, "parallel_episodes")

@@ -15,8 +15,7 @@ from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
-from mccfr_plus.neural.batched.observer import Observer, strategies_at
-from mccfr_plus.neural.matching import greedy, masked_softmax, matched, predicted_regrets
+from mccfr_plus.neural.matching import RULES, predicted_regrets
 from mccfr_plus.neural.network import (
     MLP,
     Featured,
@@ -25,9 +24,8 @@ from mccfr_plus.neural.network import (
     array_of,
     forward,
 )
+from mccfr_plus.neural.sampling.observer import Observer, strategies_at
 from mccfr_plus.tree.game import load_game
-
-SOFTMAX, MATCHING, GREEDY = "softmax", "matching", "greedy"
 
 _WIDTH, _WIDTHS = whole(1), list_of(whole(1))
 _SHAPE = Entry(
@@ -70,7 +68,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def action_probabilities_of(self, states: Sequence[pyspiel.State]) -> list[dict[int, float]]:
         """Returns the probability of each legal action at states where a player is to move, by one pass per player."""
         positions = self._observer.positions_of(states)
-        tensors, masks = self._observer.tensors(positions)
+        tensors, masks = self._observer.infosets(positions)
         table = strategies_at(positions.movers, tensors, masks, self.probabilities)
         legal = [np.flatnonzero(mask).tolist() for mask in masks]
         return [
@@ -87,9 +85,7 @@ class NetworkPolicy(openspiel_policy.Policy):
         outputs = forward(self._networks[player], torch.from_numpy(tensors)).numpy().astype(np.float64)
         if self._discount is not None:
             outputs = predicted_regrets(outputs, self._discount)
-        if self.kind == GREEDY:
-            return greedy(outputs, masks)
-        return masked_softmax(outputs, masks) if self.kind == SOFTMAX else matched(outputs, masks, is_argmax=True)
+        return RULES[self.kind](outputs, masks)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the policy to a file by an atomic write, without pickle; an older policy is replaced.
@@ -150,7 +146,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def _check_header(path: str | os.PathLike, header: dict[str, Any]) -> None:
         """Raises CheckpointError if a header is damaged, or its networks have more parameters than the file."""
         check_entries(path, header, _ENTRIES)
-        if header["kind"] not in (SOFTMAX, MATCHING, GREEDY):
+        if header["kind"] not in RULES:
             raise CheckpointError(f"{path} is damaged: its header has networks of kind {header['kind']}.")
         sizes = [(first, *hidden, last) for first, last, hidden, *_ in filter(None, header["networks"])]
         needed = sum(4 * a * b for widths in sizes for a, b in itertools.pairwise(widths))

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyspiel
 
-from mccfr_plus.neural.batched.paths import Paths, value_targets
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.sampling.paths import Paths, value_targets
 
 
 class PathValues:
     """A network with an output per action, so that one forward pass at a history replaces one at each history after it.
 
     Args:
-        game: The game.
-        size: Size of a history's tensor.
+        env: A `BatchedEnv`.
         unit: Divisor of the values.
         config, rngs, solver_name, modules: See `LearnedValues`.
     """
 
     def __init__(
-        self,
-        game: pyspiel.Game,
-        size: int,
-        unit: float,
-        config: TrainingConfig,
-        rngs: np.ndarray,
-        solver_name: str,
-        modules: Modules,
+        self, env: Any, unit: float, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules
     ):
-        self._players, self._actions, self._unit = game.num_players(), game.num_distinct_actions(), unit
+        self._players, self._actions, self._unit = env.num_players, env.num_actions, unit
         # One output serves both players of a zero-sum game.
-        is_zero_sum = game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
+        is_zero_sum = env.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
         self._num_heads = 1 if self._players == 2 and is_zero_sum else self._players
         num_outputs, name = self._num_heads * self._actions, f"loss of the values of {solver_name}"
-        self.learner = Learner(np.zeros((0, size), np.float32), num_outputs, config, rngs, name, modules)
+        no_inputs = np.zeros((0, env.observer.history_size), np.float32)
+        self.learner = Learner(no_inputs, num_outputs, config, rngs, name, modules)
         self._trained = np.zeros(1, np.int64)  # iteration of the last training
         self._samples: list[tuple[np.ndarray, ...]] = []
 
@@ -70,7 +65,7 @@ class PathValues:
         targets[rows, :, actions] = found[:, : self._num_heads] / self._unit
         weights[rows, :, actions] = 1.0
         flat = (len(rows), self._num_heads * self._actions)
-        self.learner.fit(Batch(rows, targets.reshape(flat), weights.reshape(flat)), iteration, histories)
+        self.learner.fit(Batch(histories, targets.reshape(flat), weights.reshape(flat)), iteration)
         self._trained[0] = iteration
 
     def prepare(self) -> None:

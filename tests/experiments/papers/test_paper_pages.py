@@ -1,8 +1,10 @@
 """The committed pages of the papers say what the committed records say."""
 
+import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mccfr_plus.experiments.papers import farina2020, gibson2012, lanctot2009
@@ -54,6 +56,18 @@ def test_claims_are_as_recorded(paper):
     rows = CLAIMS[paper](figures)
     assert table(paper, "claims") == written(rows)
     assert {row.verdict for row in rows} <= set(VERDICTS)
+
+
+def test_the_exploitability_of_batched_escher_is_as_recorded():
+    """NashConv / 2 of the recorded best responses, and the sentence in the how-to about neural solvers."""
+    (record,) = json.loads((PAPERS / "rudolph2025" / "batched-escher.json").read_text(encoding="utf-8"))
+    gains = np.subtract(record["best_response_values"], record["values"])
+    assert record["exploitability"] == pytest.approx(gains.sum() / 2, abs=1e-12)
+    assert (gains > 0).all()
+    assert sum(record["values"]) == pytest.approx(0.0, abs=1e-12)
+    assert 1e7 <= record["histories"] < 1.01e7
+    text = (PAPERS.parent / "how-to" / "neural.md").read_text(encoding="utf-8")
+    assert f"{record['exploitability']:.3f} after {record['cpu_seconds']:.0f} CPU seconds" in text
 
 
 def test_the_overview_counts_the_verdicts():

@@ -1,4 +1,4 @@
-"""Many histories of a game at once: as pyspiel's states, or as the words of compiled rules."""
+"""Many histories of a game at once: as pyspiel's states, as the words of compiled rules, or as nodes of a tree."""
 
 from __future__ import annotations
 
@@ -34,18 +34,12 @@ class Positions(abc.ABC):
         """Plays an outcome of chance in some histories, given numbers in [0, 1), one for each."""
 
     @abc.abstractmethod
-    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
-        """Writes what players know, where a player is to move.
-
-        Args:
-            whose: ``[n, k]`` int64, the players whose information-state tensors follow one another in a row.
-            tensors: ``[n, at least k * size]`` float32, an output.
-            masks: ``[n, num_actions]`` bool, zeros: an output, the legal actions of the player to move.
-        """
-
-    @abc.abstractmethod
     def returns(self, rows: np.ndarray) -> np.ndarray:
         """Returns the payoffs of some histories that are over, ``[len(rows), num_players]`` float64."""
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Returns the nodes of a tree that some histories are, ``[len(rows)]`` int64; 0 where there is no tree."""
+        return np.zeros(len(rows), np.int64)
 
     def pass_chance(self, rng: np.random.Generator) -> int:
         """Draws outcomes until chance is to move in no history; returns the number of histories visited."""
@@ -56,7 +50,21 @@ class Positions(abc.ABC):
         return visited
 
 
-class PyspielPositions(Positions):
+class TensorPositions(Positions):
+    """Histories whose information sets are known by their tensors."""
+
+    @abc.abstractmethod
+    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
+        """Writes what players know, where a player is to move.
+
+        Args:
+            whose: ``[n, k]`` int64, the players whose information-state tensors follow one another in a row.
+            tensors: ``[n, at least k * size]`` float32, an output.
+            masks: ``[n, num_actions]`` bool, zeros: an output, the legal actions of the player to move.
+        """
+
+
+class PyspielPositions(TensorPositions):
     """pyspiel's states.
 
     Args:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_plus.games.rules import TERMINAL
-from mccfr_plus.neural.batched.observer import Observer, Strategies, draw, strategies_at
+from mccfr_plus.neural.sampling.observer import Observer, Strategies, draw, strategies_at, uniform
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver
 
 
 class Paths(NamedTuple):
@@ -17,13 +18,14 @@ class Paths(NamedTuple):
     starts: np.ndarray  # [num_levels + 1] int64: level k has decisions starts[k] .. starts[k + 1] - 1
     traversals: np.ndarray  # [num_decisions] int64, number of the trajectory
     players: np.ndarray  # [num_decisions] int64, the player to move
-    tensors: np.ndarray  # [num_decisions, size] float32, of that player's information set
-    histories: np.ndarray  # [num_decisions, history_size] float32
+    infosets: np.ndarray  # [num_decisions, size] float32 tensors of that player; or [num_decisions] rows of a tree
+    histories: np.ndarray  # [num_decisions, history_size] float32; or [num_decisions] nodes of a tree
     masks: np.ndarray  # [num_decisions, num_actions] bool, legal actions
     strategies: np.ndarray  # [num_decisions, num_actions] float64, the player's strategy
     actions: np.ndarray  # [num_decisions] int64, the drawn actions
     probabilities: np.ndarray  # [num_decisions] float64, of the draws
     returns: np.ndarray  # [num_traversals, num_players] float64
+    ends: np.ndarray  # [num_traversals] int64, the leaf of a tree
     nodes: int  # histories visited, chance nodes and leaves included
 
     def levels(self) -> list[slice]:
@@ -55,54 +57,52 @@ class Paths(NamedTuple):
         return result
 
 
-def sample_paths(
-    observer: Observer,
-    strategies: Strategies,
-    explorers: Sequence[int],
-    epsilon: float,
-    traversals: int,
-    rng: np.random.Generator,
-) -> Paths:
-    """Samples trajectories in parallel.
+class Trajectories(NamedTuple):
+    """Trajectories to sample."""
 
-    Args:
-        observer: Of a game with sequential moves.
-        strategies: The strategies of all players.
-        explorers: The players who draw uniformly with probability epsilon.
-        epsilon: See `explorers`.
-        traversals: The number of trajectories.
-        rng: Draws actions and chance outcomes.
-    """
-    positions, live, players = observer.start(traversals), np.arange(traversals), observer.num_players
-    last = np.full((traversals, players - 1), -1, np.int64)  # actions
-    share = epsilon * np.isin(np.arange(players), explorers)[:, None]  # of uniform draws
-    levels: list[tuple[np.ndarray, ...]] = []
-    starts, nodes, returns = [0], 0, np.zeros((traversals, players))
-    while True:
-        nodes += positions.pass_chance(rng)
-        is_over = positions.movers == TERMINAL
-        if is_over.any():
-            over, left = np.flatnonzero(is_over), np.flatnonzero(~is_over)
-            returns[live[over]] = positions.returns(over)
-            positions, live, last = positions.take(left), live[left], last[left]
-        if not len(live):
-            break
-        movers, rows = positions.movers.copy(), np.arange(len(live))
-        histories, masks = observer.histories(positions, last)
-        tensors = histories[:, : players * observer.size].reshape(len(live), players, -1)[rows, movers]
-        table = strategies_at(movers, tensors, masks, strategies)
-        sampling = share[movers] * masks / masks.sum(1, keepdims=True) + (1.0 - share[movers]) * table
-        actions = draw(sampling, rng)
-        positions.play(actions)
-        last = np.concatenate([last[:, 1:], actions[:, None]], axis=1)[:, : players - 1]
-        levels.append((live, movers, tensors, histories, masks, table, actions, sampling[rows, actions]))
-        starts.append(starts[-1] + len(live))
-    merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*levels, strict=True)]
-    return Paths(np.array(starts), *merged, returns, nodes)  # type: ignore[call-arg, arg-type]
+    strategies: Strategies  # of all players
+    explorers: Sequence[int] = ()  # players who explore with probability epsilon
+    epsilon: float = 0.0
+    exploration: Strategies = uniform
+
+    def sample(self, observer: Observer | TreeObserver, traversals: int, rng: np.random.Generator) -> Paths:
+        """Samples so many trajectories in parallel; ``rng`` draws actions and chance outcomes."""
+        positions, live, players = observer.start(traversals), np.arange(traversals), observer.num_players
+        last = np.full((traversals, players - 1), -1, np.int64)  # actions
+        share = self.epsilon * np.isin(np.arange(players), self.explorers)[:, None]  # of exploring draws
+        levels: list[tuple[np.ndarray, ...]] = []
+        starts, nodes = [0], 0
+        returns, ends = np.zeros((traversals, players)), np.zeros(traversals, np.int64)
+        while True:
+            nodes += positions.pass_chance(rng)
+            is_over = positions.movers == TERMINAL
+            if is_over.any():
+                over, left = np.flatnonzero(is_over), np.flatnonzero(~is_over)
+                returns[live[over]], ends[live[over]] = positions.returns(over), positions.numbers(over)
+                positions, live, last = positions.take(left), live[left], last[left]
+            if not len(live):
+                break
+            movers, rows = positions.movers.copy(), np.arange(len(live))
+            infosets, histories, masks = observer.observe(positions, last)  # type: ignore[arg-type]
+            table = strategies_at(movers, infosets, masks, self.strategies)
+            explored = uniform(0, infosets, masks)
+            if self.exploration is not uniform:
+                explored = strategies_at(movers, infosets, masks, self.exploration)
+            sampling = share[movers] * explored + (1.0 - share[movers]) * table
+            actions = draw(sampling, rng)
+            positions.play(actions)
+            last = np.concatenate([last[:, 1:], actions[:, None]], axis=1)[:, : players - 1]
+            levels.append((live, movers, infosets, histories, masks, table, actions, sampling[rows, actions]))
+            starts.append(starts[-1] + len(live))
+        merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*levels, strict=True)]
+        return Paths(np.array(starts), *merged, returns, ends, nodes)  # type: ignore[call-arg, arg-type]
 
 
 def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarray:
-    """Returns a player's sampled regrets with baselines, ``[num_decisions, num_actions]``; see `record_paths`.
+    """Returns a player's sampled regrets with baselines, ``[num_decisions, num_actions]``.
+
+    The baseline q(h, a) is the value of an action that was not drawn. That of the drawn one is q + (v - q) /
+    (probability of the draw), where v is the value of what follows, computed likewise from the leaf up.
 
     Args:
         paths: Trajectories.

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pyspiel
 from open_spiel.python.observation import make_observation
 
 from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.neural.batched.positions import Positions, PyspielPositions
-from mccfr_plus.neural.batched.rules_positions import BatchRules, RulesPositions
 from mccfr_plus.neural.features import check_has_tensors
+from mccfr_plus.neural.sampling.positions import PyspielPositions, TensorPositions
+from mccfr_plus.neural.sampling.rules_positions import BatchRules, RulesPositions
 
-# Returns a player's strategy, [n, num_actions] float64, given the player, tensors [n, size] and legal actions.
+# Returns a player's strategies, [n, num_actions] float64, given the player, information sets and legal actions
+# [n, num_actions] bool. Information sets are tensors, [n, size] float32, or on a compiled tree their rows, [n].
 Strategies = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
-
-
-class Decisions(NamedTuple):
-    """The decisions of many histories at once."""
-
-    players: np.ndarray  # [n] int64, the player to move
-    tensors: np.ndarray  # [n, size] float32, of that player's information set
-    masks: np.ndarray  # [n, num_actions] bool, legal actions
-    strategies: np.ndarray  # [n, num_actions] float64, the player's strategy
 
 
 class Observer:
@@ -65,7 +56,7 @@ class Observer:
             self._observation.set_from(state, player)
             out[:] = self._observation.tensor
 
-    def start(self, count: int) -> Positions:
+    def start(self, count: int) -> TensorPositions:
         """Returns so many histories at the game's beginning."""
         if self._rules is not None:
             return RulesPositions(self._rules, np.tile(self._rules.game.first_state, (count, 1)))
@@ -75,8 +66,10 @@ class Observer:
         """Returns the histories of states, which it modifies as it goes on."""
         return PyspielPositions(list(states), self.size, self._write)
 
-    def histories(self, positions: Positions, last_actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the tensors of histories, ``[n, history_size]`` float32, and their legal actions.
+    def observe(
+        self, positions: TensorPositions, last_actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns tensors of information sets and of histories, ``[n, history_size]`` float32, and legal actions.
 
         Args:
             positions: Histories in which a player is to move.
@@ -85,13 +78,14 @@ class Observer:
         count, players = len(last_actions), self.num_players
         result, masks = np.zeros((count, self.history_size), np.float32), np.zeros((count, self.num_actions), bool)
         positions.observe(np.tile(np.arange(players), (count, 1)), result, masks)
-        base = players * self.size
-        result[np.arange(count), base + positions.movers] = 1.0
+        base, all_rows = players * self.size, np.arange(count)
+        infosets = result[:, :base].reshape(count, players, self.size)[all_rows, positions.movers]
+        result[all_rows, base + positions.movers] = 1.0
         rows, places = np.nonzero(last_actions >= 0)
         result[rows, base + players + places * self.num_actions + last_actions[rows, places]] = 1.0
-        return result, masks
+        return infosets, result, masks
 
-    def tensors(self, positions: Positions) -> tuple[np.ndarray, np.ndarray]:
+    def infosets(self, positions: TensorPositions) -> tuple[np.ndarray, np.ndarray]:
         """Returns the information-state tensors of the players to move, ``[n, size]`` float32, and legal actions."""
         count = len(positions.movers)
         result, masks = np.zeros((count, self.size), np.float32), np.zeros((count, self.num_actions), bool)
@@ -99,14 +93,19 @@ class Observer:
         return result, masks
 
 
-def strategies_at(players: np.ndarray, tensors: np.ndarray, masks: np.ndarray, strategies: Strategies) -> np.ndarray:
+def strategies_at(players: np.ndarray, infosets: np.ndarray, masks: np.ndarray, strategies: Strategies) -> np.ndarray:
     """Returns the strategies at decisions, ``[n, num_actions]``, by one forward pass per player."""
     table = np.zeros(masks.shape)
     for player in range(players.max(initial=-1) + 1):
         rows = np.flatnonzero(players == player)
         if len(rows):
-            table[rows] = strategies(player, tensors[rows], masks[rows])
+            table[rows] = strategies(player, infosets[rows], masks[rows])
     return table
+
+
+def uniform(player: int, infosets: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns uniform strategies; see `Strategies`."""
+    return masks / masks.sum(1, keepdims=True)
 
 
 def draw(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
