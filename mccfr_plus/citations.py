@@ -48,7 +48,7 @@ def cite(solver: Solver) -> str:
     if config is None:
         raise ConfigError(f"cite({solver!r}): give a solver, such as mccfr_plus.Solver('kuhn_poker').")
     components = (getattr(config, name, None) for name in ("estimator", "baseline", "minimizer", "averaging"))
-    used = (solver, *components)  # neural solvers have references of their own
+    used = (solver, config, *components)  # neural solvers and their configs have references of their own
     keys = [key for component in used for key in getattr(component, "references", ())]
     return "\n\n".join([*entries((*keys, *_ALWAYS)), _package_entry()]) + "\n"
 

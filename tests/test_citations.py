@@ -114,6 +114,22 @@ def test_user_defined_components():
         cite(solver(references=("unknown1900key",)))
 
 
+def test_neural_solvers():
+    neural = pytest.importorskip("mccfr_plus.neural")
+    pytest.importorskip("torch")
+    assert keys_of(neural.DREAM("kuhn_poker"))[0] == "steinberger2020dream"
+    config = neural.DeepCFRConfig(minimizer="pdcfr+")
+    assert keys_of(neural.DeepCFR("kuhn_poker", config))[:2] == ["brown2019deep", "xu2025deep"]
+    for name in neural.ALGORITHMS.values():
+        assert set(getattr(neural, name).references) <= set(BIBLIOGRAPHY)
+        assert getattr(neural, name).references
+
+
+def test_what_is_no_solver():
+    with pytest.raises(ConfigError, match="give a solver"):
+        cite("reg_cfr")
+
+
 def test_keys_are_kept_in_order_and_once():
     found = entries(["hart2000simple", "freund1997decision", "hart2000simple"])
     assert found == [BIBLIOGRAPHY["hart2000simple"], BIBLIOGRAPHY["freund1997decision"]]

@@ -57,6 +57,7 @@ class DeepCFR(AdvantageSolver):
     """
 
     config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
+    references: ClassVar[tuple[str, ...]] = ("brown2019deep",)
     config: DeepCFRConfig
 
     def _histories(self, player: int) -> ExternalSampling:
@@ -96,6 +97,7 @@ class DREAM(AdvantageSolver):
     """
 
     config_class: ClassVar[type[DREAMConfig]] = DREAMConfig
+    references: ClassVar[tuple[str, ...]] = ("steinberger2020dream",)
     config: DREAMConfig
 
     @property
@@ -148,6 +150,7 @@ class ESCHER(AdvantageSolver):
     """
 
     config_class: ClassVar[type[ESCHERConfig]] = ESCHERConfig
+    references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
     config: ESCHERConfig
 
     def _new_values(self, rngs: np.ndarray) -> Any:

@@ -181,8 +181,7 @@ class AdvantageConfig(TrainingConfig):
             ``"uniform"``: all iterations have the same weight.
         minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
             learn discounted regrets that are cut off at 0, the latter with prediction, and the average policy weighs
-            iteration t by t^gamma; see `Discounted`. Both ignore `weighting`, and need
-            aggregated memory where there is a tree.
+            iteration t by t^gamma. Both ignore `weighting`, and need aggregated memory where there is a tree.
         alpha: Exponent of the discount; None: 1.5 with dcfr+, 2.3 with pdcfr+.
         gamma: Exponent of the average's weights; None: 4 with dcfr+, 5 with pdcfr+.
         fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
@@ -208,6 +207,10 @@ class AdvantageConfig(TrainingConfig):
     scale_targets: bool = True
     threads: Threads = 1
     keeps_sums: ClassVar[bool] = True  # whether discounted regrets are sums per information set
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        return () if self.minimizer == CFR else ("xu2025deep",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -52,6 +52,7 @@ class NFSP(NeuralSolver):
     """
 
     config_class: ClassVar[type[NFSPConfig]] = NFSPConfig
+    references: ClassVar[tuple[str, ...]] = ("heinrich2016deep",)
     config: NFSPConfig
 
     _players: list[Agent]

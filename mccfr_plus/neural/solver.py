@@ -35,6 +35,7 @@ class NeuralSolver(IterativeSolver):
     _checkpoints: ClassVar[Any] = checkpoints
     _most_iterations_at_once = 1
     config_class: ClassVar[type]
+    references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
     environment: ClassVar[Any] = TreeEnv
     _players: Sequence[Any]  # with their `state`, `memories` and `losses`
     _kept: dict[str, np.ndarray]  # what else changes in an iteration
