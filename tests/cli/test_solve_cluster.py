@@ -61,10 +61,6 @@ def test_it_goes_on_from_its_checkpoint(command, tmp_path):
             ["--num_batches=2", "--algorithm=nfsp"],
             "--num_batches is about a cluster: give --cluster=ray, or local, too",
         ),
-        (
-            ["--cluster=local", "--algorithm=deep_cfr", "--set", "traversals=3"],
-            "num_batches=8 is more than traversals=3",
-        ),
     ],
 )
 def test_bad_input_is_one_line(command, arguments, expected):
