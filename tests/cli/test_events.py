@@ -346,6 +346,6 @@ def test_a_clock_that_jumps_while_a_person_is_waited_for(jump, command, folder, 
 
     monkeypatch.setattr(pkgutil.resolve_name(moment.rpartition(".")[0]), moment.rpartition(".")[2], wait)
     assert main(list(line)) == 0
-    assert len(waits) > 1
+    assert waits
     assert capsys.readouterr().err == ""
     check_files(folder)
