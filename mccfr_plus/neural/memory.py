@@ -117,7 +117,8 @@ class Aggregated:
             iteration: The current iteration.
             rng: ``[1]`` uint64, modified in place.
         """
-        weights, rows = self.weights, np.flatnonzero(self.weights)
+        weights = self.weights
+        rows = np.flatnonzero(weights)
         if len(rows):
             targets = self.means()[rows] / self._unit
             whole = Batch.of(rows, targets, weights[rows] / weights[rows].mean(), self._masks[rows])

@@ -54,9 +54,15 @@ class TreeEnv(Env):
 
     def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
         if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
-            infosets = int(max_visits(self.tree.arrays.nodes, histories.player, True, False, True))
+            infosets = self._most_infosets[histories.player]
             parallel = min(parallel, max(histories.max_histories // (infosets * self.num_actions + 1), 1))
         return super().parts(histories, count, parallel)
+
+    @functools.cached_property
+    def _most_infosets(self) -> list[int]:
+        """Of each player, how many of its information sets a traversal of external sampling may meet."""
+        nodes = self.tree.arrays.nodes
+        return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
     def unit_of(self, player: int, is_scaled: bool) -> float:
         half_range = float(self.tree.payoff_range[player]) / 2.0
