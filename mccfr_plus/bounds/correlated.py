@@ -30,7 +30,7 @@ from mccfr_plus.kernels.loops.components import minimize
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.kernels.scratch import begin_gradient, new_scratch
 from mccfr_plus.minimizers import Minimizer
-from mccfr_plus.minimizers.backward_pass import minimize_with
+from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver.registry import minimizer_of
 from mccfr_plus.tree.game_tree import GameTree, compile_game
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mccfr_plus.estimators.sampling import TraversalSampling
+from mccfr_plus.estimators.base import TraversalSampling
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.estimators.base import SamplingWeights, check_number
-from mccfr_plus.estimators.sampling import OpponentsSampled
+from mccfr_plus.estimators.base import OpponentsSampled, SamplingWeights, check_number
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.scratch import at
 

@@ -11,7 +11,7 @@ from interpreted import interpreted
 from mccfr_plus import ConfigError, Discounted, PowerAverage, Solver
 from mccfr_plus.evaluation.exact import evaluate_strategy
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.minimizers.backward_pass import prepare
+from mccfr_plus.minimizers.base import prepare
 from mccfr_plus.solver import registry
 
 MINIMIZERS = tuple(naive.RULES)  # FTRL and OMD work on whole sequences: test_dilated

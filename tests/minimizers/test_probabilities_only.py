@@ -10,7 +10,7 @@ from interpreted import interpreted
 
 from mccfr_plus import Solver
 from mccfr_plus.minimizers import dilated
-from mccfr_plus.minimizers.backward_pass import prepare
+from mccfr_plus.minimizers.base import prepare
 from mccfr_plus.solver import registry
 
 

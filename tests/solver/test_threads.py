@@ -19,7 +19,7 @@ from mccfr_plus.kernels.loops.components import number_of_iteration
 from mccfr_plus.kernels.loops.composed import estimate_with
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import NUM_VISITS, begin_gradient, begin_traversal
-from mccfr_plus.minimizers.backward_pass import minimize_with
+from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver import config
 
 FORMS = [

@@ -41,7 +41,7 @@ def estimate(parameters, sampling_weights, tree, strategy, scratch, player):
 
 @inline_kernel
 def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
-    """The place of `backward_pass.minimize` with a minimizer's kernel."""
+    """The place of `minimizers.base.minimize` with a minimizer's kernel."""
 
 
 @inline_kernel

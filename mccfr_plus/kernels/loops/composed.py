@@ -12,8 +12,7 @@ from mccfr_plus.estimators.baseline import Baseline
 from mccfr_plus.estimators.draws import draw_at_node, draw_listed_outcome, draw_per_infoset
 from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import compose
-from mccfr_plus.minimizers.backward_pass import minimize_with
-from mccfr_plus.minimizers.base import Minimizer
+from mccfr_plus.minimizers.base import Minimizer, minimize_with
 from mccfr_plus.tree.by_rules.positions import cannot_expand
 
 
