@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import time
 from typing import Any, Protocol
@@ -12,7 +11,7 @@ import numpy as np
 
 from mccfr_plus.checkpoints.file import check_writable
 from mccfr_plus.checkpoints.lock import CheckpointLock
-from mccfr_plus.errors import CheckpointError, ConfigError
+from mccfr_plus.errors import CheckpointError
 
 logger = logging.getLogger("mccfr_plus")
 
@@ -40,41 +39,34 @@ class CheckpointWriter:
 
     Args:
         solver: The solver.
-        path: The file, or a `CheckpointLock` that the caller holds; None: nothing is written.
+        path: The file, or a `CheckpointLock` that the caller holds.
         interval: Seconds between two writes; more if writing takes over a tenth of the time.
         checkpoints: How the solver is written and read.
 
     Raises:
-        ConfigError: If `interval` is no positive number.
         CheckpointError: If the file cannot be written, is in use, or holds another run or a later iteration.
     """
 
-    def __init__(self, solver: Any, path: str | os.PathLike | None, interval: float, checkpoints: Checkpoints):
-        is_number = isinstance(interval, int | float | np.number) and not isinstance(interval, bool)
-        if not is_number or not 0 < interval < math.inf:
-            raise ConfigError(f"checkpoint_interval={interval!r}: must be a positive number of seconds.")
+    def __init__(self, solver: Any, path: str | os.PathLike, interval: float, checkpoints: Checkpoints):
         self._solver, self._interval, self._path = solver, float(interval), path
         self._checkpoints = checkpoints
-        self._lock: CheckpointLock | None = None
-        self._written = 0  # iterations in the file
         self._warned_of_slow_writes = False
-        if path is not None:
-            self._lock = path if isinstance(path, CheckpointLock) else CheckpointLock(path)
-            try:
-                self._written = self._iterations_in_file(self._lock)
-                check_writable(self._lock, sum(array.nbytes for array in checkpoints.arrays_of(solver).values()))
-            except BaseException:
-                self._release()
-                raise
+        self._lock = path if isinstance(path, CheckpointLock) else CheckpointLock(path)
+        try:
+            self._written = self._iterations_in_file()
+            check_writable(self._lock, sum(array.nbytes for array in checkpoints.arrays_of(solver).values()))
+        except BaseException:
+            self._release()
+            raise
         self._due = time.perf_counter() + self._interval
 
     def due_in(self) -> float:
         """Returns in how many seconds the next write is due."""
-        return math.inf if self._lock is None else max(self._due - time.perf_counter(), 0.0)
+        return max(self._due - time.perf_counter(), 0.0)
 
     def maybe_write(self) -> None:
         """Writes the checkpoint if it is due."""
-        if self._lock is None or time.perf_counter() < self._due:
+        if time.perf_counter() < self._due:
             return
         begin = time.perf_counter()
         failure = None
@@ -103,7 +95,7 @@ class CheckpointWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if self._lock is not None and self._solver.iterations != self._written:
+            if self._solver.iterations != self._written:
                 self._write()
         except CheckpointError as error:
             if kind is None:
@@ -113,20 +105,21 @@ class CheckpointWriter:
             self._release()
 
     def _write(self) -> None:
-        self._checkpoints.save(self._solver, self._lock)  # type: ignore[arg-type]  # there is one
+        self._checkpoints.save(self._solver, self._lock)
         self._written = self._solver.iterations
 
     def _release(self) -> None:
-        if self._lock is not None and self._lock is not self._path:
+        if self._lock is not self._path:
             self._lock.release()
 
-    def _iterations_in_file(self, lock: CheckpointLock) -> int:
-        if not lock.path.exists():
+    def _iterations_in_file(self) -> int:
+        path = self._lock.path
+        if not path.exists():
             return 0
-        iterations = self._checkpoints.header_of_run(lock.path, self._solver)["iterations"]
+        iterations = self._checkpoints.header_of_run(path, self._solver)["iterations"]
         if iterations > self._solver.iterations:
             raise CheckpointError(
-                f"{lock.path} holds iteration {iterations:,}, and the solver is at {self._solver.iterations:,}: it "
+                f"{path} holds iteration {iterations:,}, and the solver is at {self._solver.iterations:,}: it "
                 "would be overwritten. Go on from it with restore, delete it, or give another name."
             )
         return iterations

@@ -145,7 +145,8 @@ def _dispatch(argv: list[str]) -> None:
     if wants_help(values):
         print(command.help(values))
         return
-    import_user_modules(values["import"].value or ())
+    if values["import"].value:
+        import_user_modules(values["import"].value)
     if "quiet" in values and values["quiet"].value:
         logger = logging.getLogger("mccfr_plus")
         logger.setLevel(logging.WARNING)

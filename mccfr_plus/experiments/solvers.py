@@ -19,8 +19,7 @@ from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.experiments.algorithm import CPP, NEURAL, OURS, Algorithm
 from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.policies.tree_policy import TreePolicy
-from mccfr_plus.solver.iterative import IterativeSolver
-from mccfr_plus.solver.schedule import CHUNK_SECONDS, next_chunk
+from mccfr_plus.solver.iterative import CHUNK_SECONDS, IterativeSolver, next_chunk
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.tree.game_tree import GameTree
 

@@ -23,8 +23,8 @@ from numba.core.registry import CPUDispatcher
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.code_digest import digest_of
 from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
-from mccfr_plus.kernels.interrupts import deferred_signals
-from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler, no_collection
+from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
+from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler
 
 logger = logging.getLogger("mccfr_plus")
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and the like, kept waiting while kernels are compiled, or run that call back into Python.
+"""Ctrl-C and garbage collections, kept waiting while kernels are compiled, or run that call back into Python.
 
 Python runs a signal's handler at the first line of the next Python function, which is then the callback: what the
 handler raises there cannot be caught by the callback, and the kernel would go on as if it had got an answer.
@@ -7,6 +7,7 @@ handler raises there cannot be caught by the callback, and the kernel would go o
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -45,3 +46,16 @@ def deferred_signals(on_signal: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
     for came, frame in waiting:
         own[signal.Signals(came)](came, frame)
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Pauses Python's garbage collector, which would look at everything that is kept, again and again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -10,12 +10,9 @@ nothing.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gc
 import importlib
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -36,19 +33,6 @@ _ARRAY_IS_MADE = (
 )
 
 _NOT_MAKING = (numba.carray, "array.view", "array.reshape")  # of calls, those that show memory that is there
-
-
-@contextlib.contextmanager
-def no_collection() -> Iterator[None]:
-    """Pauses Python's garbage collector, which would look at everything that is kept, again and again."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

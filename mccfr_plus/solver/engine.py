@@ -16,7 +16,7 @@ from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.kernels.interrupts import deferred_signals
+from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
 from mccfr_plus.kernels.loops.components import Settings, State
 from mccfr_plus.kernels.loops.composed import composed
 from mccfr_plus.kernels.loops.resumable import resumable
@@ -24,7 +24,6 @@ from mccfr_plus.kernels.loops.single import single
 from mccfr_plus.kernels.loops.team import new_thread_team
 from mccfr_plus.kernels.loops.thread_team import thread_team
 from mccfr_plus.kernels.loops.work_partition import MAX_OWNERS, new_work_partition
-from mccfr_plus.kernels.pipeline import no_collection
 from mccfr_plus.kernels.scratch import (
     ITERATION,
     NODES_TOUCHED,

@@ -1,7 +1,9 @@
-"""The evaluations of a solver's average policy while it ran."""
+"""The evaluations of a solver's average policy while it runs: when one is due, and what they found."""
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,10 @@ import numpy as np
 from mccfr_plus.checkpoints.header import NUMBER, Entry, list_of, object_of
 from mccfr_plus.display import AXES, MEASURE_LABELS, data_frame, draw_line, finish_panel, html_table, require_library
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.evaluation.exact import Evaluation
 
+_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
+_EVALUATION_SHARE = 0.1
 _SHOWN = 20  # rows in a notebook: the last ones
 
 _ROW = Entry(
@@ -136,3 +141,32 @@ def axes_for(history: History, x: str, axes: Any) -> Any:
 
         axes = pyplot.subplots(layout="constrained")[1]
     return axes
+
+
+class EvaluationClock:
+    """Decides when a run is due for an evaluation: seldom enough that evaluations cost about a tenth of the run.
+
+    Args:
+        every: About how often, in seconds; 0: always; None: by itself.
+    """
+
+    def __init__(self, every: float | None):
+        self._every = every
+        self._due = time.perf_counter() + (_FIRST_EVALUATION if every is None else every)
+
+    def due_in(self) -> float:
+        """Returns in how many seconds the next evaluation is due."""
+        return math.inf if self._every == 0 else max(self._due - time.perf_counter(), 0.0)
+
+    def maybe_evaluate(self, solver: Any, now: float, at_end: bool) -> Evaluation | None:
+        """Returns an evaluation of the solver's average policy if it is due, or if the run is at its end."""
+        if now < self._due and not at_end:
+            return None
+        evaluation = solver.evaluate()
+        end = time.perf_counter()
+        pause = (end - now) / _EVALUATION_SHARE
+        if self._every == 0:
+            self._due = end
+        else:
+            self._due = end + max(pause, _FIRST_EVALUATION if self._every is None else self._every)
+        return evaluation

@@ -17,14 +17,15 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.checkpoints.writer import CheckpointWriter
-from mccfr_plus.errors import BudgetError
+from mccfr_plus.errors import BudgetError, ConfigError, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
-from mccfr_plus.solver.history import History, axes_for
-from mccfr_plus.solver.schedule import CHUNK_SECONDS, EvaluationClock, check_limits, next_chunk
+from mccfr_plus.solver.history import EvaluationClock, History, axes_for
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
 from mccfr_plus.tree.game_tree import GameTree
 
 logger = logging.getLogger("mccfr_plus")
+
+CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
 
 
 @dataclass(frozen=True)
@@ -176,17 +177,20 @@ class IterativeSolver(abc.ABC):
             CheckpointError: Before the run if the checkpoint cannot be written, is in use by another run, or is of
                 another game, other components or more iterations; after it if the last one could not be written.
         """
-        check_limits(iterations, seconds, target_exploitability, evaluate_every)
+        _check_limits(iterations, seconds, target_exploitability, evaluate_every, checkpoint_interval)
         is_evaluated = target_exploitability is not None or evaluate_every is not None
         if is_evaluated:
             self._check_evaluation()
-        with CheckpointWriter(self, checkpoint, checkpoint_interval, self._checkpoints) as writer:
+        writing: contextlib.AbstractContextManager[CheckpointWriter | None] = contextlib.nullcontext()
+        if checkpoint is not None:
+            writing = CheckpointWriter(self, checkpoint, checkpoint_interval, self._checkpoints)
+        with writing as writer:
             self._prepare()
             seconds_before, iterations_before = self._seconds, self.iterations
             cpu_seconds = self._cpu_seconds - time.process_time()
             target = math.inf if iterations is None else iterations_before + iterations
             limit = math.inf if seconds is None else seconds
-            clock = EvaluationClock(is_evaluated, evaluate_every)
+            clock = EvaluationClock(evaluate_every) if is_evaluated else None
             begin, chunk = time.perf_counter(), 1
             many = self._most_iterations_at_once > 1
             bar = tqdm(total=iterations, unit=" iterations", unit_scale=many, disable=not progress, leave=False)
@@ -214,7 +218,7 @@ class IterativeSolver(abc.ABC):
                         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                         done = True
                     unfinished = self._unfinished
-                    evaluation = clock.maybe_evaluate(self, now, done) if unfinished is None else None
+                    evaluation = clock.maybe_evaluate(self, now, done) if clock and unfinished is None else None
                     evaluated = time.perf_counter()
                     if evaluation is not None:
                         found = evaluation.exploitability
@@ -231,9 +235,10 @@ class IterativeSolver(abc.ABC):
                             logger.warning("ended %s the first iteration (%s): give more time.", when, why)
                         return self
                     self._history.exclude(evaluated - now)
-                    writer.maybe_write()
+                    if writer is not None:
+                        writer.maybe_write()
                     left = max(limit - (time.perf_counter() - begin), 0.0)
-                    wanted = min(CHUNK_SECONDS, left, clock.due_in(), writer.due_in())
+                    wanted = min(CHUNK_SECONDS, left, *(timer.due_in() for timer in (clock, writer) if timer))
                     chunk = min(next_chunk(chunk, now - chunk_begin, wanted), self._most_iterations_at_once)
 
     @contextlib.contextmanager
@@ -357,3 +362,33 @@ class IterativeSolver(abc.ABC):
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "_tree_to_evaluate": None}
+
+
+def next_chunk(chunk: int, seconds: float, wanted: float) -> int:
+    """Returns how many iterations take about the wanted time, given what the last chunk took."""
+    estimate = chunk * wanted / max(seconds, 1e-7)
+    return max(1, int(min(estimate, chunk * 8, 1 << 40)))
+
+
+def _check_limits(
+    iterations: int | None,
+    seconds: float | None,
+    target_exploitability: float | None,
+    evaluate_every: float | None,
+    checkpoint_interval: float,
+) -> None:
+    """Raises ConfigError if a run has no limit, or one that makes no sense; see `IterativeSolver.run`."""
+    if iterations is None and seconds is None and target_exploitability is None:
+        raise ConfigError(
+            "give a limit: run(iterations), run(seconds=...) or run(target_exploitability=exploitability)."
+        )
+    if iterations is not None:
+        check_whole("iterations", iterations)
+    for name, value in (("seconds", seconds), ("target_exploitability", target_exploitability)):
+        if value is not None and not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
+            raise ConfigError(f"{name}={value!r}: must be a positive number.")
+    is_number = isinstance(checkpoint_interval, int | float | np.number) and not isinstance(checkpoint_interval, bool)
+    if not is_number or not 0 < checkpoint_interval < math.inf:
+        raise ConfigError(f"checkpoint_interval={checkpoint_interval!r}: must be a positive number of seconds.")
+    if evaluate_every is not None and not (isinstance(evaluate_every, int | float) and evaluate_every >= 0):
+        raise ConfigError(f"evaluate_every={evaluate_every!r}: must be a number of seconds, 0 or more.")

@@ -57,7 +57,6 @@ def test_games_and_components_of_a_file(command, module, interpreted_loops):
     assert found.code == 0, found.err
     expected = command(*[each.replace("imported_rule", "rm+") for each in arguments])
     assert found.json["nash_conv"] == expected.json["nash_conv"]
-    assert user_modules.imported_modules() == ()  # of the last command
 
 
 def test_a_module_of_the_current_folder_by_name(command, module, monkeypatch):

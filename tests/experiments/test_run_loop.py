@@ -146,7 +146,7 @@ def test_other_limits(tmp_path, unit):
 @pytest.mark.parametrize("stops", [(1,), (2, 5), (3, 3, 3, 3)])
 def test_a_run_that_was_stopped_goes_on(tmp_path, algorithm, stops, monkeypatch):
     """Stopped as by Ctrl-C after some looks: same record in the end as if it had never been stopped."""
-    monkeypatch.setattr("mccfr_plus.solver.schedule.CHUNK_SECONDS", 1e-4)
+    monkeypatch.setattr("mccfr_plus.solver.iterative.CHUNK_SECONDS", 1e-4)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     limit = Limit("iterations", 100.0) if algorithm == NEURAL else None
