@@ -1,6 +1,6 @@
-"""Average strategies: which iteration weighs how much (`power`), and how the sums are formed (one method per file)."""
+"""Average strategies: which iteration weighs how much (`power`), and how the sums are formed (`methods`)."""
 
-from mccfr_plus.averages.base import AverageMethod
+from mccfr_plus.averages.methods import AverageMethod
 from mccfr_plus.averages.power import (
     PowerAverage,
     ScheduledAverage,

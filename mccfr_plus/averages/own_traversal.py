@@ -3,8 +3,7 @@
 So they are right for any number of players, at the price of one more sampled traversal.
 """
 
-from mccfr_plus.averages.base import AverageMethod, add_weight
-from mccfr_plus.averages.visits import add_visits
+from mccfr_plus.averages.methods import AverageMethod, add_visits, add_weight
 from mccfr_plus.estimators.draws import draw_action, draw_at_chance, draw_uniform
 from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
 from mccfr_plus.kernels.scratch import NODES_TOUCHED, NUM_VISITS, THREAD, note_visit, push

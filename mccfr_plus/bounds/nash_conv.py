@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mccfr_plus.averages.exact_sums import EXACT
-from mccfr_plus.averages.lazy_sums import LAZY
+from mccfr_plus.averages.methods import EXACT, LAZY
 from mccfr_plus.bounds.regret import Weights
 from mccfr_plus.estimators import Full
 from mccfr_plus.minimizers import Discounted, RegretMatching, RegretMatchingPlus

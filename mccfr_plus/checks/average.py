@@ -15,8 +15,7 @@ import pyspiel
 
 from mccfr_plus.averages import PowerAverage
 from mccfr_plus.averages import exact as exact_average
-from mccfr_plus.averages.lazy_sums import LAZY
-from mccfr_plus.averages.visits import add_visits
+from mccfr_plus.averages.methods import LAZY, add_visits
 from mccfr_plus.checks.exact import own_reach
 from mccfr_plus.checks.games import SPANS, THREE, name_of, random_strategy, tree_of_name, tree_of_text
 from mccfr_plus.checks.report import Line, Report, Subject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mccfr_plus.averages.visits import DRAWN_ACTIONS
+from mccfr_plus.averages.methods import DRAWN_ACTIONS
 from mccfr_plus.cluster.batch import Batch, Sampler, SamplingPlan, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.kernels.compile import kernel

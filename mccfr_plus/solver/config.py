@@ -9,13 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from mccfr_plus.averages.base import AverageMethod, user_defined
-from mccfr_plus.averages.exact_sums import EXACT
-from mccfr_plus.averages.lazy_sums import LAZY
+from mccfr_plus.averages.methods import (
+    DRAWN_ACTIONS,
+    EXACT,
+    LAST,
+    LAZY,
+    OPTIMISTIC,
+    TOUCHED,
+    VISITS,
+    AverageMethod,
+    user_defined,
+)
 from mccfr_plus.averages.own_traversal import own_traversal_method
 from mccfr_plus.averages.power import PowerAverage
-from mccfr_plus.averages.touched import OPTIMISTIC, TOUCHED
-from mccfr_plus.averages.visits import DRAWN_ACTIONS, LAST, VISITS
 from mccfr_plus.errors import ConfigError, check_whole
 from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
 from mccfr_plus.evaluation.linear_program import require_zero_sum

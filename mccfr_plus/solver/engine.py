@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from mccfr_plus.averages.lazy_sums import LAZY, settled
+from mccfr_plus.averages.methods import LAZY, settled
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values

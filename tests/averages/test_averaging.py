@@ -10,9 +10,8 @@ from scipy import stats
 
 from mccfr_plus import ConfigError, PowerAverage, Solver
 from mccfr_plus.averages import linear
+from mccfr_plus.averages.methods import DRAWN_ACTIONS, OPTIMISTIC, TOUCHED, VISITS
 from mccfr_plus.averages.own_traversal import own_traversal_method
-from mccfr_plus.averages.touched import OPTIMISTIC, TOUCHED
-from mccfr_plus.averages.visits import DRAWN_ACTIONS, VISITS
 from mccfr_plus.checks.average import replay
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.kernels.loops.composed import composed

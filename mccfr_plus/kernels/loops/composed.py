@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mccfr_plus.averages.base import AverageMethod
+from mccfr_plus.averages.methods import AverageMethod
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators.base import Estimator
 from mccfr_plus.estimators.baseline import Baseline

@@ -6,7 +6,7 @@ It stops between two traversals when it is interrupted, or when transient nodes 
 call makes the same traversals again.
 """
 
-from mccfr_plus.averages.visits import add_visits
+from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import load_word
 from mccfr_plus.kernels.loops.components import (

@@ -1,6 +1,6 @@
 """The loop on complete trees: one thread, or threads that share the tables and do not wait for one another."""
 
-from mccfr_plus.averages.visits import add_visits
+from mccfr_plus.averages.methods import add_visits
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.loops.components import (
     LISTS_VISITS,
