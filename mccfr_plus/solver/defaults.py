@@ -93,8 +93,9 @@ def solver_for(
 
 
 def _config(given: dict[str, Any]) -> SolverConfig:
-    is_full = isinstance(estimator_of(given["estimator"]), Full)
-    return SolverConfig.from_specs(**{"minimizer": _MINIMIZER_OF_FULL if is_full else "rm", **given})
+    estimator = estimator_of(given["estimator"])
+    minimizer = _MINIMIZER_OF_FULL if isinstance(estimator, Full) else "rm"
+    return SolverConfig.from_specs(**{"minimizer": minimizer, **given, "estimator": estimator})
 
 
 def _for_compiled(perfect_recall: bool, num_nodes: float, most_nodes: float) -> tuple[dict[str, Any], str]:

@@ -99,7 +99,7 @@ def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
 
 
 def compiled_if_it_fits(
-    game: pyspiel.Game | str,
+    game: pyspiel.Game,
     kind: str,
     memory: str | int | float | None,
     limits: TreeLimits,
@@ -109,7 +109,7 @@ def compiled_if_it_fits(
     """Returns the compiled tree of a game, or None if it is to be expanded lazily.
 
     Args:
-        game: A game, or a game string.
+        game: What `load_game` returns.
         kind: ``"auto"``, ``"compiled"`` or ``"lazy"``.
         memory: Of the whole process; see `Solver`.
         limits: Of the tree.
@@ -120,7 +120,6 @@ def compiled_if_it_fits(
     """
     if kind == "lazy":
         return None
-    game = load_game(game)
     max_nodes, max_bytes, progress = limits
     if kind == "compiled":
         if max_bytes is None:
