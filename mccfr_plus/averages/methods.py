@@ -80,11 +80,7 @@ def accumulate_user_defined(tree, strategy, average, scratch, player, weight):
 
 
 def user_defined(own: Callable) -> AverageMethod:
-    """Returns the method of a user-defined average.
-
-    Args:
-        own: Its kernel; see `PowerAverage`.
-    """
+    """Returns the method of a user-defined average."""
     return AverageMethod("user-defined", compose(accumulate_user_defined, average_kernel=own), is_shared=False)
 
 

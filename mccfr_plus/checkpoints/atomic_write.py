@@ -26,10 +26,6 @@ def atomic_write(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> I
     A symbolic link stays, and the file that it leads to is replaced. If the block fails, the old file stays and the new
     one is deleted. Only a killed process leaves a temporary file.
 
-    Args:
-        path: The file.
-        error_type: The error to raise if the operating system refuses.
-
     Raises:
         error_type: If the file cannot be written.
     """

@@ -61,13 +61,7 @@ NUMBER = Entry(
 
 
 def check_entries(path: str | os.PathLike, header: Mapping[str, Any], entries: Mapping[str, Entry]) -> None:
-    """Raises CheckpointError if a header lacks an entry, or has another value there than it can have.
-
-    Args:
-        path: Of the file.
-        header: The header.
-        entries: What it must have, by name.
-    """
+    """Raises CheckpointError if a header lacks an entry, or has another value there than it can have."""
     missing = sorted(set(entries) - set(header))
     if missing:
         raise CheckpointError(f"{path} is damaged: its header lacks {', '.join(missing)}.")

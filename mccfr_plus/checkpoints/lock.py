@@ -32,9 +32,6 @@ class CheckpointLock:
     ends. A symbolic link stands for the file that it leads to. The file names the process. Temporary files of killed
     runs are deleted.
 
-    Args:
-        path: The checkpoint's file, which need not exist.
-
     Raises:
         CheckpointError: If another run has the lock, or no checkpoint can be written there.
     """

@@ -25,10 +25,6 @@ class Agreement:
     Codes of `observe` and numbers of `infoset_number` are compared with the information states met so far, by all
     calls.
 
-    Args:
-        game: A turn-based game.
-        rules_game: Its compiled rules.
-
     Attributes:
         num_states: How many states have been compared.
     """

@@ -15,11 +15,6 @@ _LOOK_AT = "`symmetries` in `layout`, and `turned` of its fields"
 def check_symmetries(game: RulesGame, plays: int, rng: np.random.Generator) -> int:
     """Returns how many moves of random plays are the same, move by move, once a symmetry has turned them.
 
-    Args:
-        game: A game whose rules name symmetries.
-        plays: Number of random plays for each symmetry.
-        rng: What draws them.
-
     Raises:
         CheckError: At the first difference.
     """

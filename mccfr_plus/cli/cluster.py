@@ -66,14 +66,7 @@ def connected(values: Any) -> AbstractContextManager[Cluster | str]:
 
 
 def new_solver(game: str, values: Any, cluster: Cluster | str, lock: CheckpointLock | None) -> DistributedSolver:
-    """Returns the tabular solver of the command line, or the one of the checkpoint. The caller closes it.
-
-    Args:
-        game: The game string.
-        values: Parsed flags.
-        cluster: See `connected`.
-        lock: Of the checkpoint to continue from; None: a new run.
-    """
+    """Returns the tabular solver of the command line, or the one of the checkpoint. The caller closes it."""
     from mccfr_plus.cli.checkpoints import config_to_resume
     from mccfr_plus.cli.components import arguments_of, compile_within_budget, seed_of
     from mccfr_plus.cluster.solver import DistributedSolver
@@ -120,10 +113,6 @@ def check_processes(values: Any) -> None:
 @contextlib.contextmanager
 def chosen_cluster(values: Any, games: Sequence[str] = ()) -> Iterator[Cluster | None]:
     """Yields the connected cluster of the flags, checked; None: runs are made on this machine.
-
-    Args:
-        values: The flags.
-        games: Which each node must be able to load.
 
     Raises:
         ConfigError: If Ray is not installed.

@@ -85,9 +85,6 @@ class Command(ABC):
     def parse(self, argv: list[str]) -> tuple[list[str], flags.FlagValues]:
         """Returns the positional arguments and the flags, which may come in any order.
 
-        Args:
-            argv: The arguments after the command's name.
-
         Raises:
             UsageError: If a flag is unknown or has a bad value, or an argument is missing or too many.
         """

@@ -148,10 +148,6 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 class View:
     """A progress bar on a terminal, and a line for each run that has ended.
 
-    Args:
-        directories: The comparisons that are run.
-        quiet: Show nothing.
-
     Attributes:
         names: What runs are called.
     """

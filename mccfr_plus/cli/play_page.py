@@ -114,13 +114,7 @@ send("/state");
 
 
 class PlayPages:
-    """Answers the requests of the page.
-
-    Args:
-        session: Modified by what the person does.
-        name: The game, as it was given.
-        opponent: The policy, as it was given.
-    """
+    """Answers the requests of the page."""
 
     def __init__(self, session: PlaySession, name: str, opponent: str):
         self._session, self._opponent = session, opponent

@@ -38,9 +38,6 @@ class Watch:
     """A callback of ``run`` that shows the progress of a run and measures its time.
 
     A subclass for other solvers defines `_line`, and `callbacks` if there are more.
-
-    Args:
-        quiet: Whether to show nothing.
     """
 
     def __init__(self, quiet: bool):
@@ -117,12 +114,6 @@ def run_to_limits(
     """Runs up to the limits of the command line, which include what was run before a checkpoint.
 
     Without a single iteration there is no result, and Ctrl-C and errors are raised.
-
-    Args:
-        solver: A `Solver` or a `NeuralSolver`.
-        values: Parsed flags: the limits and ``checkpoint_interval``.
-        lock: Of the checkpoint, if there is to be one.
-        watch: The display.
 
     Returns:
         Seconds of the run, without evaluations for the display and with the time before the checkpoint that it

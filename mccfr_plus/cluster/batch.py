@@ -197,12 +197,7 @@ def sparse_sums(
 
 
 class Sampler:
-    """Samples batches. Their results depend on the arguments alone, and not on what was sampled before.
-
-    Args:
-        arrays: The tree's, read-only.
-        plan: What is sampled.
-    """
+    """Samples batches. Their results depend on the arguments alone, and not on what was sampled before."""
 
     def __init__(self, arrays: TreeArrays, plan: SamplingPlan):
         self._arrays, self._plan = TreeArrays(*map(read_only, arrays)), plan

@@ -256,10 +256,6 @@ class Cluster(Closing):
     def check_room(self, size: int, what: str) -> None:
         """Makes sure that the shared memory of every node that has CPUs can hold something.
 
-        Args:
-            size: In bytes.
-            what: How it is called in the error.
-
         Raises:
             ClusterError: If one cannot.
         """

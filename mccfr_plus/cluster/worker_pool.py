@@ -16,11 +16,7 @@ _RESTARTED: dict[str, Any] = {"max_restarts": -1, "max_task_retries": -1}
 
 
 class _Actor:
-    """A worker that gets its constants with every task: they stay in shared memory, also if the actor is restarted.
-
-    Args:
-        kind: See `WorkerPool.start`.
-    """
+    """A worker that gets its constants with every task: they stay in shared memory, also if the actor is restarted."""
 
     def __init__(self, kind: Callable[..., Any]):
         self._kind = kind
@@ -118,10 +114,6 @@ class WorkerPool(Closing):
 
     def work(self, shared: Any, tasks: Sequence[Any]) -> Iterator[Any]:
         """Yields the results of tasks, in their order.
-
-        Args:
-            shared: What all of them read.
-            tasks: What to do, each at the worker that its position says.
 
         Raises:
             ClusterError: If a worker raises an error, or the cluster is lost.

@@ -19,13 +19,7 @@ _SECONDS_TO_LIST = 1.6e-8  # the same, of the traversals that count and list lea
 
 
 def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) -> float:
-    """Returns about how many histories a traversal of all visits.
-
-    Args:
-        game: The game.
-        rules: Its compiled rules.
-        is_symmetric: Whether symmetries leave out the others.
-    """
+    """Returns about how many histories a traversal of all visits."""
     histories = number_of(probe_size(game).histories.log10)
     if is_symmetric:
         histories /= len(rules.sizes.symmetries)

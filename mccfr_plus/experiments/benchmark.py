@@ -53,12 +53,6 @@ def compare(
 ) -> Iterator[Row]:
     """Yields a row for each game and algorithm as soon as it is measured.
 
-    Args:
-        games: Game strings.
-        algorithms: Of `ALGORITHMS`.
-        rounds: How often each side is measured.
-        seconds: About how long one measurement takes, at least one iteration.
-
     Raises:
         GameError: If a game cannot be compiled or has imperfect recall. All games are compiled first.
         ConfigError: If an algorithm is not known.

@@ -29,11 +29,6 @@ class OpenSpielSolver:
 
     OpenSpiel's solvers do not count histories. A solver of ours with the same scheme runs beside it, for as many
     iterations, and outside of the time: `nodes_touched` is what that one has touched. They have no checkpoints.
-
-    Args:
-        game: The game's tree, or a game that is traversed by its rules.
-        algorithm: The algorithm.
-        seed: An integer.
     """
 
     def __init__(self, game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int):

@@ -21,9 +21,6 @@ class Symmetries:
     An element turns what happens in one *frame* into what happens in another: its permutation turns actions, and
     `Field.turned` says what becomes of what players know.
 
-    Args:
-        sizes: The game's layout, with symmetries.
-
     Raises:
         ValueError: If they are no group of permutations that begins with the identity, if there are more than 16, or if
             there is chance or more than 62 actions.

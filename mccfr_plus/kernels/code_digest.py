@@ -24,11 +24,7 @@ _TRUSTED = ("builtins", "math", "cmath", "ctypes", "_ctypes", "numpy", "numba", 
 
 
 def digest_of(function: Any) -> str | None:
-    """Returns 16 hexadecimal digits, or None if the function reaches something whose content cannot be told.
-
-    Args:
-        function: A Python function or a kernel.
-    """
+    """Returns 16 hexadecimal digits, or None if the function reaches something whose content cannot be told."""
     digest = hashlib.sha256()
     if not _Reader(digest.update).read(function):
         return None

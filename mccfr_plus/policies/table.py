@@ -82,13 +82,7 @@ def _add_reach(tree, strategy, infoset_of_slot, of_nodes, of_infosets):
 
 
 def html_of(title: str, count: int, table: PolicyTable) -> str:
-    """Returns a policy for a notebook.
-
-    Args:
-        title: What it is.
-        count: Number of its information states.
-        table: The rows of those that are shown.
-    """
+    """Returns a policy for a notebook."""
     rows: list[list[str]] = []
     for i, text in enumerate(table.information_state):
         played = f"{table.action_name[i]} {table.probability[i]:.3f}"

@@ -31,14 +31,7 @@ class Costs(NamedTuple):
 
 
 def costs_of(config: SolverConfig, num_players: int, perfect_recall: bool, keys: Keys) -> Costs:
-    """Returns what the tree, the solver's tables and the making of a policy take.
-
-    Args:
-        config: The solver's components.
-        num_players: Of the game.
-        perfect_recall: Whether the game has perfect recall.
-        keys: How infosets are told apart.
-    """
+    """Returns what the tree, the solver's tables and the making of a policy take."""
     costs = costs_of_solver(config, num_players, perfect_recall)
     return Costs(
         node=NODE_COST + costs.node, infoset=infoset_cost(keys) + costs.infoset, slot=SLOT_ACTION_COST + costs.slot
@@ -66,13 +59,7 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
 
 
 def bytes_to_solve(rules: RulesGame, config: SolverConfig, infosets: InfosetEstimate) -> float:
-    """Returns the memory of this process once a solver has found all infosets of a game by rules.
-
-    Args:
-        rules: The game.
-        config: The components.
-        infosets: How many infosets and slots it finds.
-    """
+    """Returns the memory of this process once a solver has found all infosets of a game by rules."""
     costs = costs_by_rules(rules, config)
     per_infoset = costs.infoset + rules_costs.mean_cost_of_blocks(rules)
     found = infosets.infosets * per_infoset + infosets.slots * costs.slot

@@ -401,11 +401,7 @@ class Engine:
         return self.strategy[: self.tree.num_slots].copy()
 
     def set_strategy(self, strategy: np.ndarray) -> None:
-        """Sets the strategy that the next iteration will play; averages go on from what was played before.
-
-        Args:
-            strategy: ``[num_slots]`` float64.
-        """
+        """Sets the strategy that the next iteration will play; averages go on from what was played before."""
         if self.average_method is LAZY:  # pending updates belong to the strategy of before
             infosets, sums = self.tree.found_infosets, self._settled_sums()
             self.average[: self.tree.num_slots] = sums[: self.tree.num_slots]

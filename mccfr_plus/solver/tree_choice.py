@@ -44,11 +44,6 @@ class TreeLimits(NamedTuple):
 def tree_for(game: pyspiel.Game | str | GameTree, config: SolverConfig, limits: TreeLimits) -> GameTree | ExpandingTree:
     """Returns the tree of a game for a solver.
 
-    Args:
-        game: A game, a game string, or a tree that is compiled already.
-        config: The solver's components and options.
-        limits: Of a compiled tree.
-
     Raises:
         ConfigError: If the components do not go with such a tree, or the memory is too little.
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.
@@ -169,11 +164,6 @@ def _lazy_tree(game: pyspiel.Game, config: SolverConfig) -> LazyTree:
 
 def tree_to_evaluate(game: pyspiel.Game, max_nodes: int | None = None, *, rules: bool = True) -> GameTree:
     """Returns the compiled tree of a game, for the exploitability of a solver that has none.
-
-    Args:
-        game: The game.
-        max_nodes: See `compile_game`.
-        rules: Whether to use compiled rules.
 
     Raises:
         BudgetError: If it is too large.

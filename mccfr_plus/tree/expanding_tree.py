@@ -57,12 +57,6 @@ class ExpandingTree(Tree):
     Its arrays have room for all that the plan allows; what was never written takes no memory. Slots are numbered as
     they are found, not player by player. It belongs to one solver.
 
-    Args:
-        game: The turn-based pyspiel game.
-        plan: How many places there are.
-        places: The arrays, writable.
-        shape: Depth and stack size.
-
     Attributes:
         slot_capacity: Length of arrays with an entry per slot.
         node_capacity: Length of arrays with an entry per node; a traversal lists at most as many visits.

@@ -32,10 +32,6 @@ def write_efg(tree: GameTree, file: TextIO) -> None:
     Probabilities of chance and payoffs are fractions: those with a denominator of at most a million where one is within
     1e-12, and the floating-point number itself otherwise. Probabilities of chance sum to 1 exactly.
 
-    Args:
-        tree: The game.
-        file: Where to.
-
     Examples:
         >>> import sys, mccfr_plus
         >>> tree = mccfr_plus.compile_game("matrix_mp")

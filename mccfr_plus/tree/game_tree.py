@@ -316,12 +316,7 @@ class _HasRules(BudgetError):
 
 
 class _TrialBudget(Budget):
-    """A budget that also ends a traversal through pyspiel if the game is large and has compiled rules.
-
-    Args:
-        game: The game.
-        budget: The budget.
-    """
+    """A budget that also ends a traversal through pyspiel if the game is large and has compiled rules."""
 
     def __init__(self, game: pyspiel.Game, budget: Budget):
         self._game, self._budget = game, budget

@@ -67,12 +67,7 @@ class InfoStates(Sequence[str]):
     __hash__ = None  # type: ignore[assignment]
 
     def find(self, state: PyspielState, player: int) -> int | None:
-        """Returns the infoset of what a player knows in a state; None if that is of another game or no player moves.
-
-        Args:
-            state: The state.
-            player: The player.
-        """
+        """Returns the infoset of what a player knows in a state; None if that is of another game or no player moves."""
         if str(state.rules_game) != str(self._game):
             return None
         if self._table is None:

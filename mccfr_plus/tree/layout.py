@@ -98,12 +98,7 @@ def lay_out(
 
 
 def number_slots(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ranges of players' infosets and slots, ``[num_players + 1]`` int64.
-
-    Args:
-        infosets: ``[num_infosets]`` INFOSET, player by player. `first_slot` is an output.
-        num_players: Number of players.
-    """
+    """Returns the ranges of players' infosets and slots, ``[num_players + 1]`` int64."""
     ends = np.cumsum(infosets["num_actions"], dtype=np.int64)
     np.subtract(ends, infosets["num_actions"], out=infosets["first_slot"], casting="unsafe")
     infoset_range = np.searchsorted(infosets["player"], np.arange(num_players + 1)).astype(np.int64)

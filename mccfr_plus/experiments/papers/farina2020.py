@@ -137,11 +137,7 @@ CLAIM_NOTES = (
 
 
 def claim_rows(figures: Mapping[str, list[Curve]]) -> list[Row]:
-    """Returns a row per claim: what it says, where, what was found here, and the verdict.
-
-    Args:
-        figures: Curves by figure.
-    """
+    """Returns a row per claim: what it says, where, what was found here, and the verdict."""
     found = size_rows("Farina et al. 2020", "5, games", {"search_game": NAMES[SEARCH_4], **NAMES})
     for figure, section in (("figure3", "abstract; 5.1, figure 3"), ("figure4", "abstract; 5.2, figure 4")):
         ahead, ratios = [], []

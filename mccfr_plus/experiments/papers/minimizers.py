@@ -88,12 +88,7 @@ FORMS = {
 
 
 def algorithms_of(form: Form, iterations: int) -> dict[str, str]:
-    """Returns what is run in a form of the table, and what it is called there.
-
-    Args:
-        form: The form.
-        iterations: How long the runs are.
-    """
+    """Returns what is run in a form of the table, and what it is called there."""
     end = "/last" if form.is_last else ""
     found = {f"{form.estimator}/{name}{end}": name for name in (*_MATCHERS, *_OTHERS)}
     found[f"{form.estimator}/hs_dcfr(iterations={iterations}){end}"] = "hs_dcfr"

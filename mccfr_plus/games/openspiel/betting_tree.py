@@ -71,10 +71,6 @@ class _Pot(NamedTuple):
 def betting_tree(betting: Betting, max_nodes: int) -> list[Node] | None:
     """Returns all betting sequences, the empty one first; children follow one another. None if there are too many.
 
-    Args:
-        betting: How players may bet.
-        max_nodes: The largest number of them.
-
     Raises:
         ValueError: If OpenSpiel lists an action that it does not accept, or two that are the same.
     """

@@ -52,11 +52,7 @@ def estimate_with(
 
 
 def access_of(access: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns what is composed into a traversal of a game that is not stored; nothing for None.
-
-    Args:
-        access: `ImplicitTree.access`.
-    """
+    """Returns what is composed into a traversal of a game that is not stored; nothing for None."""
     if access is None:
         return {}
     draw = compose(draw_listed_outcome, outcome_probabilities=access["outcome_probabilities"])

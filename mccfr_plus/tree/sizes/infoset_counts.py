@@ -9,9 +9,6 @@ from statistics import NormalDist
 class InfosetCounts:
     """Counts, per infoset, the runs that met it. Runs must be independent and identically distributed.
 
-    Args:
-        num_players: Number of players.
-
     Attributes:
         perfect_recall: False once an infoset was entered after two different own pasts.
     """
@@ -33,14 +30,7 @@ class InfosetCounts:
         self._num_runs += 1
 
     def add(self, player: int, info_state: str, past: int, num_actions: int) -> None:
-        """Adds an infoset that the current run met.
-
-        Args:
-            player: Whose it is.
-            info_state: Its text.
-            past: A hash of the player's own infosets and actions before it.
-            num_actions: Its number of actions.
-        """
+        """Adds an infoset that the current run met."""
         found, key = self._found[player], hash(info_state)
         entry = found.get(key)
         if entry is None:
@@ -73,10 +63,6 @@ class InfosetCounts:
 
         With D infosets met, Q1 of them in one of m runs and Q2 in two, the bound is D + (m - 1)/m Q1^2 / (2 Q2). It
         holds whatever the probabilities of the infosets are. The more these differ, the further it is below the truth.
-
-        Args:
-            player: Whose infosets.
-            confidence: Of the interval, between 0 and 1.
 
         Reference: Chao 1987, "Estimating the population size for capture-recapture data with unequal catchability",
         equations 10 to 12. Where Q2 = 0, the bias-corrected form (Chao 2005, "Species estimation and applications").

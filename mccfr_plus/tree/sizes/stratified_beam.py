@@ -79,10 +79,6 @@ class Run:
 class StratifiedBeam:
     """Runs beams through a turn-based game.
 
-    Args:
-        game: A game that `load_game` has accepted.
-        rng: Random numbers.
-
     Attributes:
         pilot: What earlier runs expect below a candidate.
         counts: The infosets that the runs met.
@@ -297,9 +293,6 @@ class PilotEstimate:
 
     What lies below a history is estimated as its own mass and what is expected below *all* its children, not as what a
     run happened to find there. So the ends of the game are learned first, and the rest follows from the bottom up.
-
-    Args:
-        num_measures: Number of measures.
     """
 
     def __init__(self, num_measures: int):

@@ -39,11 +39,7 @@ def result(setting: Setting, name: str) -> Result:
 
 
 def rows(figures: Mapping[str, list[Curve]]) -> list[Row]:
-    """Returns a row per claim: what it says, where, what was found here, and the verdict.
-
-    Args:
-        figures: Curves by figure.
-    """
+    """Returns a row per claim: what it says, where, what was found here, and the verdict."""
     names = {"bluff(dice1=1,dice2=1)": "Bluff(1, 1)", "bluff": "Bluff(2, 1)"}
     names["nl_holdem_buckets(stack=36)"] = "2-NL Hold'em(36)"
     found = [

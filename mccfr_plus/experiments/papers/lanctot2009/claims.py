@@ -57,11 +57,7 @@ def result(setting: Setting, name: str) -> Result:
 
 
 def rows(figures: Mapping[str, list[Curve]]) -> list[Row]:
-    """Returns a row per claim: what it says, where, what was found here, and the verdict.
-
-    Args:
-        figures: Curves by figure.
-    """
+    """Returns a row per claim: what it says, where, what was found here, and the verdict."""
     curves = {(curve.game, curve.algorithm): curve for curve in figures["figure1"]}
     found = size_rows(PAPER, "table 1", NAMES)
     found.append(
