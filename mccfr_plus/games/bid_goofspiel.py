@@ -141,7 +141,6 @@ class BidGoofspielGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         num_cards = parameters.whole_number("num_cards", 2, _MOST_CARDS, "four bits per bid in a word of 64")
         bids_seen = parameters.one_of("reveal", {"results": False, "bids": True})
         order = parameters.one_of("prizes", {"descending": _DESCENDING, "ascending": _ASCENDING, "random": _RANDOM})

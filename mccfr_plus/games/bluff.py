@@ -105,7 +105,6 @@ class BluffGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         dice = [parameters.whole_number(name, 1, 10) for name in ("dice1", "dice2")]
         faces = parameters.whole_number("faces", 2, 20)
         starts = parameters.one_of("starts", {"loser": "loser", "winner": "winner"})

@@ -117,7 +117,6 @@ class LatentTicTacToeGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         at_disclosure = parameters.one_of("win", {"placement": False, "disclosure": True})
         until_disclosed = parameters.one_of("full", {"true_board": False, "disclosed_board": True})
         # A mark, and whether the other player's next choice was lost on it. The order of marks and these losses are

@@ -121,7 +121,6 @@ class LeducRanksGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         ranks = parameters.whole_number("ranks", 2, 100, "76 * ranks**3 histories")
         suits = parameters.whole_number("suits", 1, 100)
         if ranks * suits < 3:

@@ -156,7 +156,6 @@ class NoLimitHoldemBucketsGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         # With 50, an information state has 64 bits; trees of more than 2**31 nodes begin at 33.
         why = "with 2 player 1 has no decision; 50 make 1.6 * 10**11 histories"
         stack = parameters.whole_number("stack", _LEAST_RAISED_TO, 50, why)

@@ -75,7 +75,6 @@ class OneCardPokerGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         deck_size = parameters.whole_number("deck_size", 3, 20_000, "4.5 * deck_size**2 histories")
         return Layout(
             state_size=_SIZE,

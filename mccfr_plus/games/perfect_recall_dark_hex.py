@@ -39,7 +39,6 @@ class PerfectRecallDarkHexGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         game, columns = dark_hex(parameters, NOTHING)
         # A choice of an occupied cell has an asterisk.
         names = (f"{_cell(cell, columns)}{mark}" for cell in range(game.num_cells) for mark in ("*", ""))

@@ -100,7 +100,6 @@ class PrincessAndMonsterGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         rows = parameters.whole_number("rows", 1, 26)
         columns = parameters.whole_number("columns", 1, 26, "columns are named a .. z")
         cells = rows * columns

@@ -104,7 +104,6 @@ class SearchGame(RulesGame):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         moves = parameters.whole_number("moves", 1, 20, "a state keeps all of them")
         wait, crossing = parameters.switch("wait"), parameters.switch("crossing")
         graph = read_graph(parameters["graph"])

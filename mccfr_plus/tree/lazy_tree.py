@@ -96,7 +96,6 @@ class LazyTree(ExpandingTree):
         check_depth: bool = False,
         single_trajectory: bool = False,
     ) -> None:
-        """See `ExpandingTree.bind`."""
         self._bind(strategy, ones)
         self.expander = Expander(
             self.game,
@@ -117,7 +116,6 @@ class LazyTree(ExpandingTree):
         self.keys.count_in(expansion[g.TEXT_COST : g.TEXT_COST + 1].data)
 
     def evict(self) -> slice:
-        """Evicts the transient nodes and returns which they were. Not while a traversal is under way."""
         evicted = slice(self.plan.max_nodes, self.plan.max_nodes + self.count(g.NUM_TRANSIENT))
         g.evict(self._places.expansion)
         self.expander.evict_states(self.plan.max_nodes)
@@ -145,11 +143,6 @@ class LazyTree(ExpandingTree):
             release_unused()
 
     def raise_error(self) -> None:
-        """Raises what has ended the last traversal, if that was an error; the tree can then be used again.
-
-        Raises:
-            GameError: If the game has raised an error, or two information states have one key.
-        """
         status, error = self.status, self.expander.error
         if status == g.FAILED:
             self.go_on()
@@ -172,14 +165,12 @@ class LazyTree(ExpandingTree):
         return game_error(self.game, self.expander.actions_to(node), error)
 
     def go_on(self) -> None:
-        """Lets traversals expand the tree again after they could not."""
         super().go_on()
         self.expander.error = None
 
     # --- the state ---
 
     def sizes(self) -> Sizes:
-        """Returns how much of the arrays is in use; nodes that pass are not counted."""
         nodes, infosets, slots, payoffs, outcomes = map(self.count, SIZES)
         return Sizes(nodes, infosets, slots, payoffs, outcomes, len(self.keys.as_bytes()))
 
@@ -190,7 +181,6 @@ class LazyTree(ExpandingTree):
         return cost
 
     def places(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns the arrays that the state of a tree of these sizes is read into, by name; see `end_loading`."""
         nodes, infosets, slots, payoffs, outcomes, text_bytes, _ = sizes
         counts = {"nodes": nodes, "parents": nodes, "infosets": infosets, "keys": infosets, "checks": infosets}
         counts |= {"slot_actions": slots, "payoffs": payoffs, "chance": outcomes, "outcome_actions": outcomes}
@@ -198,7 +188,6 @@ class LazyTree(ExpandingTree):
         return found | {"texts": np.zeros(text_bytes, np.uint8)}
 
     def state(self, sizes: Sizes) -> dict[str, np.ndarray]:
-        """Returns what has been expanded, by name, in arrays that do not depend on the memory limit. Evict first."""
         state = self.places(sizes)
         state["infosets"] = state["infosets"].copy()
         self.swap_orphans(state["infosets"])
@@ -206,13 +195,11 @@ class LazyTree(ExpandingTree):
         return state
 
     def begin_loading(self) -> None:
-        """Clears all that has been expanded."""
         self.evict()
         self._places.nodes[: self.count(g.NUM_NODES)] = 0
         self.expander.clear()
 
     def end_loading(self, sizes: Sizes, texts: np.ndarray) -> None:
-        """Makes what was read into `places` the tree."""
         expansion, plan = self._places.expansion, self.plan
         if sizes.nodes > plan.max_nodes:  # by a little, see `why_too_small`
             left = plan.max_nodes + plan.max_transient - sizes.nodes
@@ -242,7 +229,6 @@ class LazyTree(ExpandingTree):
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes that have places now, visited or not."""
         return self.count(g.NUM_NODES) + self.count(g.NUM_TRANSIENT)
 
     @property
@@ -252,11 +238,9 @@ class LazyTree(ExpandingTree):
 
     @property
     def perfect_recall(self) -> bool:
-        """Whether no imperfect recall was seen so far."""
         return not self._lacks_recall and self.count(g.RECALL_LOST_AT) == 0
 
     def require_perfect_recall(self, what: str) -> None:
-        """Raises GameError if imperfect recall was seen; `what` names what needs perfect recall."""
         if not self.perfect_recall:
             node = self.count(g.RECALL_LOST_AT) - 1
             where = f", at history {self.expander.actions_to(node)}" if node >= 0 else ""
@@ -295,10 +279,8 @@ class LazyTree(ExpandingTree):
 
     @property
     def found_keys(self) -> np.ndarray:
-        """Their keys, ``[num_infosets, 2]`` int64."""
         return self._places.keys[: self.num_infosets]
 
     @property
     def found_actions(self) -> np.ndarray:
-        """OpenSpiel's action of each slot found, ``[num_slots]`` int64."""
         return self.slot_action[: self.num_slots]

@@ -181,7 +181,6 @@ class BattleshipRules(OpenSpielRules):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         width = parameters.whole_number("board_width", 1, _MOST_CELLS)
         height = parameters.whole_number("board_height", 1, _MOST_CELLS)
         turns = parameters.whole_number("num_shots", 1, _MOST_SHOTS)

@@ -120,7 +120,6 @@ class KuhnPokerRules(OpenSpielRules):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         players = parameters.whole_number("players", 2, 10)
         return Layout(
             state_size=_SIZE,

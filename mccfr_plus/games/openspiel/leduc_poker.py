@@ -227,7 +227,6 @@ class LeducPokerRules(OpenSpielRules):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         players = parameters.whole_number("players", 2, 10)
         first = parameters.whole_number("starting_player", 0, players - 1)
         ranked, mapped = parameters.switch("suit_isomorphism"), parameters.switch("action_mapping")

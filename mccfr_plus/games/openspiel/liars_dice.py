@@ -114,7 +114,6 @@ class LiarsDiceRules(OpenSpielRules):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         parameters.whole_number("players", 2, 2, "as in OpenSpiel")
         dice = parameters.whole_number("numdice", 1, _MOST_BIDS // 2)
         sides = parameters.whole_number("dice_sides", 1, _MOST_BIDS // 2)

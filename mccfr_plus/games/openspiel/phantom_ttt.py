@@ -23,7 +23,6 @@ class PhantomTicTacToeRules(PhantomRules):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         abrupt = parameters.one_of("gameversion", {"classical": False, "abrupt": True})
         game = Phantom(_NUM_CELLS, abrupt, _shown(parameters))
         symmetries = board_symmetries(_NUM_CELLS // _COLUMNS, _COLUMNS, reflections=True)

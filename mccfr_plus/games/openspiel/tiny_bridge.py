@@ -110,7 +110,6 @@ class TinyBridgeRules(OpenSpielRules):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         texts = _hand_texts(parameters.switch("abstracted"))
         kinds = list(dict.fromkeys(texts))
         return Layout(

@@ -282,7 +282,6 @@ class UniversalPokerRules(OpenSpielRules):
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
-        """Returns the sizes of the game."""
         betting, (suits, ranks, num_hole, board) = betting_of(parameters), deck_of(parameters)
         deck, boards, players = suits * ranks, list(itertools.accumulate(board)), betting.num_players
         nodes = _sequences(betting)
