@@ -34,7 +34,6 @@ from mccfr_plus.evaluation import (
     evaluate,
     expected_values,
     head_to_head,
-    nash_conv,
 )
 from mccfr_plus.evaluation.by_rules import bytes_needed
 from mccfr_plus.evaluation.estimates import require_confidence
@@ -98,12 +97,10 @@ games, with control variates for chance and for both policies' own actions.
         define(values, "memory", memory_size(), "Memory of the process, such as 4GB. Default: half of what is free.")
         define_rules(values)
         define_limits(values)
-        define_switch(values, "use_openspiel", "Also compute the numbers by OpenSpiel; this can take minutes.")
         keys = (
             "game, policy, kind (exact or estimates), values, best_response_values, nash_conv, exploitability (null if "
             "unknown), estimates (list of quantity, player, by, value, low, high, kind, confidence, samples, seconds), "
-            "notes, head_to_head (null without --against, else the like with against, by_seat, variance_reduction); "
-            "with --use_openspiel an object openspiel with values, nash_conv, exploitability"
+            "notes, head_to_head (null without --against, else the like with against, by_seat, variance_reduction)"
         )
         output.define_json(values, keys)
 
@@ -112,10 +109,11 @@ games, with control variates for chance and for both policies' own actions.
         sources = [source] if values.against is None else [source, values.against]
         for file in sources:
             require_policy(file)
-        if values.estimate and (values.use_openspiel or values.tree == "compiled"):
-            flag = "--use_openspiel" if values.use_openspiel else "--tree=compiled"
-            raise UsageError(f"--estimate and {flag} exclude each other: {flag} asks for exact numbers.")
-        excluded = values.estimate or values.use_openspiel or values.tree == "compiled" or not uses_rules(values)
+        if values.estimate and values.tree == "compiled":
+            raise UsageError(
+                "--estimate and --tree=compiled exclude each other: --tree=compiled asks for exact numbers."
+            )
+        excluded = values.estimate or values.tree == "compiled" or not uses_rules(values)
         if values.symmetry and excluded:
             raise UsageError("--symmetry is about exact evaluation by rules: leave it out, or the other flags.")
         require_confidence(values.confidence)
@@ -125,7 +123,7 @@ games, with control variates for chance and for both policies' own actions.
         needs_a_tree = any(file not in policies and file != UNIFORM for file in sources)
         tree: GameTree | None = None
         if needs_a_tree or not (values.estimate or values.symmetry):
-            kind = "compiled" if needs_a_tree or values.use_openspiel else values.tree
+            kind = "compiled" if needs_a_tree else values.tree
             limits = TreeLimits(values.max_nodes, values.max_bytes)
             tree = compiled_if_it_fits(game, kind, values.memory, limits, rules=uses_rules(values))
         chosen = [policies[file] if file in policies else read_policy(file, tree or game) for file in sources]
@@ -135,39 +133,27 @@ games, with control variates for chance and for both policies' own actions.
         if (tree is None or values.symmetry) and not values.estimate and uses_rules(values):
             by_rules = _evaluated_by_rules(game, source, chosen[0], values)
         if by_rules is not None:
-            result = _print_exact(game, source, by_rules._asdict() | _distances(by_rules), None)
-            if values.against is not None:
-                options = _options(values, _AGAINST_SHARE)
-                against = _print_head_to_head(head_to_head(game, *chosen, num_games=None, **options), sources)
+            result = _print_exact(game, source, by_rules._asdict() | _distances(by_rules))
         elif tree is None or values.estimate:
             result = _estimates(game, source, chosen[0], values)
-            if values.against is not None:
-                options = _options(values, _AGAINST_SHARE)
-                against = _print_head_to_head(head_to_head(game, *chosen, num_games=None, **options), sources)
         else:
-            result = _exact(tree, source, chosen[0], values.use_openspiel)
-            if values.against is not None:
-                against = _print_head_to_head(_exact_head_to_head(tree, *chosen), sources)
+            result = _print_exact(game, source, _exact(tree, chosen[0]))
+        if values.against is not None:
+            if by_rules is None and tree is not None and not values.estimate:
+                match = _exact_head_to_head(tree, *chosen)
+            else:
+                match = head_to_head(game, *chosen, num_games=None, **_options(values, _AGAINST_SHARE))
+            against = _print_head_to_head(match, sources)
         if values.json:
             output.print_json({"game": name, "policy": source, **result, "head_to_head": against})
 
 
-def _exact(tree: GameTree, source: str, policy: Any, use_openspiel: bool) -> dict[str, Any]:
-    """Prints exact numbers and returns them."""
+def _exact(tree: GameTree, policy: Any) -> dict[str, Any]:
+    """Returns exact numbers."""
     if tree.perfect_recall:
         evaluation = evaluate(tree, policy)
-        found = evaluation._asdict() | _distances(evaluation)
-    else:
-        found = {"values": expected_values(tree, policy), "best_response_values": None, **_distances(None)}
-    theirs = None
-    if use_openspiel:
-        distance = nash_conv(tree, policy, use_openspiel=True) if tree.perfect_recall else None
-        theirs = {
-            "values": expected_values(tree, policy, use_openspiel=True).tolist(),
-            "nash_conv": distance,
-            "exploitability": None if distance is None else distance / tree.num_players,
-        }
-    return _print_exact(tree.game, source, found, theirs and {"openspiel": theirs})
+        return evaluation._asdict() | _distances(evaluation)
+    return {"values": expected_values(tree, policy), "best_response_values": None, **_distances(None)}
 
 
 def _distances(evaluation: Evaluation | None) -> dict[str, float | None]:
@@ -201,15 +187,10 @@ def _evaluated_by_rules(game: pyspiel.Game, source: str, policy: Any, values: An
     return evaluate_by_rules(game, chosen, memory=values.memory, symmetry=symmetry)
 
 
-def _print_exact(
-    game: pyspiel.Game, source: str, found: dict[str, Any], also: dict[str, dict[str, Any]] | None
-) -> dict[str, Any]:
-    """Prints exact numbers, and OpenSpiel's if there are some, and returns them."""
+def _print_exact(game: pyspiel.Game, source: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Prints exact numbers and returns them."""
     num_players = game.num_players()
     found = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
-    rows = [_row("", found)]
-    if also:
-        rows = [_row("mccfr_plus", found), _row("OpenSpiel", also["openspiel"])]
     print(f"{game}, policy {source}: exact\n")
     table = [["", "value", "best response", "gain"]]
     best = found["best_response_values"] or [None] * num_players
@@ -218,13 +199,10 @@ def _print_exact(
         table.append([f"player {i}", output.number(value), output.number(response), output.number(gain, 4)])
     output.print_table(table)
     print()
-    output.print_table([["", *(f"value {i}" for i in range(num_players)), "NashConv", "exploitability"], *rows])
-    return {"kind": "exact", **found, "estimates": [], "notes": [], **(also or {})}
-
-
-def _row(name: str, found: dict[str, Any]) -> list[str]:
+    heading = ["", *(f"value {i}" for i in range(num_players)), "NashConv", "exploitability"]
     numbers = [*found["values"], found["nash_conv"], found["exploitability"]]
-    return [name, *(output.number(number, 10 if name else 6) for number in numbers)]
+    output.print_table([heading, ["", *map(output.number, numbers)]])
+    return {"kind": "exact", **found, "estimates": [], "notes": []}
 
 
 def _options(values: Any, share: float) -> dict[str, Any]:

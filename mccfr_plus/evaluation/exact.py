@@ -105,9 +105,7 @@ def evaluate(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> Evaluati
     return evaluate_strategy(tree, strategy_of(tree, policy))
 
 
-def expected_values(
-    game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_openspiel: bool = False
-) -> np.ndarray:
+def expected_values(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.ndarray:
     """Returns each player's expected payoff under a policy, ``[num_players]`` float64.
 
     See `nash_conv` for arguments and errors.
@@ -120,9 +118,6 @@ def expected_values(
     """
     tree = compile_game(game)
     strategy = strategy_of(tree, policy)
-    if use_openspiel:
-        table = TreePolicy(tree, strategy).to_pyspiel()
-        return np.array(pyspiel.expected_returns(tree.game.new_initial_state(), table, -1, True))
     if tree.perfect_recall:
         return evaluate_strategy(tree, strategy).values
     values = np.empty((tree.num_nodes, tree.num_players))
@@ -130,7 +125,7 @@ def expected_values(
     return values[0].copy()
 
 
-def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_openspiel: bool = False) -> float:
+def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> float:
     """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium.
 
     Any number of players, any payoffs.
@@ -139,7 +134,6 @@ def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_ope
         game: A game, a game string, or its tree if it is compiled already.
         policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
             probabilities, or a list of one of these per player.
-        use_openspiel: Whether OpenSpiel computes the number, which takes 10 to 1000 times as long.
 
     Raises:
         GameError: If the game cannot be compiled or has imperfect recall.
@@ -153,10 +147,7 @@ def nash_conv(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy], *, use_ope
     """
     tree = compile_game(game)
     tree.require_perfect_recall("a best response")
-    strategy = strategy_of(tree, policy)
-    if use_openspiel:
-        return float(pyspiel.nash_conv(tree.game, TreePolicy(tree, strategy).to_pyspiel()))
-    return evaluate_strategy(tree, strategy).nash_conv
+    return evaluate_strategy(tree, strategy_of(tree, policy)).nash_conv
 
 
 def exploitability(game: AnyGame, policy: AnyPolicy | Sequence[AnyPolicy]) -> float:

@@ -135,12 +135,11 @@ def test_two_files_of_a_large_game(command, phantom_policy):
     ("arguments", "parts"),
     [
         (("chess", "uniform", "--against=none.npz"), ("there is no file none.npz",)),
-        (("kuhn_poker", "uniform", "--estimate", "--use_openspiel"), ("--use_openspiel", "exclude each other")),
         (("kuhn_poker", "uniform", "--estimate", "--tree=compiled"), ("--tree=compiled", "exclude each other")),
         (("kuhn_poker", "uniform", "--seconds=0"), ("seconds", "positive")),
         (("kuhn_poker", "uniform", "--confidence=0.3"), ("confidence=0.3", "0.5")),
         (("phantom_ttt", "uniform", "--tree=compiled", "--max_nodes=1000"), ("more than the budget",)),
-        (("chess", "uniform", "--use_openspiel", "--max_nodes=1000"), ("10^",)),
+        (("chess", "uniform", "--tree=compiled", "--max_nodes=1000"), ("10^",)),
         (("no_such_game", "uniform", "--estimate"), ("no game of OpenSpiel",)),
     ],
 )

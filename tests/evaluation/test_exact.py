@@ -72,8 +72,6 @@ def test_equals_openspiel(game, zeros):
     assert mccfr_plus.nash_conv(tree, table) == pytest.approx(expected, abs=1e-10)
     values = expected_game_score.policy_value(tree.game.new_initial_state(), [table] * tree.num_players)
     np.testing.assert_allclose(mccfr_plus.expected_values(tree, table), values, atol=1e-10)
-    np.testing.assert_allclose(mccfr_plus.expected_values(tree, table, use_openspiel=True), values, atol=1e-10)
-    assert mccfr_plus.nash_conv(tree, table, use_openspiel=True) == pytest.approx(expected, abs=1e-10)
     cpp = TreePolicy(tree, strategy_of(tree, table)).to_pyspiel()
     for player in range(tree.num_players):
         ours = mccfr_plus.best_response(tree, table, player)
