@@ -125,8 +125,6 @@ def draw_line(
         x: ``[points]``.
         y: ``[seeds, points]``.
         number: Of the line, which determines its marker.
-        style: Numbers of its colour and of its dashes.
-        label: In the legend.
         band: `quantile_band` or `mean_band`.
         is_faint: Whether to draw a thin line without band and marks.
     """

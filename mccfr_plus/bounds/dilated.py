@@ -28,8 +28,6 @@ def dilated_diameter(tree: GameTree, player: int, weights: np.ndarray) -> float:
     also the largest Bregman divergence from the uniform strategy, where mirror descent starts.
 
     Args:
-        tree: The game.
-        player: Whose plans.
         weights: ``[num_infosets]`` float64, from `dilated_weights`.
 
     Raises:
@@ -68,8 +66,6 @@ def dilated_bound(
         Omega / (eta T) + eta / (2 mu) * G^2
 
     Args:
-        tree: The game.
-        player: Whose regret.
         iterations: T, at least 1.
         eta: Step size, above 0.
         weights: ``[num_infosets]`` float64, of the dilated entropy.

@@ -308,8 +308,6 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
     probabilities that sum to at most 1. The maximum is exact.
 
     Args:
-        tree: The game.
-        player: Whose regret.
         iterations: T, at least 1.
         eta: Step size, above 0, the same at every infoset.
         scale: Range of the estimated values. None: the player's payoff range, right for all estimators but outcome

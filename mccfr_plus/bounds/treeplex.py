@@ -33,8 +33,6 @@ def m_value_of(tree: GameTree, player: int, strategy: np.ndarray) -> float:
     B are the blocks of `m_value`; reach(I) is the probability that the player's actions lead to I.
 
     Args:
-        tree: The game.
-        player: Whose.
         strategy: ``[num_slots]`` float64; only the player's slots are read.
 
     Raises:
@@ -120,8 +118,6 @@ def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndar
     All sequences lead to leaves, and the product decreases along them: so this is also the minimum over sequences.
 
     Args:
-        tree: The game.
-        player: Whose.
         epsilon: Share of exploration, in (0, 1].
         sampling: ``[num_slots]`` float64, e; None: uniform. With ones, this is delta_i of estimators that visit each
             action with a probability of at least epsilon.
@@ -164,8 +160,6 @@ def vertex_maximum(
     """Returns the largest sum over I of x[parent(I)] infoset_gain[I] + sum over s of x[s] sequence_gain[s].
 
     Args:
-        tree: The game.
-        player: Whose plans x.
         infoset_gain: ``[num_infosets]`` float64, or one number for all.
         sequence_gain: ``[num_slots + num_players]`` float64, the empty sequences last, or one number for all.
         count: Whether to return the logarithm of the sum of exponentials over all vertices x instead of the largest.

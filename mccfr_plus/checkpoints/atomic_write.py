@@ -49,8 +49,6 @@ def require_writable(path: str | os.PathLike, error_type: type[MccfrPlusError], 
     """Raises `error_type` if `atomic_write` could not write a file; call it before long work.
 
     Args:
-        path: The file.
-        error_type: The error to raise.
         num_bytes: The size of the file. The old file stays until the new one is complete: the disk must hold both.
     """
     place = target_of(path, error_type)

@@ -33,7 +33,6 @@ def write(path: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[st
     """Writes a checkpoint, which replaces the old one when it is complete and on the disk.
 
     Args:
-        path: The file.
         header: What JSON can hold.
         arrays: By name; a name may have slashes.
 
@@ -68,7 +67,6 @@ def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
     """Reads a checkpoint: raises an error if it is damaged or has other arrays.
 
     Args:
-        path: The file.
         arrays: Arrays of the names, shapes and dtypes that it must have.
 
     Raises:

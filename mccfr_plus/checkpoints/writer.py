@@ -38,7 +38,6 @@ class CheckpointWriter:
     another error ends the block.
 
     Args:
-        solver: The solver.
         path: The file, or a `CheckpointLock` that the caller holds.
         interval: Seconds between two writes; more if writing takes over a tenth of the time.
         checkpoints: How the solver is written and read.

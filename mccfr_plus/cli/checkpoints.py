@@ -100,7 +100,6 @@ def require_same_run(
 
     Args:
         lock: Of the checkpoint.
-        header: Its header.
         game: The game of the command line.
         values: Parsed flags: ``seed`` and ``num_batches``.
         pairs: What the checkpoint has and what the command line has, by name.

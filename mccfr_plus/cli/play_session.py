@@ -26,7 +26,6 @@ class PlaySession:
     """Games against a policy, one after the other. A game begins when the session does, or by `begin`.
 
     Args:
-        game: A turn-based game.
         policy: Plays all other seats.
         seat: Of the person; None: each in turn.
         rng: Draws chance and the policy's actions. Modified in place.

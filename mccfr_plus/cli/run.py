@@ -161,11 +161,6 @@ def run_and_print(
     """Runs a solver up to the limits of the command line, and prints and writes its result.
 
     Args:
-        game: The game string.
-        solver: A `Solver` or a `NeuralSolver`.
-        values: Parsed flags.
-        lock: Of the checkpoint, if there is to be one.
-        watch: The display of the run.
         about: Algorithm, components and options, for the JSON object.
         heading: The same, as rows of the table.
 

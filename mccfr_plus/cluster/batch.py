@@ -180,9 +180,7 @@ def sparse_sums(
     """Returns the sums of a batch for a player, and clears the weights of visits.
 
     Args:
-        tree: The tree.
         scratch: After `traverse_batch`.
-        player: The player.
         visited: The entries of `visited` that are in use.
         weights: See `traverse_batch`. Modified in place: zeros again.
     """
@@ -226,7 +224,6 @@ class Sampler:
 
         Args:
             shared: The strategy, ``[num_slots]`` float64, and its sampling weights, see `SamplingWeights`.
-            batch: Which batch.
         """
         strategy, sampling_weights = map(read_only, shared)
         begin = time.perf_counter()

@@ -48,7 +48,6 @@ class DistributedEngine(Engine):
 
     Args:
         config: The components; its batch size is that of all batches together.
-        tree: The game.
         rngs: ``[1]`` uint64, the seed of all streams.
         num_batches: How many batches make one gradient.
         worker_pool: Samples them.

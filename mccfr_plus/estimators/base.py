@@ -193,10 +193,6 @@ def check_number(name: str, value: Any, above: float, most: float, allowed: str,
     """Raises ConfigError unless a value is a number within limits.
 
     Args:
-        name: Of the parameter.
-        value: What was given.
-        above: The lower limit.
-        most: The upper limit.
         allowed: What the message says is allowed.
         inclusive: Whether the lower limit is allowed, too.
     """

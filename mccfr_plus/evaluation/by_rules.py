@@ -258,7 +258,6 @@ def bytes_needed(rules: RulesGame, plan: MemoryPlan, estimate: InfosetEstimate) 
     """Returns how much memory the process needs in all for an exact evaluation.
 
     Args:
-        rules: The game.
         plan: What infosets and slots take, and what there is besides.
         estimate: How many infosets and slots there are.
     """

@@ -137,10 +137,6 @@ def best_look(looks: Sequence[Estimate], confidence: float) -> Estimate:
     many looks there are, because 1/2 + 1/6 + 1/12 + ... = 1. So all intervals hold together with probability 1 - a
     (union bound; the looks need not be independent, and when to stop may depend on them). Then `low` of each look is
     below the quantity, and so is the largest of them.
-
-    Args:
-        looks: At least one.
-        confidence: Of all of them together.
     """
     best = max(looks, key=lambda look: look.low)
     return best._replace(confidence=confidence, seconds=math.fsum(look.seconds for look in looks))

@@ -93,7 +93,6 @@ def memory_plan(
     """Returns how an exact evaluation divides the memory.
 
     Args:
-        rules: The game.
         memory: Of the whole process; see `Solver`.
         with_histories: Whether a history of each infoset is kept, for a policy that `is_tabulated`.
         threads: How many threads; None: one per core.

@@ -169,7 +169,6 @@ def local_bound(
 
     Args:
         game: See `estimate_quality`, also for what is not listed here and for errors.
-        policy: The policy to evaluate.
         seconds: Of wall-clock time, for all players together, approximately.
     """
     game, rng = load_game(game), np.random.default_rng(int(new_state(seed)[0]))

@@ -27,7 +27,6 @@ def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.n
     """Returns the probabilities of a policy, ``[num_slots]`` float64, as they are, not normalized.
 
     Args:
-        tree: The game.
         policy: A joint policy of OpenSpiel, from Python or C++, a mapping from information states to actions and
             probabilities, or a list of one of these per player.
 

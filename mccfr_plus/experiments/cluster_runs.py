@@ -150,7 +150,6 @@ def run_on_cluster(runs: Runs, about: dict[str, Any], cluster: Cluster) -> Itera
     Args:
         runs: What to run, none of which has ended.
         about: See `about_here`; versions and machine are those of the worker that started the run.
-        cluster: Entered.
     """
     ray = cluster.ray
     numbers: dict[Any, int] = {}  # of the runs, by their tasks
@@ -287,8 +286,6 @@ class _Sender:
     """Sends files and progress to the collector, and receives whether to go on.
 
     Args:
-        collector: The handle of the collector.
-        number: The number of the run.
         run: The run, with the worker's folder.
         start: The collector's answer to `start`; its files are written into the folder.
     """

@@ -34,10 +34,8 @@ class Comparison:
     """What is compared.
 
     Args:
-        games: Game strings.
         algorithms: See `algorithm_of`.
         seeds: The same for each game and algorithm.
-        limit: How long each run is.
         num_evaluations: At how many points a run is evaluated; None: as many as cost little.
 
     Raises:

@@ -83,8 +83,6 @@ def affordable_points(tree: GameTree, limit: Limit, cost: float) -> int:
     """Returns how many evaluations take a small share of a run, from 8 to 60; 25 for limits that are not in nodes.
 
     Args:
-        tree: The game.
-        limit: How long the run is.
         cost: What an evaluation costs per history and player, in visits of the run; the larger one of all runs that
             are measured at the same points.
     """

@@ -38,7 +38,6 @@ def page_of(title: str, body: str, *, style: str = "", script: str = "", head: s
     """Returns a page.
 
     Args:
-        title: As text.
         body: The page's HTML.
         style: CSS, after that of all pages.
         script: JavaScript, which may use ``find(id)`` and ``make(tag, class, text)``.

@@ -132,11 +132,7 @@ def plot_parameter(
     """Draws lines of means with bands over seeds, and writes the picture to files.
 
     Args:
-        lines: At least one.
         paths: Files to write; the ending says what: .png, .svg, .pdf.
-        title: Above the picture.
-        xlabel: The parameter.
-        ylabel: What is measured, with its unit.
         xscale: Of the parameter's axis: log or linear.
         source: A line below the picture: where the numbers are from.
         band: `quantile_band` or `mean_band`.

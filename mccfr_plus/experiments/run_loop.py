@@ -104,7 +104,6 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     same seed.
 
     Args:
-        run: What to run.
         game: The game's tree, or a game that is traversed by its rules.
         about: Where and when, for the record.
         tell: Called with the progress, and after each change of the run's files.

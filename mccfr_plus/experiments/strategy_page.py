@@ -148,10 +148,8 @@ def page_of_strategies(
     """Returns a page with tables of strategies, one of which is shown at a time.
 
     Args:
-        title: As text.
         above: HTML above the tables.
         tables: May be empty.
-        script: More JavaScript.
         head: More HTML of the page's head.
     """
     if not tables:

@@ -47,8 +47,6 @@ def table_of_tree(label: str, tree: GameTree, strategy: np.ndarray, most_slots: 
     """Returns a strategy's information states in the order of their reach.
 
     Args:
-        label: What the strategy is called.
-        tree: The game's tree.
         strategy: ``[num_slots]``.
         most_slots: If information states have more actions, only those that are reached most often are shown.
     """
@@ -82,8 +80,6 @@ def table_of_histories(
     Values are not known. The reach of an information state is the sum over those of its histories that were visited.
 
     Args:
-        label: What the policy is called.
-        game: The turn-based game.
         policy: An OpenSpiel policy, or a mapping; uniform at information states for which it has nothing.
         most_histories: How many histories are visited.
     """

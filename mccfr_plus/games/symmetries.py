@@ -80,8 +80,6 @@ def board_symmetries(rows: int, columns: int, *, reflections: bool) -> list[tupl
     """Returns the symmetries of a board as permutations of cells, which are numbered row by row; the identity first.
 
     Args:
-        rows: Number of rows.
-        columns: Number of columns.
         reflections: Whether reflections count, and quarter turns of square boards; otherwise only half turns do.
     """
     board = np.arange(rows * columns).reshape(rows, columns)

@@ -122,7 +122,6 @@ def compose(function: Any, *, strict: bool = True, **names: Any) -> Any:
     does not keep such kernels on disk. The same names give the same kernel.
 
     Args:
-        function: A kernel.
         strict: Whether each name must occur.
         **names: Global names, and the kernels or constants that they mean.
 

@@ -31,7 +31,6 @@ def new_states(seed: int | np.random.Generator | None, count: int) -> np.ndarray
     Args:
         seed: An integer >= 0 for a repeatable run, a numpy generator to draw the state from, or None for entropy
             of the operating system.
-        count: How many.
 
     Raises:
         ConfigError: If the seed is something else.

@@ -117,8 +117,6 @@ def new_scratch(
     """Returns a fresh scratch for a tree.
 
     Args:
-        tree: The tree's arrays.
-        shape: Its shape.
         rng: ``[1]`` uint64, the state of the random generator; kept, not copied.
         max_visits: Room for visits.
         sample_per_infoset: Whether traversals may draw one action per infoset.

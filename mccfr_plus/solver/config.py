@@ -249,8 +249,6 @@ class SolverConfig:
         """Returns how the average is formed in a game.
 
         Args:
-            num_players: Of the game.
-            perfect_recall: Whether it has perfect recall.
             by_rules: Whether it is traversed by rules: slots are not in order there, and what does not sample touches
                 all infosets.
         """

@@ -59,10 +59,7 @@ def solver_for(
     """Returns a solver, and why it has its estimator; "" if that is given.
 
     Args:
-        game: A game, or a game string.
         given: Arguments of `SolverConfig.from_specs`; what is missing is chosen for the game.
-        seed: See `Solver`.
-        limits: Of a compiled tree.
         needs_exploitability: Whether the run will be evaluated.
 
     Raises:
@@ -178,7 +175,6 @@ def recommend(estimate: SizeEstimate, max_nodes: int | None, max_bytes: int) -> 
     """Returns how to solve a game of this size, in a run of minutes or hours.
 
     Args:
-        estimate: The size.
         max_nodes: The largest number of histories of a compiled tree; None: the default for the game.
         max_bytes: Its largest memory, in bytes.
     """

@@ -54,8 +54,6 @@ class Engine:
     """What a solver's iterations read and write.
 
     Args:
-        config: The components and options.
-        tree: The game.
         rngs: ``[threads]`` uint64, the states of the random generators, one per thread.
     """
 

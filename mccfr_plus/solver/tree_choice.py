@@ -84,7 +84,6 @@ def suits_rules(game: pyspiel.Game, config: SolverConfig) -> bool:
     """Returns whether a game that is not compiled is traversed by its rules, where that is left open.
 
     Args:
-        game: The game.
         config: Components and options; keys other than hashes ask for a lazy tree.
     """
     if config.tree != "auto" or config.keys != "hash" or config.needs_stored_nodes() or not config.rules:
@@ -107,8 +106,6 @@ def compiled_if_it_fits(
         game: What `load_game` returns.
         kind: ``"auto"``, ``"compiled"`` or ``"lazy"``.
         memory: Of the whole process; see `Solver`.
-        limits: Of the tree.
-        rules: Whether to use compiled rules.
 
     Raises:
         GameError: If the game cannot be solved; BudgetError if it must be compiled and does not fit.

@@ -67,8 +67,6 @@ class Expander:
     An error in the game ends the traversal and is kept in `error`; so does Ctrl-C.
 
     Args:
-        game: The turn-based game.
-        places: The tree's arrays.
         keys: Gives the keys of infosets.
         state_bytes: Memory for states that are kept, in bytes.
         max_depth: The longest history that traversals can take, or None for any.

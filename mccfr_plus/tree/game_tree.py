@@ -67,7 +67,6 @@ class Tree(abc.ABC):
 
         Args:
             state: A state of the tree's game, or of the simultaneous game that this was converted from.
-            player: Whose infoset.
         """
         text = state.information_state_string(player)
         infoset = self.infoset(text, player)

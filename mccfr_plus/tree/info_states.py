@@ -25,7 +25,6 @@ class InfoStates(Sequence[str]):
     """The texts of a tree's infosets, a sequence of ``num_infosets`` strings that are made when they are read.
 
     Args:
-        game: The game.
         keys: ``[num_infosets, words]`` int64, as `pack` writes them.
         players: ``[num_infosets]``, whose infoset each is.
     """

@@ -37,8 +37,6 @@ class LazyTree(ExpandingTree):
 
     Args:
         game: A `pyspiel.Game` or a game string.
-        plan: How many places there are.
-        keys: How infosets are told apart.
         threads: How many threads may traverse it at once.
         perfect_recall: False if imperfect recall is known; True if traversals are to find out.
 

@@ -78,9 +78,6 @@ class Budget:
     """The largest number of nodes and bytes that compiling a tree may take.
 
     Args:
-        game: The game that is traversed.
-        max_nodes: The largest number of histories to accept.
-        max_bytes: The largest memory to accept.
         estimate_margin: An estimate this many times over the budget ends the traversal at once.
     """
 
@@ -132,7 +129,6 @@ def record(game: pyspiel.Game, budget: Budget, progress: bool | None) -> Recordi
     """Returns the recording of a turn-based game.
 
     Args:
-        game: A game that `load_game` has accepted.
         budget: The largest number of histories and the largest memory to accept.
         progress: Whether to show a progress bar once the traversal takes over a second; None: if standard error is a
             terminal.

@@ -97,9 +97,7 @@ def run_figure(setting: Setting, figure: str, comparisons: Mapping[str, Comparis
     """Runs what is not recorded yet of a figure's comparisons; returns all curves, and the files of the picture.
 
     Args:
-        setting: How.
         figure: Its name; the comparisons are recorded in ``FIGURE-runs/LABEL``.
-        comparisons: By label.
 
     Raises:
         ConfigError: If matplotlib is missing: before anything is run.

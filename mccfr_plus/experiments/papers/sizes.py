@@ -16,7 +16,6 @@ def size_rows(paper: str, where: str, names: Mapping[str, str]) -> list[Row]:
 
     Args:
         paper: As the catalogue names it.
-        where: In the paper.
         names: What the games are called, by game string; others are left out.
     """
     rows = []

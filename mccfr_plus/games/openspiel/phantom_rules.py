@@ -72,7 +72,6 @@ class PhantomRules(OpenSpielRules):
         """Returns the board as the player knows it, and the choices that the player knows of.
 
         Args:
-            player: The player.
             view: What `look` wrote.
             columns: Number of columns of the board.
             shown: What players see of the opponent's choices.

@@ -27,7 +27,6 @@ def estimate_with(
     """Returns the kernel of an estimator.
 
     Args:
-        estimator: The estimator.
         baseline: Its control variates, if it has some.
         list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
         is_lazy: Whether the tree is expanded lazily.
@@ -75,8 +74,6 @@ def composed(
     Args:
         loop: `single.single`, `thread_team.thread_team`, `resumable.resumable`, or a kernel that calls some of these
             components.
-        estimator: The estimator.
-        minimizer: The minimizer.
         average: How the average is formed.
         baseline: The estimator's control variates, if it has some.
         alternating: Whether each player is updated before the next one's gradient is estimated.

@@ -84,7 +84,6 @@ def new_thread_team(tree: TreeArrays, scratches: Sequence[Scratch], shares: Work
     """Returns a team.
 
     Args:
-        tree: The tree.
         scratches: One per thread; they must live as long as the team.
         shares: Who owns what; None if the threads do not make one gradient together.
     """

@@ -28,8 +28,6 @@ def new_work_partition(tree: TreeArrays, threads: int, is_shared: bool) -> WorkP
     """Returns who owns which infoset.
 
     Args:
-        tree: The tree.
-        threads: How many.
         is_shared: Whether all own some, in a tree that is complete; otherwise none does.
     """
     owners = np.zeros(tree.slot_range[-1], np.int32)

@@ -69,7 +69,6 @@ def estimate_infosets(game: RulesGame, seconds: float = 3.0, seed: int | None = 
     """Returns estimated numbers of infosets and slots; None without `observe`, or if an infoset has too many states.
 
     Args:
-        game: The game.
         seconds: Limit on the CPU time for each player; less is used if the estimate is good enough.
         seed: As for `new_state`.
     """

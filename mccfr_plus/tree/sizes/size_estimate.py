@@ -101,9 +101,6 @@ def probe_size(game: pyspiel.Game) -> SizeEstimate:
 
     Several choices ask about one game, so that an estimate is kept as long as its game.
 
-    Args:
-        game: A game that `load_game` has accepted.
-
     Raises:
         GameError: See `estimate_size`.
     """
