@@ -1,7 +1,5 @@
 """What results look like in notebooks: HTML tables, data frames, lines of a picture. Libraries are imported on use."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from html import escape

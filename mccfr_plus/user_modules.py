@@ -1,7 +1,5 @@
 """Imports a user's modules, which register games and components, here and in the processes that work for this one."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -20,8 +20,6 @@ OpenSpiel's SIMPLE; in a second traversal the other players act uniformly at ran
 FULL has the same expectation and traverses the whole tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

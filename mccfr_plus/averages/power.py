@@ -1,7 +1,5 @@
 """Averages in which iteration t has weight t^gamma: the config class and its short names."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

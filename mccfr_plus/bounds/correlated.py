@@ -12,8 +12,6 @@ Reference: Celli, Marchesi, Bianchi, Gatti 2019, "Learning to correlate in multi
 sections 4 and 5.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -11,8 +11,6 @@ References: Rakhlin, Sridharan 2013, "Online learning with predictable sequences
 convergence of regularized learning in games"; `mccfr_plus.minimizers.dilated_weights` for psi and mu.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.bounds.treeplex import infosets_of, log_actions, plan_norm, vertex_maximum

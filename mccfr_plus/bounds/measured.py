@@ -1,7 +1,5 @@
 """Exact regret of a run, also of sampling solvers: for small games, as each iteration takes full traversals."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.bounds.treeplex import vertex_maximum

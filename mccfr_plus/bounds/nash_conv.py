@@ -9,8 +9,6 @@ With the weighted averages X of x_t and Y of y_t over T iterations, W the sum of
 References: Burch, Moravcik, Schmid 2019; docs/background/bounds.md has the derivation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mccfr_plus.averages.methods import EXACT, LAZY

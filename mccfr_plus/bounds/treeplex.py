@@ -6,8 +6,6 @@ largest at a pure strategy. One pass over the infosets, children before parents,
 References: Lanctot et al. 2009, section 4 (M_i); Gibson et al. 2012, section 4 and Theorem 5 (M_i(sigma)).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

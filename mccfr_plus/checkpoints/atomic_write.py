@@ -1,7 +1,5 @@
 """Writes files that are replaced as a whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

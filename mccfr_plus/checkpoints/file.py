@@ -5,8 +5,6 @@ identify it, ``header.json``, and one ``.npy`` per array. Each has a checksum (C
 arrays: so damage is found. Arrays are read and written in pieces, without a copy in memory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

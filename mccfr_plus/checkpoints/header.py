@@ -1,7 +1,5 @@
 """What the entries of a checkpoint's header must be: a header is text, which any program can have written."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Mapping

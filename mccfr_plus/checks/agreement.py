@@ -1,7 +1,5 @@
 """Whether compiled rules agree, state by state, with the game that OpenSpiel plays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ average needs strategies that change only where they are touched; it is compared
 played, in runs of a solver instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

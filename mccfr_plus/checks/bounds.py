@@ -11,8 +11,6 @@ The prediction m_t is the last r, so that |r_t - m_t| <= 2 L sqrt(n). Discounted
 for them the growth of regret is checked instead, and for OMD with a step size that changes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """What a traversal may leave behind: the touched list in order, numbers at its slots, everything else as it was."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.checks.report import Subject

@@ -7,8 +7,6 @@
 5. The same random state gives bitwise identical gradients.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import time

@@ -1,7 +1,5 @@
 """Reference implementations in plain Python, node by node; the kernels share no code with them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL

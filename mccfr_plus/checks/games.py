@@ -1,7 +1,5 @@
 """Small games whose outcomes can be enumerated: uneven chance, unequal depths, one to three players."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

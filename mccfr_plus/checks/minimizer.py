@@ -5,8 +5,6 @@ ones and an adversary. On whole games, with exact gradients: its average approac
 actions does not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

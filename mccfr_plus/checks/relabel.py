@@ -1,7 +1,5 @@
 """The same game with other numbers: actions and chance outcomes in another order, and with them the infosets."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a check returns, and how it fails."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 

@@ -5,8 +5,6 @@ More plays compare each state with pyspiel's, and OpenSpiel's own simulation tes
 from the rules and through pyspiel, and both must be bitwise identical.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

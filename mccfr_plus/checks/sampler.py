@@ -1,7 +1,5 @@
 """Gradients of an estimator outside of a solver: one at a time, compiled or by a script, or many added up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ copy of itself, and the functions of `mccfr_plus.estimators.draws` take their re
 scripts is an estimator's exact mean. Probabilities are those of the compiled draws, alias tables and rounding included.
 """
 
-from __future__ import annotations
-
 import math
 import types
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Limits of z-scores: one false alarm in a million runs of a whole check, however many numbers it compares."""
 
-from __future__ import annotations
-
 from mccfr_plus.tree.sizes.size import student_t
 
 FALSE_ALARM = 1e-6

@@ -1,7 +1,5 @@
 """Whether symmetries that compiled rules name leave legal actions, what players learn, and payoffs as they are."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.checks.report import Subject

@@ -1,7 +1,5 @@
 """`mccfr-plus benchmark`: speed beside OpenSpiel's C++ solvers."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``--checkpoint`` and ``--resume`` of `mccfr-plus solve`: the lock, and that a run is continued as it was begun."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from pathlib import Path

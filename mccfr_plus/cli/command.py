@@ -1,7 +1,5 @@
 """Subcommands: their flags, their help, and how their arguments are read. Nothing is defined in absl's global flags."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import math

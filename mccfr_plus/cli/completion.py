@@ -1,7 +1,5 @@
 """`mccfr-plus completion`: a script by which a shell completes commands, flags, their values, games and files."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Turns flags into the arguments of trees and solvers."""
 
-from __future__ import annotations
-
 import secrets
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`mccfr-plus evaluate`: values of a policy and its distance from an equilibrium, exact or estimated."""
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """`mccfr-plus export`: a policy as CSV, JSON or Parquet, or a game in Gambit's format, for other programs."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import importlib

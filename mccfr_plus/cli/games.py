@@ -1,7 +1,5 @@
 """`mccfr-plus games`: the games of this package, with the papers' figures beside ours."""
 
-from __future__ import annotations
-
 import textwrap
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A web server for browsers on this machine, until Ctrl-C: the pages of `mccfr-plus view` and `mccfr-plus play`."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import socket

@@ -5,8 +5,6 @@ output cannot be written, 130 interrupted without a result, 141 the reader of a 
 the same as Ctrl-C. A signal that comes before `main` ends the process, without a word.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import difflib

@@ -1,7 +1,5 @@
 """Output of the commands: aligned tables, readable numbers, one line of JSON for programs."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`mccfr-plus play`: games against a policy, in the terminal or in the browser."""
 
-from __future__ import annotations
-
 import random
 import sys
 import webbrowser

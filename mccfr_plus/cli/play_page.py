@@ -1,7 +1,5 @@
 """The page of `mccfr-plus play --browser`: what the person knows, a button per action, the score."""
 
-from __future__ import annotations
-
 import json
 import threading
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Games of a person against a policy: whose move it is, what may be played, the score."""
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

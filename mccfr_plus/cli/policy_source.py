@@ -1,7 +1,5 @@
 """The policies that the command line names: files of any kind, or the word `uniform`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from typing import Any

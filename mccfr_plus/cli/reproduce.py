@@ -1,7 +1,5 @@
 """`mccfr-plus reproduce`: a paper's tables and figures, computed anew."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run of `mccfr-plus solve`, tabular or neural: its limits, its display on standard error, and its result."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import sys

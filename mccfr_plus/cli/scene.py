@@ -1,7 +1,5 @@
 """What a player knows at a state, for display: the state's own text, and cards, dice and boards read from it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

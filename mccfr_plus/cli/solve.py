@@ -1,7 +1,5 @@
 """`mccfr-plus solve`: runs a solver on a game, shows its progress, and writes its average policy."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from typing import Any

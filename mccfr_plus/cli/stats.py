@@ -1,7 +1,5 @@
 """`mccfr-plus stats`: the size of a game's tree, counted or estimated."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

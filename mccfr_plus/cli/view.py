@@ -1,7 +1,5 @@
 """`mccfr-plus view`: a policy in the browser, from this machine only or as a file."""
 
-from __future__ import annotations
-
 import os
 from html import escape
 from typing import Any

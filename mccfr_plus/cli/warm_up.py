@@ -1,7 +1,5 @@
 """`mccfr-plus warm_up`: compiles what is usually needed, once, so that later commands start at once."""
 
-from __future__ import annotations
-
 import functools
 import sys
 import time

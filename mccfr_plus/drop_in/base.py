@@ -1,7 +1,5 @@
 """The base class of all drop-in solvers: the methods of OpenSpiel's solvers on top of `Solver`'s."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

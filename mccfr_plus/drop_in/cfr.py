@@ -1,7 +1,5 @@
 """Replaces `open_spiel.python.algorithms.cfr`: CFR and CFR+ with the same policies after every iteration."""
 
-from __future__ import annotations
-
 import pyspiel
 
 # For programs that import these two; they work on OpenSpiel's dictionaries, not on this package's arrays.

@@ -1,7 +1,5 @@
 """Replaces `open_spiel.python.algorithms.cfr_br`: CFR against best responses, with the same policies."""
 
-from __future__ import annotations
-
 import pyspiel
 
 from mccfr_plus.averages import PowerAverage

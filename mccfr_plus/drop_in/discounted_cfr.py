@@ -1,7 +1,5 @@
 """Replaces `open_spiel.python.algorithms.discounted_cfr`: discounted and linear CFR with the same policies."""
 
-from __future__ import annotations
-
 import logging
 
 import pyspiel

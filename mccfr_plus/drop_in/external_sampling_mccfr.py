@@ -1,7 +1,5 @@
 """Replaces `open_spiel.python.algorithms.external_sampling_mccfr`."""
 
-from __future__ import annotations
-
 import pyspiel
 
 # OpenSpiel's own enumeration, so that a program may take it from either place.

@@ -1,7 +1,5 @@
 """Replaces `open_spiel.python.algorithms.outcome_sampling_mccfr`."""
 
-from __future__ import annotations
-
 import pyspiel
 
 from mccfr_plus.averages import uniform

@@ -13,8 +13,6 @@ Examples:
     True
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Reference: Gibson, Burch, Lanctot, Szafron 2012, algorithm 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

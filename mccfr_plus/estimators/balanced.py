@@ -3,8 +3,6 @@
 Reference: Farina, Kroer, Sandholm 2020, section 4.2.1 and appendix A.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar

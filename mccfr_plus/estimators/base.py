@@ -1,7 +1,5 @@
 """The contract of estimators: a frozen description, and a kernel that samples a gradient, such as `traversal`."""
 
-from __future__ import annotations
-
 import abc
 import sys
 from collections.abc import Callable

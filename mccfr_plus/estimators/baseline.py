@@ -1,7 +1,5 @@
 """Baselines: guesses of nodes' values that reduce the variance of sampled gradients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

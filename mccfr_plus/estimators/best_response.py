@@ -6,8 +6,6 @@ probability also a late one, is as little exploitable as its information sets al
 Reference: Johanson, Bard, Burch, Bowling 2012, "Finding optimal abstract strategies in extensive-form games".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Chance sampling: one outcome at chance nodes, all actions of all players."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -21,8 +21,6 @@ Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importanc
 history value function to estimate regret", section 4, with tables in the place of networks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """External sampling: one outcome at chance and at opponents' nodes, all own actions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

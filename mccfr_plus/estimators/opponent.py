@@ -1,7 +1,5 @@
 """Opponent sampling: one action at opponents' nodes, all chance outcomes and own actions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

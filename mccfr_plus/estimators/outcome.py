@@ -14,8 +14,6 @@ References: Lanctot et al. 2009, section 3.1, equation 10, with the paper's epsi
 appendix (one history for all); Farina et al. 2020, section 4.2 (sampling strategies).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The behavior of players under any policy, state by state, without a tree."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from bisect import bisect_right

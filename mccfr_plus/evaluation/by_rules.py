@@ -10,8 +10,6 @@ Reference: Johanson, Waugh, Bowling, Zinkevich 2011, "Accelerating best response
 section 3 (one traversal for all of a player's infosets).
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import os

@@ -1,7 +1,5 @@
 """Expected values, best responses, NashConv and exploitability of any OpenSpiel policy, on the arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 

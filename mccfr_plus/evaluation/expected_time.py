@@ -1,7 +1,5 @@
 """How long traversals of all histories take, to be announced before."""
 
-from __future__ import annotations
-
 import os
 
 import pyspiel

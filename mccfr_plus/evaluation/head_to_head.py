@@ -1,7 +1,5 @@
 """The payoff of one policy against another, in all seats, with a confidence interval."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Values of all information sets and actions under a strategy, given that play has reached them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

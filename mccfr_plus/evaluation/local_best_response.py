@@ -1,7 +1,5 @@
 """Lower bounds on how much can be won against a policy, by one decision of lookahead."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ evaluation in imperfect information games". Differs from it in learned values, a
 information: with all strategies known, histories tell more.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """The exact evaluation of a policy in a game that is not stored."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values, best responses and exploitability of a policy in a game of any size, within a given time."""
 
-from __future__ import annotations
-
 import functools
 import math
 import random

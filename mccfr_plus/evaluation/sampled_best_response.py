@@ -6,8 +6,6 @@ nothing is stored. The player knows the information states, but not the sample. 
 traversed together.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from hashlib import blake2b

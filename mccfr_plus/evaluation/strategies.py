@@ -1,7 +1,5 @@
 """What any kind of policy answers: by information state string, at a state, and as a strategy array of a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 

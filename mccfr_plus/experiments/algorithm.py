@@ -4,8 +4,6 @@
 ``openspiel:external``, ``openspiel_python:cfr``, ``neural:dream``, ``neural:deep_cfr[traversals=200]``.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ On a shared machine absolute rates vary twofold within minutes. So both sides ru
 of neighbouring measurements, and the median of the ratios is what counts.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """How long a run is, and where along it the average policy is evaluated: points as far apart on a logarithmic axis."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Self-contained HTML pages: one file, everything inside, nothing fetched from a network."""
 
-from __future__ import annotations
-
 import os
 from html import escape
 

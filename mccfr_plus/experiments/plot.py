@@ -1,7 +1,5 @@
 """Pictures of curves and of final values against a parameter, for paper and screen: PNG, SVG, PDF."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Collection, Mapping, Sequence

@@ -4,8 +4,6 @@ The first line says what was run, each next one is a measuring point, and the la
 process that is killed may leave half a line at the end; it is cut off when the record is opened again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`report.html` of a comparison: interactive curves, the final table, versions and machine, and the strategies."""
 
-from __future__ import annotations
-
 import json
 from html import escape
 from pathlib import Path

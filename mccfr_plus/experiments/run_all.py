@@ -1,7 +1,5 @@
 """Runs all runs of comparisons, in processes of this machine or on a cluster."""
 
-from __future__ import annotations
-
 import _thread
 import contextlib
 import logging

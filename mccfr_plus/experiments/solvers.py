@@ -1,7 +1,5 @@
 """Solvers of a comparison: ours, tabular and neural, or one of OpenSpiel's with the same methods."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A page of strategies: information states that can be searched, with a bar of their actions; a legend; details."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Strategies as tables for pages: their information states, the most often reached first."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

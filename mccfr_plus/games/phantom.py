@@ -5,8 +5,6 @@ abrupt, loses the turn. The player with a winning set of marks wins; a full boar
 parameters of the kernels.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

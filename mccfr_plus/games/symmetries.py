@@ -3,8 +3,6 @@
 `Symmetries` has what kernels need of them; `board_symmetries` makes those of boards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Overloads (`numba.extending.overload`) and intrinsics are followed like calls.
 """
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import os

@@ -4,8 +4,6 @@ No kernel calls itself: a cached self-recursive kernel crashes the next process 
 has its own stack.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -5,8 +5,6 @@ it. This one lies in the user's cache folder, or in ``NUMBA_CACHE_DIR``, and fol
 compiles anew what it concerns, and nothing else. Each compiled version is one file, so that processes need no lock.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -4,8 +4,6 @@ Python runs a signal's handler at the first line of the next Python function, wh
 handler raises there cannot be caught by the callback, and the kernel would go on as if it had got an answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import signal

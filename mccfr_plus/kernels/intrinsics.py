@@ -3,8 +3,6 @@
 Each function has a reference implementation in plain Python, for runs without compilation.
 """
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

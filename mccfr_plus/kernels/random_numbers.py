@@ -7,8 +7,6 @@ Reference: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generat
 constants of its reference implementation).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.errors import ConfigError

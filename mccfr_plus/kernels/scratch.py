@@ -1,7 +1,5 @@
 """What one traversal writes and the next step reads: the only thing that estimators, minimizers and averages share."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

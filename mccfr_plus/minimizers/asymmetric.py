@@ -8,8 +8,6 @@ Reference: Meng, Yang, Zhang, Ge, Gao 2026, "Faster game solving via asymmetry o
 alpha = 2 throughout it is their simple form: `PredictiveRegretMatchingPlus(alpha=2.0)`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -3,8 +3,6 @@
 It goes from a sampled gradient to the next strategy: children before parents, over what was touched.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -23,8 +23,6 @@ References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 202
 2020, sections 2.2 and 5 (FTRL, OMD on sampled gradients).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

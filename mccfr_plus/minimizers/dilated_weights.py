@@ -30,8 +30,6 @@ smoothing functions" (the recurrence, with beta_I = 2 alpha_I); Farina, Kroer, S
 sequential decision spaces" (weights of the form of ``least``); Hoda et al. 2010 (the dilated construction).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.errors import ConfigError

@@ -4,8 +4,6 @@ The next strategy is proportional to [R]+. Reference: Brown, Sandholm 2019, "Sol
 discounted regret minimization".
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Follow the regularized leader on whole sequences; the kernel is in `dilated`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -9,8 +9,6 @@ References: Freund, Schapire 1997, figure 2; Brown, Kroer, Sandholm 2017, "Dynam
 minimization" (Hedge under CFR); Rakhlin, Sridharan 2013 (optimistic).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

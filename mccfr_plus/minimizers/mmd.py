@@ -18,8 +18,6 @@ reinforcement learning, quantal response equilibria, and two-player zero-sum gam
 decreases for a Nash equilibrium.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 

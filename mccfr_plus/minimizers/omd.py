@@ -1,7 +1,5 @@
 """Online mirror descent on whole sequences; the kernel is in `dilated`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Bla
 The prediction is the last value vector.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -5,8 +5,6 @@ where alpha = 0. The prediction is the last value vector. Meng et al. 2026, "Fas
 sizes", equation 4: SAPCFR+ has alpha = 2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

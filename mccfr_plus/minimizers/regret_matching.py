@@ -3,8 +3,6 @@
 Reference: Hart, Mas-Colell 2000, "A simple adaptive procedure leading to correlated equilibrium".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

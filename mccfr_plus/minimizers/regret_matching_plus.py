@@ -3,8 +3,6 @@
 Reference: Tammelin, Burch, Johanson, Bowling 2015, "Solving heads-up limit Texas hold'em".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -14,8 +14,6 @@ Reference: Liu, Ozdaglar, Yu, Zhang 2023, "The power of regularization in solvin
 are those of LiteEFG 1.0, the authors' package, with its Euclidean regularizer. Its players update at the same time.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -12,8 +12,6 @@ Reference: Meng, Yang, Zhang, Ge, Yang, Ding, Li, An, Gao 2025, "Efficient last-
 extensive-form games", equations 2 and 3, algorithm 1, and appendix H for the beginning.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -6,8 +6,6 @@ afterwards. It goes with the average `ScheduledAverage`: gamma_t = 30 - 5 t / n.
 Reference: Zhang, McAleer, Sandholm 2026, "Faster game solving via hyperparameter schedules", equations 2 to 4.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 

@@ -8,8 +8,6 @@ algorithm 2; Cai et al. 2025, "Last-iterate convergence properties of regret-mat
 restarts are not here, as they depend on all information sets together.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

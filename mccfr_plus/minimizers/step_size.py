@@ -1,7 +1,5 @@
 """Step sizes eta / t^decay of the minimizers that play exponential weights."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -10,8 +10,6 @@ Reference: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in
 sampling, also as an online algorithm) and section 6.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import random

@@ -1,7 +1,5 @@
 """Matches between bots."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Files of policies: a versioned `.npz` without pickle."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

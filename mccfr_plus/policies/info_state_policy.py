@@ -1,7 +1,5 @@
 """One player's policy by information state string, uniform elsewhere."""
 
-from __future__ import annotations
-
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 

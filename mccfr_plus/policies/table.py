@@ -1,7 +1,5 @@
 """Policies as tables: a row per information state and action, for data frames and files."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any, NamedTuple
 

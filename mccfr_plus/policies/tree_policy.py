@@ -1,7 +1,5 @@
 """OpenSpiel's tabular policy, backed by a strategy array."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """`SolverConfig`: the components and options of a solver, parsed once, and which of them go together."""
 
-from __future__ import annotations
-
 import logging
 import os
 from dataclasses import dataclass

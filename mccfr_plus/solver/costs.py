@@ -1,7 +1,5 @@
 """The memory of a solver, its tree and the policies that are made of it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The components that suit a game, where a user leaves them open."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

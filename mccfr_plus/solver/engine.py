@@ -1,7 +1,5 @@
 """The arrays of a solver, the kernel that runs on them, and the threads that it runs in."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The value of a two-player zero-sum game, between two bounds."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What all solvers have in common, tabular and neural: runs with limits, evaluations, their history, checkpoints."""
 
-from __future__ import annotations
-
 import abc
 import contextlib
 import logging

@@ -3,8 +3,6 @@
 A further built-in component is its own file and one line here.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import inspect

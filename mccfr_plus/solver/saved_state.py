@@ -4,8 +4,6 @@ The arrays are all that carries from one iteration to the next, so that a restor
 The header says what they belong to: game, components, options.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """Which tree a solver gets: compiled as a whole if that fits, otherwise a lazily expanded one."""
 
-from __future__ import annotations
-
 import logging
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ numbered player by player, and within a player in the order of first visit, so t
 children. Slot ``num_slots + p`` stands for the empty sequence of player p.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The callback that tells kernels, through pyspiel, what a node of a lazy tree is."""
 
-from __future__ import annotations
-
 import random
 import struct
 import threading

@@ -1,7 +1,5 @@
 """What trees have in common whose infosets are numbered as traversals find them: `LazyTree` and `ImplicitTree`."""
 
-from __future__ import annotations
-
 import abc
 from typing import ClassVar, NamedTuple, NoReturn, Protocol
 

@@ -6,8 +6,6 @@ players, a player's information sets, an information set's actions and the outco
 Reference: Gambit's manual, "The extensive game (.efg) file format".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """Loads games, and checks what they return: every error that a game causes names game, history and action."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import importlib

@@ -3,8 +3,6 @@
 Twenty million texts would take more memory than the tree.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, overload

@@ -1,7 +1,5 @@
 """Turns a depth-first traversal into the flat arrays of a tree: children contiguous, infosets player by player."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A lazily expanded tree: the arrays of a compiled one, filled where traversals have been."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -12,8 +12,6 @@ before entry j + 1 (sliced ELLPACK: Monakov, Lokhmotov, Avetisyan 2010): the sum
 other, which made the product 2.5 times as fast as row after row. Shorter rows of a block are filled up with value 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.kernels.compile import allocating_kernel, kernel

@@ -1,7 +1,5 @@
 """How much memory there is, how much this process has, and how a limit is divided among the parts of a tree."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import re

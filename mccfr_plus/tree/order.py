@@ -5,8 +5,6 @@ history string begins with its prefixes and a comma sorts before digits, that is
 actions in the order of their texts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyspiel
 

@@ -3,8 +3,6 @@
 The recording needs no child pointers: the order of visit and the number of children determine them.
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Sequence

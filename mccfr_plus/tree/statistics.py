@@ -1,7 +1,5 @@
 """Sizes of a game tree, in the terms of the papers' tables."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 import numpy as np

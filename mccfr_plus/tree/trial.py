@@ -1,7 +1,5 @@
 """Tries unusual game strings in a process of their own: with some, OpenSpiel ends the interpreter or never ends."""
 
-from __future__ import annotations
-
 import functools
 import re
 import signal

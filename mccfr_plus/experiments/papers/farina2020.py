@@ -3,8 +3,6 @@
 Figures 3 and 4: the saddle-point gap against histories touched, up to fifty traversals of the whole tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mccfr_plus.display import mean_band

@@ -1,7 +1,5 @@
 """Tables and figures of papers: how they are computed and written."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager

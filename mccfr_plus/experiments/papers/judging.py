@@ -1,7 +1,5 @@
 """Means over seeds with 95 % intervals, and the verdicts that follow from them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import NamedTuple

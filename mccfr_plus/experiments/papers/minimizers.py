@@ -3,8 +3,6 @@
 Every minimizer has the defaults of its paper. Those on a schedule are given the number of iterations of the run.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from dataclasses import replace

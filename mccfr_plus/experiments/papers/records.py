@@ -4,8 +4,6 @@ A line of JSON per game and algorithm: at each measuring point the iterations, h
 seed. Numbers have five digits. Records of before have no CPU seconds.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rudolph et al. 2025, "Reevaluating Policy Gradient Methods for Imperfect-Information Games" (arXiv 2502.08938)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from mccfr_plus.experiments.comparison import Comparison

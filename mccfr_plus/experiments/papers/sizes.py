@@ -1,7 +1,5 @@
 """Claims about the sizes of a paper's games: the catalogue's verdicts in the words of claims."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mccfr_plus.experiments.papers.item import Row

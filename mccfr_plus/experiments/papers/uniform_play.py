@@ -4,8 +4,6 @@ A uniform opponent's actions tell nothing about its cards. So a best response ne
 not the betting that led to them.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the loops call, and what they pass on: the places of the components, and the bundles of arrays."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One loop per combination of components: the kernels of an estimator, a minimizer and an average, put together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

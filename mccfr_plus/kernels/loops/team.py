@@ -14,8 +14,6 @@ The array `team` has one row for all, one per thread, and one for each of two mo
 the same time are apart by a cache line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

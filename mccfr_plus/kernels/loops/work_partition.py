@@ -1,7 +1,5 @@
 """Who owns which infoset, where threads share out the work that follows their traversals."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

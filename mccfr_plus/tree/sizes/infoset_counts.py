@@ -1,7 +1,5 @@
 """Bounds the number of infosets from how many independent runs met each of them."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -1,7 +1,5 @@
 """Estimated sizes of a game with confidence intervals, and the memory and time that they need."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field

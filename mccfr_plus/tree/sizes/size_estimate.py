@@ -10,8 +10,6 @@
 A game whose levels all fit a beam is counted, not estimated.
 """
 
-from __future__ import annotations
-
 import math
 import time
 import weakref

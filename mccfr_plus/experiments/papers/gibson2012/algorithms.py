@@ -1,7 +1,5 @@
 """The algorithms that the paper compares, and where they ended."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mccfr_plus.experiments.curves import Curve

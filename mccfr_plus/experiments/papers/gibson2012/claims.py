@@ -1,7 +1,5 @@
 """The claims of the abstract, section 6 and the captions, with verdicts."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Figures 2a, 3a and 3b: exploitability against histories touched."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mccfr_plus.display import mean_band

@@ -1,7 +1,5 @@
 """The names and units of the paper's games, and what uniform play is worth in them."""
 
-from __future__ import annotations
-
 from mccfr_plus.evaluation.exact import nash_conv
 from mccfr_plus.experiments.papers.uniform_play import uniform_holdem_exploitability
 from mccfr_plus.policies.tree_policy import TreePolicy

@@ -1,7 +1,5 @@
 """Figures 1a and 1b: exploitability after as many histories, for values of epsilon and of tau."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

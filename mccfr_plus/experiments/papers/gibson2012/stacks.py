@@ -1,7 +1,5 @@
 """Figure 2b: exploitability after as many histories, with larger and larger stacks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mccfr_plus.display import mean_band

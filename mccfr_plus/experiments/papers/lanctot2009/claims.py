@@ -1,7 +1,5 @@
 """The claims of section 5, with verdicts."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Section 5: epsilon of outcome sampling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mccfr_plus.display import mean_band

@@ -1,7 +1,5 @@
 """Figure 1: b1 + b2 against histories touched, vanilla CFR with and without pruning and both sampled variants."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Table 1: sizes of the four games, and seconds per iteration."""
 
-from __future__ import annotations
-
 import gc
 import time
 from typing import Any
