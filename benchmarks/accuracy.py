@@ -18,8 +18,7 @@ from measuring import FLAGS, run, run_to, spread
 import mccfr_plus
 from mccfr_plus.experiments.algorithm import algorithm_of
 from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import estimate
-from mccfr_plus.kernels.loops.composed import estimate_with
+from mccfr_plus.kernels.loops.components import estimate, estimate_with
 from mccfr_plus.kernels.scratch import begin_gradient, begin_traversal
 
 flags.DEFINE_string("games", None, "Games, with ; between them. Default: those of the subject")

@@ -52,5 +52,5 @@ def interpreted(kernel: Callable) -> Callable:
 
 
 def composed(*components, **options) -> Callable:
-    """Returns a loop as a Python function; see `mccfr_plus.kernels.loops.composed.composed`."""
+    """Returns a loop as a Python function; see `mccfr_plus.kernels.loops.components.composed`."""
     return interpreted(_composed(*components, **options))

@@ -10,8 +10,7 @@ from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
 from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate
-from mccfr_plus.kernels.loops.composed import estimate_with
+from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate, estimate_with
 from mccfr_plus.kernels.scratch import begin_traversal, mean_of_traversals, new_scratch
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import sampling_strategy

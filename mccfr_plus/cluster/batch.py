@@ -14,8 +14,7 @@ import numpy as np
 from mccfr_plus.estimators import Estimator
 from mccfr_plus.estimators.visits import list_drawn_action, list_infoset, list_nothing
 from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import begin_gradients, estimate, weight_of
-from mccfr_plus.kernels.loops.composed import estimate_with
+from mccfr_plus.kernels.loops.components import begin_gradients, estimate, estimate_with, weight_of
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,

@@ -9,8 +9,7 @@ from mccfr_plus.cluster.batch import Batch, Sampler, SamplingPlan, add_sums, add
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.interrupts import deferred_signals
-from mccfr_plus.kernels.loops.components import State, accumulate, minimize, weight_of
-from mccfr_plus.kernels.loops.composed import composed
+from mccfr_plus.kernels.loops.components import State, accumulate, composed, minimize, weight_of
 from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, mean_of_traversals
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.engine import Engine

@@ -15,8 +15,7 @@ from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
-from mccfr_plus.kernels.loops.components import Settings, State
-from mccfr_plus.kernels.loops.composed import composed
+from mccfr_plus.kernels.loops.components import Settings, State, composed
 from mccfr_plus.kernels.loops.resumable import resumable
 from mccfr_plus.kernels.loops.single import single
 from mccfr_plus.kernels.loops.team import new_thread_team

@@ -8,8 +8,7 @@ from mccfr_plus.checks.sampler import sample_gradient
 from mccfr_plus.estimators import Baseline, SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, list_infoset, max_visits
 from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS
-from mccfr_plus.kernels.loops.composed import estimate_with
+from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, estimate_with
 from mccfr_plus.kernels.scratch import (
     NODES_TOUCHED,
     NUM_VISITS,

@@ -6,5 +6,5 @@
 | `thread_team` | threads that make one gradient together |
 | `resumable` | lazily expanded trees, and batches that must be interruptible |
 
-All call the same components, which `composed` puts under the names of `components`.
+All call the same components, by the names in `components`.
 """

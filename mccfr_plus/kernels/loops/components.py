@@ -1,13 +1,22 @@
-"""What the loops call, and what they pass on: the places of the components, and the bundles of arrays."""
+"""What the loops call, and what they pass on: the places of the components, the bundles of arrays, and `composed`."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel
+from mccfr_plus.averages.methods import AverageMethod
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import Estimator
+from mccfr_plus.estimators.baseline import Baseline
+from mccfr_plus.estimators.draws import draw_at_node, draw_listed_outcome, draw_per_infoset
+from mccfr_plus.estimators.visits import list_nothing
+from mccfr_plus.kernels.compile import compose, inline_kernel
 from mccfr_plus.kernels.scratch import STRIDE, THREAD, begin_gradient
+from mccfr_plus.minimizers.base import Minimizer, minimize_with
+from mccfr_plus.tree.by_rules.positions import cannot_expand
 
-# Composed in; see `composed.Components`.
+# Composed in; see `composed`.
 ALTERNATING = True  # whether each player is updated before the next one's gradient is estimated
 UPDATE_ALL_PLAYERS = False  # whether the traversal for player 0 serves all players
 LISTS_VISITS = False  # whether traversals list visits, which are added to the average
@@ -92,3 +101,83 @@ def begin_gradients(tree, scratch, player):
 def num_traversals(player, batch):
     """Returns how many traversals are made in a player's step."""
     return 0 if UPDATE_ALL_PLAYERS and player > 0 else batch
+
+
+def estimate_with(
+    estimator: Estimator,
+    baseline: Baseline | None = None,
+    *,
+    list_visit: Callable = list_nothing,
+    is_lazy: bool = False,
+    access: Mapping[str, Any] | None = None,
+) -> Callable:
+    """Returns the kernel of an estimator.
+
+    Args:
+        baseline: Its control variates, if it has some.
+        list_visit: What it lists at opponents' infosets; see `mccfr_plus.estimators.visits`.
+        is_lazy: Whether the tree is expanded lazily.
+        access: The functions of `mccfr_plus.tree.access` for a game that is not stored; see `access_of`.
+
+    Raises:
+        ConfigError: If it has no kernel, or none that uses baselines.
+    """
+    if baseline is None:
+        kernel = estimator.kernel if access is None else estimator.kernel_by_rules
+        what = "no kernel: give its class one; see mccfr_plus.Estimator"
+    else:
+        kernel = estimator.kernel_with_baseline(baseline.backup == "expected")
+        what = "no kernel that uses baselines; see mccfr_plus.Estimator.kernel_with_baseline"
+    if kernel is None:
+        raise ConfigError(f"{estimator!r} has {what}.")
+    draw = draw_per_infoset if estimator.samples_per_infoset else draw_at_node
+    # A kernel need not use all of these: a user-defined one uses none.
+    names = {**access_of(access), "IS_LAZY": is_lazy, "list_visit": list_visit, "draw_for_infoset": draw}
+    names["ENTERS_OPPONENTS"] = list_visit is not list_nothing or estimator.samples_per_infoset
+    return compose(kernel, strict=False, **names)
+
+
+def access_of(access: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns what is composed into a traversal of a game that is not stored; nothing for None."""
+    if access is None:
+        return {}
+    draw = compose(draw_listed_outcome, outcome_probabilities=access["outcome_probabilities"])
+    return {**access, "expand": cannot_expand, "draw_at_chance": draw}
+
+
+def composed(
+    loop: Callable,
+    estimator: Estimator,
+    minimizer: Minimizer,
+    average: AverageMethod,
+    *,
+    baseline: Baseline | None = None,
+    alternating: bool = True,
+    is_lazy: bool = False,
+    access: Mapping[str, Any] | None = None,
+) -> Callable:
+    """Returns a loop with the kernels of its components.
+
+    Args:
+        loop: `single.single`, `thread_team.thread_team`, `resumable.resumable`, or a kernel that calls some of these
+            components.
+        average: How the average is formed.
+        baseline: The estimator's control variates, if it has some.
+        alternating: Whether each player is updated before the next one's gradient is estimated.
+        is_lazy: Whether the tree is expanded lazily.
+        access: See `estimate_with`.
+
+    Raises:
+        ConfigError: If a component has no kernel.
+    """
+    return compose(
+        loop,
+        strict=False,
+        estimate=estimate_with(estimator, baseline, list_visit=average.list_visit, is_lazy=is_lazy, access=access),
+        minimize=compose(minimize_with(minimizer), strict=False, **access_of(access)),
+        accumulate=compose(average.accumulate, strict=False, IS_LAZY=is_lazy, **access_of(access)),
+        settle=average.settle,
+        LISTS_VISITS=average.lists_visits,
+        ALTERNATING=alternating,
+        UPDATE_ALL_PLAYERS=estimator.updates_all_players,
+    )
