@@ -27,8 +27,6 @@ subsets of own actions are visited, D = D' = (largest - smallest payoff, 0 among
 docs/background/bounds.md lists the differences from the papers, with derivations.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -127,7 +125,7 @@ class Weights:
     iterations: int
 
     @classmethod
-    def of(cls, gamma: float, iterations: int) -> Weights:
+    def of(cls, gamma: float, iterations: int) -> "Weights":
         if gamma == 1:
             squares = (iterations + 1) * (2 * iterations + 1) / (6 * iterations)
             return cls((iterations + 1) / 2, squares, iterations)

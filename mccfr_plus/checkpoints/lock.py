@@ -1,11 +1,10 @@
 """The lock of a checkpoint: one run at a time. It ends with its process, however that ends."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket
 from pathlib import Path
+from typing import Self
 
 from filelock import FileLock, SoftFileLock, Timeout
 
@@ -79,7 +78,7 @@ class CheckpointLock:
     def __str__(self) -> str:
         return str(self.path)
 
-    def __enter__(self) -> CheckpointLock:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

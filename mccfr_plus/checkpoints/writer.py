@@ -1,11 +1,9 @@
 """Writes checkpoints of a solver while it runs."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -89,7 +87,7 @@ class CheckpointWriter:
                 f"every {self._interval:g}, so as not to take more than a tenth of the run."
             )
 
-    def __enter__(self) -> CheckpointWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -1,14 +1,12 @@
 """`mccfr-plus compare`: games x algorithms x seeds over the cores of this machine or of a cluster; what they reach."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import operator
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from absl import flags
 from tqdm.auto import tqdm
@@ -170,7 +168,7 @@ class View:
         self._bar.n = sum(self._progress)
         self._bar.refresh()
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

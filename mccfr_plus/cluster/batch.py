@@ -4,8 +4,6 @@ A batch may touch little of a large table. So its sums are the first slots of th
 values at all slots of these, one after another.
 """
 
-from __future__ import annotations
-
 import time
 from typing import NamedTuple
 

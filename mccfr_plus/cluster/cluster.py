@@ -4,8 +4,6 @@ Ray schedules, sends data and retries. This module adds what Ray does not do: it
 cannot do the work.
 """
 
-from __future__ import annotations
-
 import abc
 import contextlib
 import functools

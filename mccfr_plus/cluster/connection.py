@@ -1,7 +1,5 @@
 """Ray, which is optional: importing it, starting it on localhost only, and probing addresses."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

@@ -1,7 +1,5 @@
 """The arrays of a solver whose gradients are sampled by a worker pool, in batches, and added up in their order."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mccfr_plus.averages.methods import DRAWN_ACTIONS

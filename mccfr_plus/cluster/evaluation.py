@@ -5,8 +5,6 @@ have pieces of the leaf tables and make these sums; the driver chooses actions b
 process, so that the results are bitwise identical.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Head-to-head matches on a cluster: batches of games, each with its own random stream."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Sequence

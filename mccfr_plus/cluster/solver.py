@@ -1,7 +1,5 @@
 """The solver whose traversals are made by many processes, on one machine or many."""
 
-from __future__ import annotations
-
 import os
 from typing import Self
 

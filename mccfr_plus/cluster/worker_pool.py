@@ -1,7 +1,5 @@
 """A pool of workers: actors on a cluster, or this process. Ray schedules, sends data and restarts lost actors."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

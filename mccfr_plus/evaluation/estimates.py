@@ -1,7 +1,5 @@
 """Estimates with confidence intervals, and the statistics behind them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -75,7 +73,7 @@ class Running:
         self.mean += distance / self.count
         self._squares += distance * (number - self.mean)
 
-    def merge(self, other: Running) -> None:
+    def merge(self, other: "Running") -> None:
         """Adds the numbers of another stream.
 
         Reference: Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance", equation 2.1.

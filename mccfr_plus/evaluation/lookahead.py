@@ -1,7 +1,5 @@
 """One decision of lookahead: beliefs about the history, payoffs after each action, and the decision."""
 
-from __future__ import annotations
-
 import math
 import random
 import time
@@ -30,7 +28,7 @@ class Lookahead(NamedTuple):
     num_rollouts: int = 200
     max_nodes: int = 5000
 
-    def scaled(self, factor: float) -> Lookahead:
+    def scaled(self, factor: float) -> "Lookahead":
         """Returns the limits times a factor, between 1 and the defaults."""
         return Lookahead(*(max(1, min(most, int(factor * own))) for own, most in zip(self, Lookahead(), strict=True)))
 

@@ -5,8 +5,6 @@ their states with the one before, so that a state takes one or two moves of pysp
 once per infoset: batch by batch if it can, as networks do.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterator
@@ -39,12 +37,12 @@ class InfosetHistories(NamedTuple):
     frames: np.ndarray  # [num_infosets] int32: the player's frame there (`by_rules.frames`), in games with symmetries
 
     @classmethod
-    def none(cls) -> InfosetHistories:
+    def none(cls) -> "InfosetHistories":
         """Returns no room."""
         return cls(np.zeros((0, 0), np.uint8), np.zeros(0, np.int16), np.zeros(0, np.int32))
 
     @classmethod
-    def room_for(cls, tree: ImplicitTree) -> InfosetHistories:
+    def room_for(cls, tree: ImplicitTree) -> "InfosetHistories":
         """Returns room for the histories of all infosets that a tree has room for."""
         shape = tree.plan.max_infosets, tree.shape.max_depth
         actions = np.zeros(shape, _dtype(tree.rules_game))
@@ -63,7 +61,7 @@ class InfosetHistories(NamedTuple):
         rows = self.actions.view(np.dtype((np.void, self.actions.shape[1] * self.actions.itemsize)))
         return np.argsort(rows.ravel(), kind="stable")
 
-    def turned(self, permutation: np.ndarray) -> InfosetHistories:
+    def turned(self, permutation: np.ndarray) -> "InfosetHistories":
         """Returns the histories that a permutation of the actions makes of these."""
         return self._replace(actions=permutation.astype(self.actions.dtype)[self.actions])
 

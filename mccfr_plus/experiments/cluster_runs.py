@@ -5,8 +5,6 @@ program fetches them there and writes them into its own directory. So machines n
 need not be a node (``ray://``).
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import logging
@@ -201,7 +199,7 @@ def _warm_up(cluster: Cluster) -> None:
         cluster.ray.get(references, timeout=WORK_SECONDS)
 
 
-def _end(ray: Any, writer: ResultWriter, numbers: dict[Any, int]) -> None:
+def _end(ray: Any, writer: "ResultWriter", numbers: dict[Any, int]) -> None:
     """Waits until started runs have saved a checkpoint and ended; others do not start."""
     started = ray.get(writer.collector.stop.remote(), timeout=_PATIENCE_SECONDS)
     waiting = []

@@ -1,7 +1,5 @@
 """A comparison: games x algorithms x seeds, and the directory that holds their records."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import importlib.metadata
@@ -11,7 +9,7 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
 from mccfr_plus.checkpoints.lock import CheckpointLock
@@ -118,7 +116,7 @@ class Directory:
             if others:
                 raise RecordError(f"{self.path} holds other files and no comparison: give another directory.")
 
-    def __enter__(self) -> Directory:
+    def __enter__(self) -> Self:
         with record_errors(self.path):
             (self.path / "runs").mkdir(parents=True, exist_ok=True)
         try:

@@ -1,7 +1,5 @@
 """What a comparison's records say: curves of mean and spread over seeds, and a table of how runs ended."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +45,7 @@ class Curve:
         low, high = np.quantile(self.y(measure), [LOW, HIGH], axis=0)
         return low, high
 
-    def end(self, measure: str = "exploitability") -> End:
+    def end(self, measure: str = "exploitability") -> "End":
         """Returns mean and quantiles at the last point."""
         low, high = self.band(measure)
         return End(float(self.mean(measure)[-1]), float(low[-1]), float(high[-1]))

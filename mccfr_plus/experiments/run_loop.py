@@ -1,7 +1,5 @@
 """One run of a comparison: its files, and the loop from its start, or its last checkpoint, to its end."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re
@@ -52,7 +50,7 @@ class Run:
     evaluation_cost: float = 1.0  # see `affordable_points`
     points: tuple[float, ...] = ()  # where to measure, in the limit's unit; empty until the tree is known
 
-    def on(self, game: GameTree | pyspiel.Game) -> Run:
+    def on(self, game: GameTree | pyspiel.Game) -> "Run":
         """Returns the run with its points on a game's tree, or on a game that is traversed by its rules."""
         count = self.num_evaluations or FEW
         if self.num_evaluations is None and isinstance(game, GameTree):

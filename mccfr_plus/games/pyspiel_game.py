@@ -1,7 +1,5 @@
 """The `pyspiel.Game`, `pyspiel.State` and observer of all games with compiled rules."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping
@@ -25,7 +23,7 @@ class _Position:
         self.words = words
         self.refresh()
 
-    def __deepcopy__(self, memo: dict) -> _Position:
+    def __deepcopy__(self, memo: dict) -> "_Position":
         return _Position(self.game, self.words.copy())
 
     def refresh(self) -> None:
@@ -55,7 +53,7 @@ class PyspielState(pyspiel.State):
     through C++, which takes up to ten times as long.
     """
 
-    def __init__(self, game: PyspielGame):
+    def __init__(self, game: "PyspielGame"):
         super().__init__(game)
         own = game.rules_game
         self._position = _Position(own, own.first_state.copy())

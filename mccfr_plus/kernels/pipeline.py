@@ -8,8 +8,6 @@ Inline kernels are only ever linked into others. LLVM optimizes them there; mach
 nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import sys
@@ -139,7 +137,7 @@ class InlineLibrary(JITCodeLibrary):
         self._shared_module, self._finalized = self._final_module, True
 
     @classmethod
-    def load(cls, codegen: Any, name: str, bitcode: bytes) -> InlineLibrary:
+    def load(cls, codegen: Any, name: str, bitcode: bytes) -> "InlineLibrary":
         """Returns a library from what `serialize_using_bitcode` returned."""
         library = cls(codegen, name)
         library._final_module = library._shared_module = binding.parse_bitcode(bitcode)

@@ -5,15 +5,13 @@ only in games that visit its infoset: so the pending update is the strategy time
 sum. It takes O(1) per visit and no importance weights.
 """
 
-from __future__ import annotations
-
 
 class Infoset:
     """An own information set that was visited. All lists have an entry per legal action."""
 
     __slots__ = ("actions", "marks", "parent", "parent_index", "regrets", "strategy", "sums", "uniform_reach")
 
-    def __init__(self, actions: list[int], parent: Infoset | None, parent_index: int):
+    def __init__(self, actions: list[int], parent: "Infoset | None", parent_index: int):
         count = len(actions)
         self.actions = actions  # OpenSpiel's legal actions
         self.parent = parent  # the own infoset before this one

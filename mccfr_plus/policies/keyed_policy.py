@@ -1,7 +1,5 @@
 """Policies of lazy trees: probabilities under keys of information states, and uniform play elsewhere."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any, NamedTuple
 
@@ -92,7 +90,7 @@ class KeyedPolicy(openspiel_policy.Policy):
         self._ranges = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
 
     @classmethod
-    def of_tree(cls, tree: ExpandingTree, strategy: np.ndarray) -> KeyedPolicy:
+    def of_tree(cls, tree: ExpandingTree, strategy: np.ndarray) -> "KeyedPolicy":
         """Returns the policy of a strategy, ``[num_slots]``, at the infosets found so far."""
         infosets, info_keys = tree.found_infosets, tree.found_keys
         order = np.lexsort((info_keys[:, 1], info_keys[:, 0], infosets["player"]))

@@ -1,7 +1,5 @@
 """The evaluations of a solver's average policy while it runs: when one is due, and what they found."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any
@@ -41,7 +39,7 @@ class History:
         self._seconds_evaluating = 0.0
 
     @classmethod
-    def of(cls, kept: dict[str, Any]) -> History:
+    def of(cls, kept: dict[str, Any]) -> "History":
         """Returns the history that a checkpoint's header holds as `kept`."""
         history = cls()
         history._rows = [tuple(row) for row in kept["rows"]]

@@ -1,7 +1,5 @@
 """The solver: any estimator x any minimizer x any average, on any game. The only object with state."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading
@@ -303,7 +301,7 @@ class Solver(IterativeSolver):
         self._engine.number_infosets()
         return self._engine.tables[:, : self.tree.num_slots].copy()
 
-    def set_tables(self, tables: np.ndarray) -> Solver:
+    def set_tables(self, tables: np.ndarray) -> "Solver":
         """Sets the minimizer's tables, such as cumulative regrets in row 0; the strategy follows at the next update.
 
         Args:
@@ -318,7 +316,7 @@ class Solver(IterativeSolver):
         self._engine.tables[:, : self.tree.num_slots] = self._checked("tables", tables, self.tables().shape)
         return self
 
-    def set_strategy(self, strategy: np.ndarray | pyspiel.Policy | Policy) -> Solver:
+    def set_strategy(self, strategy: np.ndarray | pyspiel.Policy | Policy) -> "Solver":
         """Sets the strategy that the next iteration will play; the average goes on from what was played before.
 
         Args:
@@ -404,7 +402,7 @@ class Solver(IterativeSolver):
         game: pyspiel.Game | str | GameTree | None = None,
         *,
         memory: str | int | float | None = None,
-    ) -> Solver:
+    ) -> "Solver":
         """Returns a solver as it was when a checkpoint was written.
 
         Args:

@@ -1,7 +1,5 @@
 """A game, compiled: immutable flat arrays and the texts that tie them to OpenSpiel."""
 
-from __future__ import annotations
-
 import abc
 import hashlib
 from collections.abc import Sequence
@@ -216,7 +214,7 @@ class GameTree(Tree):
                 "games, without guarantees and without an exploitability."
             )
 
-    def require_whole(self, what: str) -> GameTree:
+    def require_whole(self, what: str) -> "GameTree":
         """Returns the tree itself; a lazy one raises an error that says what needs all of it."""
         return self
 

@@ -1,7 +1,5 @@
 """What tells the infosets of a lazy tree apart: 128-bit hashes of their texts, or the texts themselves."""
 
-from __future__ import annotations
-
 import json
 import struct
 import sys
@@ -93,7 +91,7 @@ class Keys:
         cost[0] = self._cost[0]
         self._cost = cost
 
-    def copy(self) -> Keys:
+    def copy(self) -> "Keys":
         """Returns keys that know what these know now."""
         copy = Keys(self.kind)
         copy._take(self.texts)

@@ -10,8 +10,6 @@ References: Knuth 1975, "Estimating the efficiency of backtrack programs"; Chen 
 predicting the performance of tree searching programs".
 """
 
-from __future__ import annotations
-
 import math
 import time
 from typing import NamedTuple
@@ -43,7 +41,7 @@ class InfosetEstimate(NamedTuple):
     slots: float
     relative_error: float  # standard error of the slots by their number
 
-    def times(self, share: float) -> InfosetEstimate:
+    def times(self, share: float) -> "InfosetEstimate":
         """Returns the estimate of a part of the infosets, such as one for all that symmetries turn into each other."""
         return self._replace(infosets=share * self.infosets, slots=share * self.slots)
 

@@ -21,8 +21,6 @@ Markov models via particle filters", section 3 (step 2). Vaisman, Kroese 2017, "
 counting trees" (levels of bounded width, equal weights).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -195,7 +193,7 @@ class StratifiedBeam:
         except Exception as error:
             self._raise([], error)
 
-    def _node_of(self, state: pyspiel.State) -> _Node:
+    def _node_of(self, state: pyspiel.State) -> "_Node":
         try:
             kind = state.current_player()
             if kind >= 0:
