@@ -21,15 +21,7 @@ from mccfr_plus.kernels.loops.single import single
 from mccfr_plus.kernels.loops.team import new_thread_team
 from mccfr_plus.kernels.loops.thread_team import thread_team
 from mccfr_plus.kernels.loops.work_partition import MAX_OWNERS, new_work_partition
-from mccfr_plus.kernels.scratch import (
-    ITERATION,
-    NODES_TOUCHED,
-    STEP,
-    TRAVERSALS_DONE,
-    Scratch,
-    new_scratch,
-    rollback,
-)
+from mccfr_plus.kernels.scratch import ITERATION, NODES_TOUCHED, STEP, TRAVERSALS_DONE, Scratch, new_scratch, rollback
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.arrays import TreeArrays
 from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree

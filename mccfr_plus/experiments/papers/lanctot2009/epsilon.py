@@ -7,10 +7,7 @@ from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, record_figure
-from mccfr_plus.experiments.papers.judging import (
-    Mean,
-    end_of,
-)
+from mccfr_plus.experiments.papers.judging import Mean, end_of
 from mccfr_plus.experiments.papers.lanctot2009.figure1 import GAMES, NAMES
 from mccfr_plus.experiments.plot import Line, plot_parameter
 

@@ -8,11 +8,7 @@ from mccfr_plus.experiments.comparison import Comparison
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.papers.item import INTERVALS, Result, Row, Setting, record_figure
-from mccfr_plus.experiments.papers.judging import (
-    end_of,
-    nodes_below,
-    values_at,
-)
+from mccfr_plus.experiments.papers.judging import end_of, nodes_below, values_at
 from mccfr_plus.experiments.plot import plot_curves
 
 # The paper's outcome sampling draws one history for both players (appendix, algorithm 1), its external sampling one
