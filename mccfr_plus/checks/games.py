@@ -17,6 +17,8 @@ SPANS, THREE, ALONE = (
     for name in ("spans", "three", "alone")
 )
 
+_LEVELS = 5  # of `deep_text`
+
 # OpenSpiel calls all of them "efg_game()". The cache below keeps the games alive, so that ids are unique.
 _TITLES: dict[int, str] = {}
 
@@ -27,13 +29,13 @@ def name_of(tree: GameTree) -> str:
     return _TITLES.get(id(tree.game), text if len(text) <= 60 else text[:57] + "...")
 
 
-def deep_text(levels: int = 5) -> str:
+def deep_text() -> str:
     """Returns a two-player zero-sum game without ties: the players move in turn and see their own moves alone."""
     payoffs = random.Random(7)
     fresh, lines = itertools.count(1), ['EFG 2 R "deep" { "P0" "P1" }']
 
     def expand(level: int, mine: str, others: str) -> None:
-        if level == levels:
+        if level == _LEVELS:
             payoff = payoffs.uniform(-2, 2)
             lines.append(f't "" {next(fresh)} "" {{ {payoff:.6f} {-payoff:.6f} }}')
             return

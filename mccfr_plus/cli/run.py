@@ -256,8 +256,10 @@ def _exact_by_rules(solver: Any, values: Any) -> Evaluation | None:
     """Returns the exact evaluation of a game that is not stored, unless it takes longer than the run or a minute."""
     if not values.bound_seconds:
         return None
-    histories = _visited_histories(solver.tree)
-    seconds = estimated_seconds(histories, is_symmetric=solver.tree.num_symmetries > 1)
+    tree = solver.tree
+    is_symmetric = tree.num_symmetries > 1
+    histories = visited_histories(tree.game, tree.rules_game, is_symmetric)
+    seconds = estimated_seconds(histories, is_symmetric=is_symmetric)
     if seconds > max(solver.seconds, _SHORT_EVALUATION):
         return None
     if seconds > 1 and not values.quiet:
@@ -282,20 +284,16 @@ def _exact_if_small(solver: Any, values: Any) -> Evaluation | None:
     return evaluate(tree, solver.average_policy()) if tree.perfect_recall else None
 
 
-def _visited_histories(tree: ImplicitTree) -> float:
-    """Returns about how many histories a traversal of all visits."""
-    return visited_histories(tree.game, tree.rules_game, tree.num_symmetries > 1)
-
-
 def announce_beginning(solver: Solver) -> None:
     """Prints how long it takes until the first iteration begins, if a game by rules must be traversed before."""
     tree, config = solver.tree, solver.config
     if not isinstance(tree, ImplicitTree) or config.needs_whole_tree() is None:
         return
-    histories, with_leaves = _visited_histories(tree), config.estimator.needs_leaves and tree.num_players == 2
+    is_symmetric, with_leaves = tree.num_symmetries > 1, config.estimator.needs_leaves and tree.num_players == 2
+    histories = visited_histories(tree.game, tree.rules_game, is_symmetric)
     infosets = estimate_infosets(tree.rules_game)
     slots = infosets.slots / tree.num_symmetries if infosets else 0.0
-    seconds = estimated_seconds_to_begin(histories, slots, with_leaves, tree.num_symmetries > 1, config.threads)
+    seconds = estimated_seconds_to_begin(histories, slots, with_leaves, is_symmetric, config.threads)
     if seconds > 1:
         what = "list leaves" if with_leaves else "number information sets"
         print(

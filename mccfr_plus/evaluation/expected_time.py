@@ -29,7 +29,6 @@ def estimated_seconds(
     histories: float,
     with_histories: bool = False,
     is_symmetric: bool = False,
-    threads: int | None = None,
     slots: float = 0.0,
 ) -> float:
     """Returns about how long an exact evaluation takes, without the time of the policy's own code.
@@ -38,12 +37,11 @@ def estimated_seconds(
         histories: Number of histories that are visited.
         with_histories: Whether a history of each infoset is found first, for a policy that `is_tabulated`.
         is_symmetric: Whether symmetries leave out the others.
-        threads: How many threads; None: one per core.
         slots: Actions of all information sets together, if none has a number yet.
     """
     seconds = _SECONDS_PER_HISTORY + (_SECONDS_TO_NUMBER if with_histories else 0.0)
     seconds *= _COST_OF_SYMMETRY if is_symmetric else 1.0
-    return (histories * seconds + slots * _SECONDS_PER_SLOT) / (threads or os.cpu_count() or 1)
+    return (histories * seconds + slots * _SECONDS_PER_SLOT) / (os.cpu_count() or 1)
 
 
 def estimated_seconds_to_begin(

@@ -3,11 +3,11 @@
 import itertools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mccfr_plus.display import HIGH, LOW
+from mccfr_plus.display import quantile_band
 from mccfr_plus.experiments.comparison import Comparison, Directory, read_comparison
 from mccfr_plus.experiments.evaluation_points import UNITS
 from mccfr_plus.experiments.record import Point, read_record
@@ -42,24 +42,12 @@ class Curve:
 
     def band(self, measure: str = "exploitability") -> tuple[np.ndarray, np.ndarray]:
         """Returns the quantiles `LOW` and `HIGH` over seeds at each point."""
-        low, high = np.quantile(self.y(measure), [LOW, HIGH], axis=0)
-        return low, high
+        return quantile_band(self.y(measure))
 
-    def end(self, measure: str = "exploitability") -> "End":
-        """Returns mean and quantiles at the last point."""
-        low, high = self.band(measure)
-        return End(float(self.mean(measure)[-1]), float(low[-1]), float(high[-1]))
-
-
-class End(NamedTuple):
-    """Where a curve has ended."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:.4g} ({self.low:.4g} .. {self.high:.4g})"
+    def end(self) -> tuple[float, float, float]:
+        """Returns mean and quantiles of the exploitability at the last point."""
+        low, high = self.band()
+        return float(self.mean()[-1]), float(low[-1]), float(high[-1])
 
 
 def curves_of(path: str | Path) -> tuple[Comparison, list[Curve]]:

@@ -124,7 +124,6 @@ def plot_parameter(
     xlabel: str,
     ylabel: str,
     xscale: str = "log",
-    source: str = "",
     band: Band = quantile_band,
 ) -> None:
     """Draws lines of means with bands over seeds, and writes the picture to files.
@@ -132,7 +131,6 @@ def plot_parameter(
     Args:
         paths: Files to write; the ending says what: .png, .svg, .pdf.
         xscale: Of the parameter's axis: log or linear.
-        source: A line below the picture: where the numbers are from.
         band: `quantile_band` or `mean_band`.
 
     Raises:
@@ -147,7 +145,7 @@ def plot_parameter(
         draw_line(panel, np.array(line.x), np.array(line.y).T, number, (number, 0), line.label, band)
     panel.set(xscale=xscale, yscale="log", xlabel=xlabel, ylabel=ylabel)
     finish_panel(panel, title)
-    _write(figure, [len(lines[0].y[0])], source, paths, band)
+    _write(figure, [len(lines[0].y[0])], "", paths, band)
 
 
 def _figure(width: float, height: float) -> Any:

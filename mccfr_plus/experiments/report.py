@@ -144,7 +144,7 @@ def _strategies(path: Path, comparison: Comparison, curves: list[Curve]) -> list
     directory, seed = Directory(path, comparison), comparison.seeds[0]
     found = [
         (curve, file)
-        for curve in sorted(curves, key=lambda curve: (comparison.games.index(curve.game), curve.end().mean))
+        for curve in sorted(curves, key=lambda curve: (comparison.games.index(curve.game), curve.end()[0]))
         if (file := directory.run_of(curve.game, curve.algorithm, seed).policy).exists()
     ]
     trees: dict[str, GameTree] = {}  # compiled once for all policies of a game

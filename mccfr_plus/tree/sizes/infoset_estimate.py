@@ -29,6 +29,7 @@ _PILOTS = 64  # probes that only teach what lies below actions
 _MIN_PROBES = 512  # fewer may all miss what is rare
 _UNIFORM = 0.2  # of an action's probability is not learned
 _ENOUGH = 0.03  # relative standard error
+_SECONDS = 3.0  # limit on the CPU time for each player; less is used if the estimate is good enough
 
 # Columns of a probe's path: what was drawn, how many infosets were counted before, and the weight after the draw.
 CODE, BEFORE, WEIGHT_OF_CODE, ACTION, AFTER, WEIGHT = range(6)
@@ -63,11 +64,10 @@ class _Room(NamedTuple):
     below_actions: np.ndarray  # [most actions, 2] float64, the same
 
 
-def estimate_infosets(game: RulesGame, seconds: float = 3.0, seed: int | None = 0) -> InfosetEstimate | None:
+def estimate_infosets(game: RulesGame, seed: int | None = 0) -> InfosetEstimate | None:
     """Returns estimated numbers of infosets and slots; None without `observe`, or if an infoset has too many states.
 
     Args:
-        seconds: Limit on the CPU time for each player; less is used if the estimate is good enough.
         seed: As for `new_state`.
     """
     rules, sizes = game.rules, game.sizes
@@ -105,7 +105,7 @@ def estimate_infosets(game: RulesGame, seconds: float = 3.0, seed: int | None = 
             if not probe(game.parameters, game.table, game.first_state, player, room, rng):
                 return None
         begin, error = time.thread_time(), math.inf  # kernels are compiled now
-        while len(samples) < _MIN_PROBES or (error > _ENOUGH and time.thread_time() < begin + seconds):
+        while len(samples) < _MIN_PROBES or (error > _ENOUGH and time.thread_time() < begin + _SECONDS):
             for _ in range(_BATCH):
                 if not probe(game.parameters, game.table, game.first_state, player, room, rng):
                     return None
