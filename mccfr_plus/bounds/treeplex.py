@@ -14,6 +14,7 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.kernels import own_reach
 from mccfr_plus.evaluation.play import require_player
 from mccfr_plus.kernels.compile import kernel
+from mccfr_plus.tree import statistics
 from mccfr_plus.tree.game_tree import GameTree
 
 
@@ -97,14 +98,8 @@ def action_sequences(tree: GameTree, player: int) -> np.ndarray:
 
     These are the blocks B of M_i: the infosets of the actions do not matter. Numbers are 0, 1, ... without gaps.
     """
-    first, last = infosets_of(tree, player)
-    numbers: dict[tuple[int, int], int] = {}
-    blocks = np.zeros(last - first, np.int64)
-    infoset_of_slot, actions = tree.infoset_of_slot, tree.slot_action
-    for infoset, parent in enumerate(tree.arrays.infosets["parent_slot"][first:last].tolist()):
-        key = (-1, -1) if parent >= tree.num_slots else (blocks[infoset_of_slot[parent] - first], actions[parent])
-        blocks[infoset] = numbers.setdefault(key, len(numbers))
-    return blocks
+    infosets_of(tree, player)  # refuses other players, and imperfect recall
+    return statistics.action_sequences(tree.arrays, tree.slot_action, player)
 
 
 def outcome_delta(tree: GameTree, player: int, epsilon: float, sampling: np.ndarray | None = None) -> float:

@@ -70,18 +70,23 @@ def statistics_of(arrays: TreeArrays, slot_action: np.ndarray, shape: Shape) -> 
         max_actions=max_actions,
         max_history_length=shape.max_depth,
         max_moves=shape.max_moves,
-        m_values=[_m_value(arrays, slot_action, player) for player in range(num_players)],
+        m_values=[
+            float(np.sqrt(np.bincount(action_sequences(arrays, slot_action, player))).sum())
+            for player in range(num_players)
+        ],
         perfect_recall=shape.perfect_recall,
         tree_bytes=arrays.nodes.nbytes + arrays.chance.nbytes + arrays.payoffs.nbytes,
         infoset_bytes=arrays.infosets.nbytes + slot_action.nbytes,
     )
 
 
-def _m_value(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> float:
-    """Returns M_i = sum over own action sequences of sqrt(number of infosets that are reached by just these actions).
+def action_sequences(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> np.ndarray:
+    """Returns the number of each own infoset's action sequence, ``[infosets of the player]`` int64.
 
-    Reference: Lanctot et al. 2009, section 4. An action sequence is a list of actions, whatever the infosets they
-    were taken at, so that infosets that differ in what others did share one.
+    An action sequence is a list of actions, whatever the infosets they were taken at, so that infosets that differ in
+    what others did share one. Numbers are 0, 1, ... without gaps. M_i is the sum over them of sqrt(number of infosets).
+
+    Reference: Lanctot et al. 2009, section 4.
     """
     infosets = arrays.infosets[slice(*arrays.infoset_range[player : player + 2])]
     begin, end = arrays.slot_range[player : player + 2]
@@ -99,4 +104,4 @@ def _m_value(arrays: TreeArrays, slot_action: np.ndarray, player: int) -> float:
         sequence[level] = used + numbers
         is_numbered[level] = True
         used += len(found)
-    return float(np.sqrt(np.bincount(sequence)).sum())
+    return sequence
