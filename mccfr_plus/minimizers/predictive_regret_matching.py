@@ -1,7 +1,6 @@
-"""Predictive regret matching: R += r, the next strategy is proportional to [R + r]+.
+"""Predictive regret matching, where the prediction is the last value vector.
 
 Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Blackwell approachability", algorithm 3.
-The prediction is the last value vector.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Predictive regret matching+: R = [R + r]+, the next strategy is proportional to [R + r / (1 + alpha)]+.
+"""Predictive regret matching+, where the prediction is the last value vector.
 
 Reference: Farina, Kroer, Sandholm 2021, "Faster game solving via predictive Blackwell approachability", algorithm 4,
-where alpha = 0. The prediction is the last value vector. Meng et al. 2026, "Faster game solving via asymmetry of step
+where alpha = 0. Meng et al. 2026, "Faster game solving via asymmetry of step
 sizes", equation 4: SAPCFR+ has alpha = 2.
 """
 

@@ -1,7 +1,4 @@
-"""Regret matching: R += r, the next strategy is proportional to [R]+.
-
-Reference: Hart, Mas-Colell 2000, "A simple adaptive procedure leading to correlated equilibrium".
-"""
+"""Regret matching: Hart, Mas-Colell 2000, "A simple adaptive procedure leading to correlated equilibrium"."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

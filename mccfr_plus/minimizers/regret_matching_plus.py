@@ -1,7 +1,4 @@
-"""Regret matching+: R = [R + r]+, the next strategy is proportional to R.
-
-Reference: Tammelin, Burch, Johanson, Bowling 2015, "Solving heads-up limit Texas hold'em".
-"""
+"""Regret matching+: Tammelin, Burch, Johanson, Bowling 2015, "Solving heads-up limit Texas hold'em"."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

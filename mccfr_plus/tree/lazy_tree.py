@@ -37,13 +37,6 @@ class LazyTree(ExpandingTree):
         game: A `pyspiel.Game` or a game string.
         threads: How many threads may traverse it at once.
         perfect_recall: False if imperfect recall is known; True if traversals are to find out.
-
-    Attributes:
-        game: The turn-based pyspiel game.
-        arrays: What the kernels read; see `mccfr_plus.tree.arrays`.
-        shape: Depth and stack size; perfect recall holds as far as it has been seen.
-        node_capacity: Length of arrays with an entry per node.
-        slot_capacity: Length of arrays with an entry per slot.
     """
 
     kind = "lazy"
