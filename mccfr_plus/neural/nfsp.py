@@ -69,7 +69,7 @@ class NFSP(NeuralSolver):
 
     def _advance(self, iteration: int) -> None:
         for own in self._players:
-            own.values.losses, own.policy.losses = [], []
+            own.losses, own.value_losses = [], []
         for count in chunks(self.config.episodes, self.config.parallel_episodes):
             self._begin_phase("episodes")
             self._play(count, iteration)
@@ -138,7 +138,7 @@ class NFSP(NeuralSolver):
     @property
     def value_losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss of the action values in the last iteration; None if they were not trained."""
-        return mean_losses(own.values.losses for own in self._players)
+        return mean_losses(own.value_losses for own in self._players)
 
 
 class BatchedNFSP(NFSP):

@@ -60,18 +60,9 @@ class Store:
         self._counts[_SIZE] = min(size + count, self.capacity)
         self._counts[_SEEN] += count
 
-    def draw(self, size: int, rng: np.ndarray) -> dict[str, np.ndarray]:
-        """Returns `size` rows drawn uniformly with replacement, or all rows if there are no more: copies, by column.
-
-        Args:
-            size: The largest number of rows.
-            rng: ``[1]`` uint64, modified in place.
-        """
-        positions = np.arange(len(self))
-        if len(self) > size:
-            positions = np.zeros(size, np.int64)
-            draw_positions(len(self), rng, positions)
-        return {name: column[positions] for name, column in self._columns.items()}
+    def drawn(self, size: int, rng: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+        """Yields batches of rows, by column: copies; see `draw_batches`."""
+        return draw_batches(len(self), size, rng, lambda places: {k: c[places] for k, c in self._columns.items()})
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the contents, by name: views that are valid until something is added."""

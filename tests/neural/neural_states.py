@@ -107,7 +107,7 @@ OVER = -1  # in place of the next row of a transition
 
 
 def transitions_of(features: Any, records: list, unit: float = 4.0) -> dict[str, np.ndarray]:
-    """Returns a batch of transitions of (row, action, next row or `OVER`, reward in the game's unit)."""
+    """Returns columns of transitions of (row, action, next row or `OVER`, reward in the game's unit)."""
     rows, actions, following, rewards = (np.array(column) for column in zip(*records, strict=True))
     next_masks = np.where((following == OVER)[:, None], False, features.masks[following])
     next_infosets = np.where(following == OVER, 0, following)
@@ -116,6 +116,6 @@ def transitions_of(features: Any, records: list, unit: float = 4.0) -> dict[str,
 
 
 def decisions_of(features: Any, records: list) -> dict[str, np.ndarray]:
-    """Returns a batch of decisions of (row, action)."""
+    """Returns columns of decisions of (row, action)."""
     rows, actions = (np.array(column) for column in zip(*records, strict=True))
     return {"infosets": rows, "actions": actions, "masks": features.masks[rows]}

@@ -125,10 +125,9 @@ def test_schedule_of_updates(monkeypatch):
     monkeypatch.setattr(own, "learn", count)
     monkeypatch.setattr(own.target, "assign", lambda other: (reported.append("target"), assign(other)))
     for name in expected:
-        real = getattr(own, f"learn_{name}")
-        monkeypatch.setattr(
-            own, f"learn_{name}", lambda batch, t, name=name, real=real: (reported.append(name), real(batch, t))
-        )
+        learner = getattr(own, name)
+        step = learner._step
+        monkeypatch.setattr(learner, "_step", lambda *a, name=name, step=step: (reported.append(name), step(*a)))
     solver.run(3)
     updates = int(own.updates[0])
     assert updates == int(solver._steps[1]) // 32
@@ -142,10 +141,10 @@ def test_batch_of_a_small_memory_has_all_records():
     solver = NFSP("kuhn_poker", config, seed=1)
     seen = []
     for own in solver._players:
-        real = own.learn_policy
-        own.learn_policy = lambda batch, t, real=real, own=own: (
-            seen.append((len(batch["actions"]), len(own.decisions))),
-            real(batch, t),
+        step = own.policy._step
+        own.policy._step = lambda given, *more, step=step, own=own: (
+            seen.append((len(given), len(own.decisions))),
+            step(given, *more),
         )
     solver.run(1)
     assert all(size == min(60, stored) for size, stored in seen)
