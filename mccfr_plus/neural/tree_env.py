@@ -92,13 +92,13 @@ class TreeEnv(Env):
     # --- what `AdvantageSolver` needs ---
 
     def start(self, solver: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
-        rngs, self._config = new_states(seed, 3 + 3 * self.num_players), solver.config
+        rngs, self._config = new_states(seed, 3 + 4 * self.num_players), solver.config
         self.rng = rngs[:1].copy()
-        return rngs[-2:], rngs[1:-2].reshape(self.num_players, 3)
+        return rngs[1:3], rngs[3:].reshape(self.num_players, 4)
 
     def new_player(self, player: int, rngs: np.ndarray, name: str, modules: Modules) -> tuple[Learner, Any]:
         config, (inputs, masks) = self._config, self.features[player]
-        learner = Learner(inputs, self.num_actions, config, rngs[1:], name, modules)
+        learner = Learner(inputs, self.num_actions, config, rngs[2:], name, modules)
         unit = self.unit_of(player, config.scale_targets)
         if config.memory == configs.AGGREGATED:
             return learner, Aggregated(masks, config, unit)
