@@ -137,15 +137,11 @@ class Agent:
             if self.updates[0] % every == 0:
                 self.target.assign(self.values)
 
-    def memories(self) -> dict[str, Store]:
-        """Returns the memories by name."""
-        return {"transitions": self.transitions, "decisions": self.decisions}
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the state between iterations, without memories: views, by name."""
+    def state(self) -> dict[str, Any]:
+        """Returns what changes in an iteration, by name; see `named`."""
         networks = {"values": self.values, "policy": self.policy, "target": self.target}
-        arrays = {f"{name}/{key}": array for name, each in networks.items() for key, array in each.state().items()}
-        return arrays | {"reservoir_rng": self._rngs[:1], "updates": self.updates}
+        memories = {"transitions": self.transitions, "decisions": self.decisions}
+        return networks | memories | {"reservoir_rng": self._rngs[:1], "updates": self.updates}
 
 
 def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from mccfr_plus.neural.batched.config import (
 )
 from mccfr_plus.neural.batched.env import BatchedEnv
 from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
-from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues
+from mccfr_plus.neural.history_values import ExactValues
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories, corrected_regrets, plain_regrets
 
@@ -105,7 +105,7 @@ class DREAM(AdvantageSolver):
         return self.config.epsilon
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        return self._learned(ActionValues, self.config.baseline_training, rngs)
+        return self._learned(False, self.config.baseline_training, rngs)
 
     def _advance(self, iteration: int) -> None:
         self.values.evict()
@@ -155,8 +155,8 @@ class ESCHER(AdvantageSolver):
 
     def _new_values(self, rngs: np.ndarray) -> Any:
         if self.config.values == configs.EXACT:
-            return self._env.new_values(ExactValues)
-        return self._learned(StateValues, self.config.value_training, rngs)
+            return ExactValues(self._env)
+        return self._learned(True, self.config.value_training, rngs)
 
     def _histories(self, player: int) -> Trajectories:
         exploration = self._env.exploration(self.config.sampling)

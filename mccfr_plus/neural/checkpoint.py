@@ -13,6 +13,7 @@ from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.header import ANY, NUMBER, SEED, TEXT, check_entries, objects_of, or_none, whole
 from mccfr_plus.errors import CheckpointError, ConfigError
 from mccfr_plus.neural.backend import torch
+from mccfr_plus.neural.store import Store
 from mccfr_plus.solver import history
 from mccfr_plus.solver.saved_state import digest_of_tree, package_version
 
@@ -44,7 +45,7 @@ def save(solver: Any, path: str | os.PathLike) -> None:
         "nodes_touched": solver.nodes_touched,
         "seconds": solver.seconds,
         "history": solver.history.kept(),
-        "memory_sizes": {name: len(memory) for name, memory in solver._memories().items()},
+        "memory_sizes": {name: len(memory) for name, memory in solver._changing(Store).items()},
     }
     checkpoint_file.write(path, header, arrays_of(solver))
 
@@ -61,7 +62,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
         CheckpointError: See `IterativeSolver.restore`.
     """
     header = header_of_run(path, solver)
-    memories, sizes = solver._memories(), header["memory_sizes"]
+    memories, sizes = solver._changing(Store), header["memory_sizes"]
     if set(sizes) != set(memories):
         raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
     before = {name: len(memory) for name, memory in memories.items()}

@@ -198,6 +198,10 @@ class Bootstrapped:
         """Drops the samples of the last iteration."""
         self._samples = []
 
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns nothing: there is nothing between iterations."""
+        return {}
+
     def add(self, samples: Samples, iteration: int) -> None:
         """Adds samples of the iteration."""
         self._samples.append(samples)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -85,6 +85,17 @@ class Store:
                 column[places] = before
         self._replaced = []
         self._counts[:] = self._counts_before
+
+
+def named(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arrays and stores of parts, by name. A part is one of these, or its ``state`` returns others."""
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        if isinstance(part, np.ndarray | Store):
+            found[name] = part
+        else:
+            found |= {f"{name}/{inner}": each for inner, each in named(part.state()).items()}
+    return found
 
 
 def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.ndarray], T]) -> Iterator[T]:

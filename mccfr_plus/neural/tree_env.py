@@ -12,15 +12,14 @@ from mccfr_plus.estimators.balanced import balanced_strategy
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.features import compile_with_tensors, features_of
+from mccfr_plus.neural.history_values import LearnedValues
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.matching import RULES, matched
-from mccfr_plus.neural.memory import Aggregated, Reservoir, add_sums, infoset_columns
-from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.matching import RULES
+from mccfr_plus.neural.memory import add_sums
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.observer import Strategies, uniform
 from mccfr_plus.neural.sampling.tree_positions import TreeObserver, TreeStrategies
@@ -51,6 +50,7 @@ class TreeEnv(Env):
         self.strategy = tree.uniform_strategy()
         self.average = np.zeros(tree.num_slots + self.num_players)
         self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
+        self.constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
 
     def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
         if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
@@ -64,14 +64,14 @@ class TreeEnv(Env):
         nodes = self.tree.arrays.nodes
         return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
-    def unit_of(self, player: int, is_scaled: bool) -> float:
+    def unit_of(self, player: int, is_scaled: bool = True) -> float:
         half_range = float(self.tree.payoff_range[player]) / 2.0
         return half_range if is_scaled and half_range > 0.0 else 1.0
 
     def inputs_of(self, player: int) -> np.ndarray:
         return self.features[player].tensors
 
-    def fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
+    def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
         """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
         slots = self.observer.slots[slice(*self.tree.arrays.infoset_range[player : player + 2])]
         masks = self.features[player].masks
@@ -83,30 +83,16 @@ class TreeEnv(Env):
     def joint(self, responses: Sequence[np.ndarray]) -> Strategies:
         return TreeStrategies(responses)
 
-    def policy_of(self, learners: Sequence[Learner], kind: str) -> TreePolicy:
+    def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> TreePolicy:
         table = np.zeros(self.tree.num_slots)
         for player, learner in enumerate(learners):
-            self.fill(table, player, RULES[kind](learner.predict().astype(np.float64), self.features[player].masks))
+            self._fill(table, player, RULES[kind](learner.predict().astype(np.float64), self.features[player].masks))
         return TreePolicy(self.tree, table)
 
     # --- what `AdvantageSolver` needs ---
 
-    def start(self, solver: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
-        rngs, self._config = new_states(seed, 3 + 4 * self.num_players), solver.config
-        self.rng = rngs[:1].copy()
-        return rngs[1:3], rngs[3:].reshape(self.num_players, 4)
-
-    def new_player(self, player: int, rngs: np.ndarray, name: str, modules: Modules) -> tuple[Learner, Any]:
-        config, (inputs, masks) = self._config, self.features[player]
-        learner = Learner(inputs, self.num_actions, config, rngs[2:], name, modules)
-        unit = self.unit_of(player, config.scale_targets)
-        if config.memory == configs.AGGREGATED:
-            return learner, Aggregated(masks, config, unit)
-        columns = infoset_columns(config.memory_capacity, inputs, self.num_actions)
-        return learner, Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit)
-
-    def begin_turn(self, player: int, weight: float) -> None:
-        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, player, weight)
+    def use(self, player: int, response: np.ndarray) -> None:
+        self._fill(self.strategy, player, response)
 
     def strategies(self) -> Strategies:
         return self.observer.tables(self.strategy)
@@ -118,27 +104,28 @@ class TreeEnv(Env):
     def _balanced(self) -> Strategies:
         return self.observer.tables(balanced_strategy(self.tree))
 
-    def use(self, player: int, learner: Learner, iteration: int) -> None:
-        rule = functools.partial(matched, is_argmax=self._config.fallback == configs.ARGMAX)
-        self.fill(self.strategy, player, self.responses(player, learner, rule, iteration))
+    def add_to_average(self, player: int, weight: float) -> None:
+        """Adds a player's strategy with a weight to the average."""
+        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, player, weight)
 
-    def new_values(self, kind: Any, *arguments: Any) -> Any:
-        return kind(self, *arguments)
+    def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        self.add_to_average(player, float(iteration) ** solver.config.exponents[1])
+        yield from self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
+
+    def new_values(self, *arguments: Any) -> LearnedValues:
+        return LearnedValues(self, *arguments)
 
     def average_policy(self, iterations: int) -> TreePolicy:
         strategy = np.empty(self.tree.num_slots)
         normalize(self.average, self.tree.arrays.infosets, strategy)
         return TreePolicy(self.tree, strategy)
 
-    def current_policy(self, iterations: int) -> TreePolicy:
-        return TreePolicy(self.tree, self.strategy)
-
     def prepare(self) -> None:
         nothing = np.zeros((0, self.num_actions))
         add_sums(np.zeros(0, np.int64), nothing, np.zeros(0), nothing, np.zeros(0))
-        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, 0, 0.0)
+        self.add_to_average(0, 0.0)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> dict[str, Any]:
         return super().state() | {"strategy": self.strategy, "average": self.average}
 
 

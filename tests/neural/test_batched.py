@@ -184,7 +184,7 @@ def test_average_policy_is_the_mean_of_the_strategies():
     )
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(4)
     policy = solver.average_policy()
-    found = solver._env.average.memories[0].state()
+    found = solver._env.average._memories[0].state()
     assert np.unique(found["iterations"]).tolist() == [1, 2, 3, 4]
     # Of player 0 in the histories in which player 1 explored, as many in each iteration.
     assert np.bincount(found["iterations"])[1:].min() >= 200
@@ -288,7 +288,10 @@ def test_bootstrapped_targets(minimizer, alpha, warm_start, monkeypatch):
     outputs, masks = learner.outputs(tensors), np.ones((len(tensors), 2), bool)
     if minimizer == "pdcfr+":
         outputs = np.maximum(outputs[:, :2], 0.0) * 3**alpha / (3**alpha + 1) + outputs[:, 2:]
-    for found in (solver._env.strategy_of(0, tensors, masks), solver.current_policy().probabilities(0, tensors, masks)):
+    for found in (
+        solver._env.strategies()(0, tensors, masks),
+        solver.current_policy().probabilities(0, tensors, masks),
+    ):
         np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
     assert not any("memory/" in name for name in solver.state())  # nothing is kept
 

@@ -1,5 +1,7 @@
 """The average policy of batched solvers: the weights of stored strategies, by enumeration instead of samples."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -87,8 +89,8 @@ class Mean:
 
 def average_with(tree, memories):
     """Returns a `NetworkAverage` with other memories."""
-    average = NetworkAverage(tree.game, np.zeros((0, 0)), BatchedConfig(), None)
-    average.memories = memories
+    average = NetworkAverage(types.SimpleNamespace(num_players=tree.num_players), BatchedConfig(), None, [])
+    average._memories = memories
     return average
 
 

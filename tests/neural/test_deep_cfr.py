@@ -119,7 +119,7 @@ def test_reservoir_draws():
     solver.iteration()
     for name in ("player1/memory_rngs", "player0/network/rngs", "player0/memory/counts", "player0/memory/values"):
         assert not np.array_equal(before[name], solver.state()[name]), name
-    assert [len(memory) for memory in solver._memories().values()] == [100, 100]
+    assert [len(own.memory) for own in solver._players] == [100, 100]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_scaled_targets_make_the_unit_of_payoffs_irrelevant():
     plain = DeepCFR("kuhn_poker", dataclasses.replace(SMALL, scale_targets=False), seed=1)
     batches = []
     for each in (solver, plain):
-        each._sample(0, 1)
+        each.iteration()
         batches.append(next(each._players[0].memory.batches(99, 1, np.zeros(1, np.uint64))))
     np.testing.assert_allclose(2 * batches[0].targets, batches[1].targets, rtol=1e-6)
     assert np.abs(batches[1].targets).max() > 0.5

@@ -68,6 +68,6 @@ def test_slots_may_have_any_order_of_actions():
     tree = mccfr_plus.compile_game("kuhn_poker")
     env = TreeEnv(dataclasses.replace(tree, slot_action=1 - tree.slot_action), "X")
     for player in range(2):
-        env.fill(env.strategy, player, np.tile([0.25, 0.75], (6, 1)))
+        env.use(player, np.tile([0.25, 0.75], (6, 1)))
     np.testing.assert_array_equal(env.strategy, np.where(env.tree.slot_action == 0, 0.25, 0.75))
     assert env.tree.slot_action[:2].tolist() == [1, 0]

@@ -67,7 +67,7 @@ def test_action_values_become_exact():
     solver = NFSP("kuhn_poker", config, seed=1)
     average = solver.average_strategy()
     solver.run(10)
-    assert len(solver._memories()["player0/decisions"]) == 0
+    assert len(solver._players[0].decisions) == 0
     assert solver.losses == (None, None)
     np.testing.assert_array_equal(solver.average_strategy(), average)
     tree = solver.tree
@@ -93,10 +93,8 @@ def test_only_best_responses_enter_the_reservoir():
         NFSP("leduc_poker", dataclasses.replace(SMALL, anticipatory=eta, episodes=20), seed=1).run(1) for eta in (0, 1)
     )
     for player in range(2):
-        assert len(never._memories()[f"player{player}/decisions"]) == 0
-        assert (
-            len(never._memories()[f"player{player}/transitions"]) > 20
-        )  # best responses learn from average policies too
+        assert len(never._players[player].decisions) == 0
+        assert len(never._players[player].transitions) > 20  # best responses learn from average policies too
         own = always._players[player]
         assert own.decisions.seen == own.transitions.seen > 20
     config = dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, learn_every=1 << 40)  # nothing is trained

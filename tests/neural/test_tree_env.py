@@ -32,7 +32,7 @@ def test_average_is_reach_times_strategy():
     for number, strategy in enumerate(strategies):
         env.strategy[:] = strategy
         for player in range(2):
-            env.begin_turn(player, number + 1.0)
+            env.add_to_average(player, number + 1.0)
         reach = np.ones(tree.num_slots + 2)
         for record in tree.arrays.infosets:
             first, last = record["first_slot"], record["first_slot"] + record["num_actions"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
-import pyspiel
 
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.neural.backend import torch, torch_threads
+from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.batched.config import BatchedConfig
 from mccfr_plus.neural.batched.network_policy import NetworkPolicy
 from mccfr_plus.neural.learner import Learner, cross_entropy
@@ -26,37 +28,37 @@ class NetworkAverage:
     such histories. With more, histories of their own are sampled.
 
     Args:
-        game: The game.
-        inputs: ``[0, size]``, where information-state tensors have that size.
+        env: The environment.
         config: The solver's config.
         modules: Factories of networks and optimizers, and the device.
-
-    Attributes:
-        memories: One of strategies per player.
+        rngs: Of each player ``[at least 2]`` uint64; the second one is of its memory of strategies.
     """
 
-    def __init__(self, game: pyspiel.Game, inputs: np.ndarray, config: BatchedConfig, modules: Modules):
-        self._game, self._inputs, self._config, self._modules = game, inputs, config, modules
-        self.memories: list[Reservoir] = []
-        self._rngs: list[np.ndarray] = []
+    def __init__(self, env: Any, config: BatchedConfig, modules: Modules, rngs: Sequence[np.ndarray]):
+        self._env, self._config, self._modules, self._rngs = env, config, modules, rngs
+        self._memories = [
+            Reservoir(
+                infoset_columns(config.policy_capacity, env.inputs_of(player), env.num_actions),
+                own[1:2],
+                power=config.exponents[1],
+            )
+            for player, own in enumerate(rngs)
+        ]
         self._latest: tuple[int, NetworkPolicy] | None = None  # iteration and policy
 
-    def add_player(self, rngs: np.ndarray) -> None:
-        """Adds the next player; `rngs`, ``[2]`` uint64, are of its memories of regrets and of strategies."""
-        actions = self._game.num_distinct_actions()
-        columns = infoset_columns(self._config.policy_capacity, self._inputs, actions)
-        self.memories.append(Reservoir(columns, rngs[1:], power=self._config.exponents[1]))
-        self._rngs.append(rngs)
+    def state(self) -> dict[str, Any]:
+        """Returns the memories of strategies, one per player."""
+        return {f"player{player}": memory for player, memory in enumerate(self._memories)}
 
     def add(self, player: int, found: Branches | Paths, iteration: int) -> None:
         """Stores a player's strategies on histories in which all others explore."""
         rows = np.flatnonzero(found.players == player)
         weights = np.ones(len(rows))
         if isinstance(found, Paths):  # external sampling follows all actions of the other player
-            others = [other for other in range(self._game.num_players()) if other != player]
+            others = [other for other in range(self._env.num_players) if other != player]
             weights = found.importance(others)[rows]
         samples = Samples(found.infosets[rows], found.masks[rows], found.strategies[rows], weights)
-        self.memories[player].add(samples, iteration)
+        self._memories[player].add(samples, iteration)
 
     def policy(self, iterations: int) -> NetworkPolicy:
         """Returns the average policy after so many iterations; its networks are trained once.
@@ -66,18 +68,17 @@ class NetworkAverage:
         """
         if self._latest is None or self._latest[0] != iterations:
             with torch_threads(self._config.threads):
-                networks = [self._trained(player, iterations) for player in range(len(self.memories))]
-            self._latest = iterations, NetworkPolicy(self._game, networks, SOFTMAX)
+                learners = [self._trained(player, iterations) for player in range(self._env.num_players)]
+            self._latest = iterations, self._env.policy_of(learners, SOFTMAX)
         return self._latest[1]
 
-    def _trained(self, player: int, iterations: int) -> torch.nn.Module:
+    def _trained(self, player: int, iterations: int) -> Learner:
         """Returns a network whose masked softmax approximates the weighted mean of a player's strategies.
 
         If there are none, it has its initial parameters.
         """
-        memory, config = self.memories[player], self._config.policy_training
         name = f"policy_training's loss of the average policy of player {player}"
-        rngs = new_states(int(self._rngs[player][0]) ^ iterations, 2)
-        learner = Learner(self._inputs, self._game.num_distinct_actions(), config, rngs, name, self._modules)
-        learner.fit(memory, max(iterations, 1), cross_entropy)
-        return learner.copy()
+        inputs, rngs = self._env.inputs_of(player), new_states(int(self._rngs[player][0]) ^ iterations, 2)
+        learner = Learner(inputs, self._env.num_actions, self._config.policy_training, rngs, name, self._modules)
+        learner.fit(self._memories[player], max(iterations, 1), cross_entropy)
+        return learner

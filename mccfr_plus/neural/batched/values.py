@@ -1,11 +1,10 @@
-"""Action values at histories that are not enumerated, learned by a network from sampled trajectories."""
+"""Networks of the values of histories, and those of histories that are not enumerated."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pyspiel
 
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.learner import Learner
@@ -14,35 +13,73 @@ from mccfr_plus.neural.network import Modules
 from mccfr_plus.neural.sampling.paths import Paths, value_targets
 
 
+class ValueLearner(Learner):
+    """A network of the values of actions at histories. If payoffs of two players sum to a constant, it learns one's.
+
+    Args:
+        env: The environment.
+        inputs: ``[num_rows, num_inputs]`` float32, the histories that `predict` is about; perhaps none.
+        num_actions: Outputs per player.
+        config, rngs, modules: See `Learner`.
+        solver_name: For error messages.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        inputs: np.ndarray,
+        num_actions: int,
+        config: TrainingConfig,
+        rngs: np.ndarray,
+        solver_name: str,
+        modules: Modules,
+    ):
+        self._sum = env.constant_sum if env.num_players == 2 else None
+        heads = env.num_players if self._sum is None else 1
+        self._units = np.array([env.unit_of(player) for player in range(heads)])
+        self._shape = (-1, heads, num_actions)
+        super().__init__(inputs, heads * num_actions, config, rngs, f"loss of the values of {solver_name}", modules)
+
+    def values_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Returns the values that outputs, float64, stand for, ``[n, num_players, num_actions]``."""
+        values = outputs.reshape(self._shape) * self._units[:, None]
+        return values if self._sum is None else np.concatenate([values, self._sum - values], axis=1)
+
+    def fit_values(
+        self, infosets: np.ndarray, rows: np.ndarray, actions: np.ndarray, values: np.ndarray, iteration: int
+    ) -> None:
+        """Trains on values of actions, ``[n, num_players]``, each of which is at a row of the infosets, ``[n]``.
+
+        Raises:
+            TrainingError: If the network diverges.
+        """
+        targets = np.zeros((len(infosets), *self._shape[1:]), np.float32)
+        weights = np.zeros_like(targets)
+        targets[rows, :, actions] = values[:, : len(self._units)] / self._units
+        weights[rows, :, actions] = 1.0
+        flat = (len(infosets), self._shape[1] * self._shape[2])
+        self.fit(Batch(infosets, targets.reshape(flat), weights.reshape(flat)), iteration)
+
+
 class PathValues:
     """A network with an output per action, so that one forward pass at a history replaces one at each history after it.
 
     Args:
         env: A `BatchedEnv`.
-        unit: Divisor of the values.
-        config, rngs, solver_name, modules: See `LearnedValues`.
+        config, rngs, solver_name, modules: See `ValueLearner`.
     """
 
-    def __init__(
-        self, env: Any, unit: float, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules
-    ):
-        self._players, self._actions, self._unit = env.num_players, env.num_actions, unit
-        # One output serves both players of a zero-sum game.
-        is_zero_sum = env.game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
-        self._num_heads = 1 if self._players == 2 and is_zero_sum else self._players
-        num_outputs, name = self._num_heads * self._actions, f"loss of the values of {solver_name}"
+    def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
         no_inputs = np.zeros((0, env.observer.history_size), np.float32)
-        self.learner = Learner(no_inputs, num_outputs, config, rngs, name, modules)
+        self.learner = ValueLearner(env, no_inputs, env.num_actions, config, rngs, solver_name, modules)
         self._trained = np.zeros(1, np.int64)  # iteration of the last training
         self._samples: list[tuple[np.ndarray, ...]] = []
 
     def at(self, paths: Paths) -> np.ndarray:
         """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
         if not self._trained[0]:
-            return np.zeros((len(paths.traversals), self._players, self._actions))
-        outputs = self.learner.outputs(paths.histories) * self._unit
-        outputs = outputs.reshape(len(outputs), -1, self._actions)
-        return outputs if self._num_heads == self._players else np.concatenate([outputs, -outputs], axis=1)
+            return np.zeros((len(paths.masks), paths.returns.shape[1], paths.masks.shape[1]))
+        return self.learner.values_of(self.learner.outputs(paths.histories))
 
     def evict(self) -> None:
         """Drops the sampled histories."""
@@ -59,18 +96,12 @@ class PathValues:
             TrainingError: If the network diverges.
         """
         histories, actions, found = (np.concatenate(arrays) for arrays in zip(*self._samples, strict=True))
-        rows = np.arange(len(actions))
-        targets = np.zeros((len(rows), self._num_heads, self._actions), np.float32)
-        weights = np.zeros_like(targets)
-        targets[rows, :, actions] = found[:, : self._num_heads] / self._unit
-        weights[rows, :, actions] = 1.0
-        flat = (len(rows), self._num_heads * self._actions)
-        self.learner.fit(Batch(histories, targets.reshape(flat), weights.reshape(flat)), iteration)
+        self.learner.fit_values(histories, np.arange(len(actions)), actions, found, iteration)
         self._trained[0] = iteration
 
     def prepare(self) -> None:
         """Does nothing: there are no kernels of its own."""
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns the state between calls: views, by name."""
+        """Returns what changes in an iteration, by name."""
         return self.learner.state() | {"trained": self._trained}
