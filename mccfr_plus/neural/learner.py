@@ -45,16 +45,17 @@ class Learner(Network):
         self.name, self._rngs = name, rngs
         super().__init__(inputs, num_outputs, config, self._seed(), modules)
         self.losses: list[float] = []
-        self._optimizer = self._new_optimizer(modules)
+        self._optimizer = self._new_optimizer()
 
     def _seed(self) -> int:
         return int(next_word(self._rngs[_INITIAL : _INITIAL + 1]))
 
-    def _new_optimizer(self, modules: Modules) -> Any:
-        if modules.optimizer is None:
+    def _new_optimizer(self) -> Any:
+        self.gradient.zero_()
+        if self._modules.optimizer is None:
             optimizer: Any = Adam(self.vector, self.gradient, self.config.learning_rate)
         else:
-            optimizer = modules.optimizer([self.vector])
+            optimizer = self._modules.optimizer([self.vector])
             if not isinstance(optimizer, torch.optim.Optimizer):
                 raise ConfigError(f"optimizer= returned {optimizer!r}: it must return a torch.optim.Optimizer.")
         before = self.vector.detach().clone()
@@ -63,8 +64,6 @@ class Learner(Network):
         kept = {name: value for name, value in optimizer.state[self.vector].items() if isinstance(value, torch.Tensor)}
         if "step" in kept:
             kept["step"].zero_()
-        self._initial = {name: tensor.clone() for name, tensor in kept.items()}
-        self._kept = kept
         self._hold({f"optimizer/{name}": tensor for name, tensor in kept.items()})
         return optimizer
 
@@ -95,8 +94,7 @@ class Learner(Network):
         batches = memory.batches(config.batch_size, iteration, self._rngs[_BATCHES : _BATCHES + 1])
         if not config.warm_start:
             self.initialize(self._seed())
-            for name, tensor in self._kept.items():
-                tensor.copy_(self._initial[name])
+            self._optimizer = self._new_optimizer()
         self.losses = []
         last: Any = None
         was_set = _DENORMAL * 0.5 == 0.0

@@ -217,17 +217,16 @@ class Bootstrapped:
         return Batch.of(infosets, targets, weights / weights.mean(), masks).batches(size, iteration, rng)
 
 
-def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int, prefix: str = "") -> dict[str, np.ndarray]:
+def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict[str, np.ndarray]:
     """Returns columns of information sets for a `Store`.
 
     Args:
         capacity: The number of rows.
         inputs: ``[num_rows, size]``, those of the network: if there are some, the columns hold their rows.
         num_actions: Number of distinct actions of the game.
-        prefix: Of the columns' names.
     """
     infosets = np.zeros(capacity, np.int32) if len(inputs) else np.zeros((capacity, inputs.shape[1]), np.float32)
-    return {f"{prefix}infosets": infosets, f"{prefix}masks": np.zeros((capacity, num_actions), bool)}
+    return {"infosets": infosets, "masks": np.zeros((capacity, num_actions), bool)}
 
 
 @kernel

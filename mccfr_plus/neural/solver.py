@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -196,7 +196,7 @@ class NeuralSolver(IterativeSolver):
         """
         header = checkpoints.read_header(path, cls.__name__)
         config = checkpoints.config_of(path, header, cls.config_class)
-        if header.get("num_batches") is not None:
+        if header["num_batches"] is not None:
             options["num_batches"] = header["num_batches"]
         solver = cls(header["game"] if game is None else game, config, seed=header["seed"], **options)
         return solver.restore(path)
@@ -207,14 +207,21 @@ class NeuralSolver(IterativeSolver):
         parts = named({"iterations": self._iterations} | self._env.state() | self._kept | players)
         return {name: part for name, part in parts.items() if isinstance(part, kind)}
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the state between iterations: views, by name, that are valid until the next one."""
-        stores = {
-            f"{name}/{key}": each
-            for name, store in self._changing(Store).items()
-            for key, each in store.state().items()
-        }
-        return self._changing(np.ndarray) | stores
+    def memory_sizes(self) -> dict[str, int]:
+        """Returns how many rows the memories have, by name."""
+        return {name: len(store) for name, store in self._changing(Store).items()}
+
+    def state(self, sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
+        """Returns the state between iterations: views, by name, that are valid until the next one.
+
+        Args:
+            sizes: Of the memories, as they are in a checkpoint that is to be read; None: the present ones.
+        """
+        state = self._changing(np.ndarray)
+        for name, store in self._changing(Store).items():
+            rows = store.state(None if sizes is None else sizes[name])
+            state |= {f"{name}/{column}": array for column, array in rows.items()}
+        return state
 
 
 def mean_losses(losses: Iterable[list[float]]) -> tuple[float | None, ...]:

@@ -64,14 +64,10 @@ class Store:
         """Yields batches of rows, by column: copies; see `draw_batches`."""
         return draw_batches(len(self), size, rng, lambda places: {k: c[places] for k, c in self._columns.items()})
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the contents, by name: views that are valid until something is added."""
-        size = len(self)
+    def state(self, size: int | None = None) -> dict[str, np.ndarray]:
+        """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
+        size = len(self) if size is None else size
         return {name: column[:size] for name, column in self._columns.items()} | {"counts": self._counts}
-
-    def resize(self, size: int) -> None:
-        """Makes `state` return arrays for `size` rows, to be filled from a checkpoint."""
-        self._counts[_SIZE] = size
 
     def begin(self) -> None:
         """Marks the present contents as those to which `rollback` returns."""

@@ -148,13 +148,13 @@ FORGED = {
     "game": [None, 7, {}],
     "kind": [None, "strongest", []],
     "discount": ["much", -1.0, [1.0]],
-    "networks": [
+    "network": [
         None,
         [],
-        [None, None],
-        [[1, 2, [3], False, False]] * 2,
-        [[11, 2, [10**9], False, False]] * 2,
-        ["MLP"],
+        "MLP",
+        {"hidden_layers": [3], "layer_norm": False, "skip": False},
+        {"hidden_layers": [10**9], "layer_norm": False, "skip": False},
+        {"hidden_layers": [4], "layer_norm": False},
     ],
 }
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
-from mccfr_plus.neural.backend import check_version, torch_threads  # noqa: E402
+from mccfr_plus.errors import TrainingError  # noqa: E402
+from mccfr_plus.neural.backend import torch_threads  # noqa: E402
 from mccfr_plus.neural.config import DeepCFRConfig  # noqa: E402
 from mccfr_plus.neural.learner import Learner, cross_entropy, squared_error  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
@@ -180,10 +180,3 @@ def test_global_state_of_torch_and_numpy_is_unchanged(three_rows, memory):
     assert repr(np.random.get_state(legacy=False)) == numpy_before  # noqa: NPY002
     assert torch.equal(torch.get_rng_state(), torch_before)
     assert torch.get_num_threads() == threads
-
-
-def test_old_torch_is_an_error():
-    for version in ("2.4.0", "2.13.0+cpu", "2.14.0a0+git1", "3.0"):
-        check_version(version)
-    with pytest.raises(ConfigError, match=r"torch 2.4 or newer, and this is 1.13.1\+cpu: pip install --upgrade 'mccfr"):
-        check_version("1.13.1+cpu")
