@@ -22,15 +22,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.errors import TrainingError
-from mccfr_plus.neural.batched.config import (
+from mccfr_plus.neural.config import (
     BatchedConfig,
     BatchedDeepCFRConfig,
     BatchedDREAMConfig,
     BatchedESCHERConfig,
-    BatchedNFSPConfig,
+    DeepCFRConfig,
+    DREAMConfig,
+    ESCHERConfig,
+    TrainingConfig,
 )
-from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig, TrainingConfig
-from mccfr_plus.neural.nfsp_config import NFSPConfig
+from mccfr_plus.neural.nfsp_config import BatchedNFSPConfig, NFSPConfig
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.algorithms import (

@@ -18,8 +18,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.config import AdvantageConfig
+from mccfr_plus.neural.config import CFR, PDCFR_PLUS, AdvantageConfig
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
@@ -110,9 +109,9 @@ class AdvantageSolver(NeuralSolver):
         name = f"advantage loss of player {player}"
         learner = Learner(inputs, num_outputs, config, rngs[2:], name, self._modules)
         memory: Aggregated | Reservoir | Bootstrapped
-        if config.memory == configs.AGGREGATED:
+        if config.memory == "aggregated":
             memory = Aggregated(env.features[player].masks, config, unit)
-        elif config.minimizer == configs.CFR:
+        elif config.minimizer == CFR:
             columns = infoset_columns(config.memory_capacity, inputs, env.num_actions)
             memory = Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit)
         else:
@@ -122,7 +121,7 @@ class AdvantageSolver(NeuralSolver):
     @property
     def _is_predictive(self) -> bool:
         """Whether networks have a second output per action; see `Bootstrapped`."""
-        return self.config.minimizer == configs.PDCFR_PLUS and self.config.memory != configs.AGGREGATED
+        return self.config.minimizer == PDCFR_PLUS and self.config.memory != "aggregated"
 
     def _use_network(self, player: int, iteration: int) -> None:
         """Takes over a player's strategy from its network: uniform before its first training."""
@@ -133,7 +132,7 @@ class AdvantageSolver(NeuralSolver):
                 return uniform(player, outputs, masks)
             if self._is_predictive:
                 outputs = predicted_regrets(outputs, self.config.discount(trained))
-            return matched(outputs, masks, self.config.fallback == configs.ARGMAX)
+            return matched(outputs, masks, self.config.fallback == "argmax")
 
         self._trained[player] = iteration
         self._env.use(player, self._env.responses(player, self._players[player].learner, rule, iteration))

@@ -8,14 +8,7 @@ import numpy as np
 
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantages import AdvantageSolver
-from mccfr_plus.neural.batched.config import (
-    BatchedConfig,
-    BatchedDeepCFRConfig,
-    BatchedDREAMConfig,
-    BatchedESCHERConfig,
-)
 from mccfr_plus.neural.batched.env import BatchedEnv
-from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
 from mccfr_plus.neural.history_values import ExactValues
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories, corrected_regrets, plain_regrets
@@ -56,9 +49,9 @@ class DeepCFR(AdvantageSolver):
         (3, 12)
     """
 
-    config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
+    config_class: ClassVar[type] = configs.DeepCFRConfig
     references: ClassVar[tuple[str, ...]] = ("brown2019deep",)
-    config: DeepCFRConfig
+    config: configs.DeepCFRConfig
 
     def _histories(self, player: int) -> ExternalSampling:
         return ExternalSampling(self._env.strategies(), player, self.config.max_parallel_histories)
@@ -96,9 +89,9 @@ class DREAM(AdvantageSolver):
         (3, 12)
     """
 
-    config_class: ClassVar[type[DREAMConfig]] = DREAMConfig
+    config_class: ClassVar[type] = configs.DREAMConfig
     references: ClassVar[tuple[str, ...]] = ("steinberger2020dream",)
-    config: DREAMConfig
+    config: configs.DREAMConfig
 
     @property
     def exploration(self) -> float:
@@ -149,12 +142,12 @@ class ESCHER(AdvantageSolver):
         (3, 12)
     """
 
-    config_class: ClassVar[type[ESCHERConfig]] = ESCHERConfig
+    config_class: ClassVar[type] = configs.ESCHERConfig
     references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
-    config: ESCHERConfig
+    config: configs.ESCHERConfig
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        if self.config.values == configs.EXACT:
+        if self.config.values == "exact":
             return ExactValues(self._env)
         return self._learned(True, self.config.value_training, rngs)
 
@@ -199,8 +192,8 @@ class BatchedSolver(AdvantageSolver):
         ConfigError: If the config is of another class, or the seed is not allowed.
     """
 
-    config_class: ClassVar[type] = BatchedConfig
-    environment: ClassVar[type] = BatchedEnv
+    config_class: ClassVar[type] = configs.BatchedConfig
+    environment = BatchedEnv
 
 
 class BatchedDeepCFR(DeepCFR, BatchedSolver):
@@ -216,8 +209,7 @@ class BatchedDeepCFR(DeepCFR, BatchedSolver):
         1
     """
 
-    config_class: ClassVar[type] = BatchedDeepCFRConfig
-    config: BatchedDeepCFRConfig
+    config_class: ClassVar[type] = configs.BatchedDeepCFRConfig
 
 
 class BatchedDREAM(DREAM, BatchedSolver):
@@ -230,8 +222,7 @@ class BatchedDREAM(DREAM, BatchedSolver):
         1
     """
 
-    config_class: ClassVar[type] = BatchedDREAMConfig
-    config: BatchedDREAMConfig
+    config_class: ClassVar[type] = configs.BatchedDREAMConfig
 
 
 class BatchedESCHER(ESCHER, BatchedSolver):
@@ -247,5 +238,4 @@ class BatchedESCHER(ESCHER, BatchedSolver):
         1
     """
 
-    config_class: ClassVar[type] = BatchedESCHERConfig
-    config: BatchedESCHERConfig
+    config_class: ClassVar[type] = configs.BatchedESCHERConfig

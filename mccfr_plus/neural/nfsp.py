@@ -22,11 +22,10 @@ import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.agents import Agent
-from mccfr_plus.neural.batched.config import BatchedNFSPConfig
 from mccfr_plus.neural.batched.env import BatchedEnv
 from mccfr_plus.neural.env import chunks
 from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
-from mccfr_plus.neural.nfsp_config import NFSPConfig
+from mccfr_plus.neural.nfsp_config import BatchedNFSPConfig, NFSPConfig
 from mccfr_plus.neural.sampling.paths import Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
 
@@ -152,5 +151,4 @@ class BatchedNFSP(NFSP):
     """
 
     config_class: ClassVar[type] = BatchedNFSPConfig
-    config: BatchedNFSPConfig
-    environment: ClassVar[Any] = BatchedEnv
+    environment = BatchedEnv

@@ -36,7 +36,7 @@ class NeuralSolver(IterativeSolver):
     _most_iterations_at_once = 1
     config_class: ClassVar[type]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
-    environment: ClassVar[Any] = TreeEnv
+    environment: Any = TreeEnv  # makes the environment of the game and of the name in error messages
     _players: Sequence[Any]  # with their `state` and `losses`
     _kept: dict[str, Any]  # what else changes in an iteration; see `named`
     num_batches: int | None = None  # into how many batches sampling is divided; None: it is not

@@ -13,7 +13,6 @@ from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
-from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.features import compile_with_tensors, features_of
 from mccfr_plus.neural.history_values import LearnedValues
@@ -98,7 +97,7 @@ class TreeEnv(Env):
         return self.observer.tables(self.strategy)
 
     def exploration(self, sampling: str) -> Strategies:
-        return self._balanced if sampling == configs.BALANCED else uniform
+        return self._balanced if sampling == "balanced" else uniform
 
     @functools.cached_property
     def _balanced(self) -> Strategies:

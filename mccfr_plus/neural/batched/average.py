@@ -9,8 +9,8 @@ import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch_threads
-from mccfr_plus.neural.batched.config import BatchedConfig
 from mccfr_plus.neural.batched.network_policy import NetworkPolicy
+from mccfr_plus.neural.config import BatchedConfig
 from mccfr_plus.neural.learner import Learner, cross_entropy
 from mccfr_plus.neural.matching import SOFTMAX
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
