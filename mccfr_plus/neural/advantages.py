@@ -34,14 +34,13 @@ class Player(NamedTuple):
 
     learner: Learner
     memory: Aggregated | Reservoir | Bootstrapped
-    rngs: np.ndarray  # [2] uint64, of the memories of regrets and of strategies
 
     @property
     def losses(self) -> list[float]:
         return self.learner.losses
 
     def state(self) -> dict[str, Any]:
-        return {"memory_rngs": self.rngs, "memory": self.memory, "network": self.learner}
+        return {"memory": self.memory, "network": self.learner}
 
 
 class AdvantageSolver(NeuralSolver):
@@ -94,9 +93,9 @@ class AdvantageSolver(NeuralSolver):
         rngs = new_states(seed, 3 + 4 * env.num_players)
         env.rng = rngs[:1].copy()
         self._trained = np.zeros(env.num_players, np.int64)  # iteration of the last training
-        own = rngs[3:].reshape(env.num_players, 4)
-        self._players = [self._new_player(player, each.copy()) for player, each in enumerate(own)]
-        env.start(self)
+        of_players = rngs[3:].reshape(env.num_players, 4).copy()  # memories of regrets and of strategies, networks
+        self._players = [self._new_player(player, own) for player, own in enumerate(of_players)]
+        env.start(self, of_players[:, 1:2])
         for player in range(env.num_players):
             self._use_network(player, 0)
         self.values = self._new_values(rngs[1:3].copy())
@@ -104,7 +103,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _new_player(self, player: int, rngs: np.ndarray) -> Player:
         env, config = self._env, self.config
-        inputs, unit = env.inputs_of(player), env.unit_of(player, config.scale_targets)
+        inputs, unit = env.inputs[player], env.unit_of(player, config.scale_targets)
         num_outputs = env.num_actions * (2 if self._is_predictive else 1)
         name = f"advantage loss of player {player}"
         learner = Learner(inputs, num_outputs, config, rngs[2:], name, self._modules)
@@ -116,7 +115,7 @@ class AdvantageSolver(NeuralSolver):
             memory = Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit)
         else:
             memory = Bootstrapped(learner, config.discount, predictive=self._is_predictive, unit=unit)
-        return Player(learner, memory, rngs[:2])
+        return Player(learner, memory)
 
     @property
     def _is_predictive(self) -> bool:
@@ -138,16 +137,14 @@ class AdvantageSolver(NeuralSolver):
         self._env.use(player, self._env.responses(player, self._players[player].learner, rule, iteration))
 
     def _advance(self, iteration: int) -> None:
-        for player, (learner, memory, _) in enumerate(self._players):
+        for player, (learner, memory) in enumerate(self._players):
             self._before_traversals(player, iteration)
             self._begin_phase(f"traversals {player}")
             if isinstance(memory, Bootstrapped):
                 memory.begin()
             for found in self._env.turn(self, self._histories(player), player, iteration):
                 regrets, weights = self.regrets(found, player), self.weights(found, player)
-                own = np.flatnonzero(found.players == player)
-                own_weights = np.ones(len(own)) if weights is None else weights[own]
-                memory.add(Samples(found.infosets[own], found.masks[own], regrets[own], own_weights), iteration)
+                memory.add(Samples.of(found, player, regrets, weights), iteration)
             self._begin_phase(f"training {player}")
             learner.fit(memory, iteration)
             self._use_network(player, iteration)

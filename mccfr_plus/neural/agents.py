@@ -78,15 +78,14 @@ class Agent:
         values: Action values, by Q-learning with a target network (Mnih et al. 2015, algorithm 1).
         policy: The average policy.
         target: A copy of `values`, renewed now and then.
-        transitions: The latest ones, from a decision to the next own one.
-        decisions: A uniform sample of all actions of best responses.
+        transitions, decisions: What they learn from.
         updates: ``[1]`` int64, how many were made.
     """
 
     def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
-        self._config, self._rngs = config, rngs
+        self._config = config
         self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
-        inputs, num_actions = env.inputs_of(player), env.num_actions
+        inputs, num_actions = env.inputs[player], env.num_actions
         training = TrainingConfig(
             hidden_layers=config.hidden_layers, gradient_clip=config.gradient_clip, batch_size=config.batch_size
         )
@@ -141,7 +140,7 @@ class Agent:
         """Returns what changes in an iteration, by name; see `named`."""
         networks = {"values": self.values, "policy": self.policy, "target": self.target}
         memories = {"transitions": self.transitions, "decisions": self.decisions}
-        return networks | memories | {"reservoir_rng": self._rngs[:1], "updates": self.updates}
+        return networks | memories | {"updates": self.updates}
 
 
 def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:

@@ -24,20 +24,28 @@ class Env(abc.ABC):
     Args:
         game: The game.
         observer: Of the game.
+        inputs: Of each player's networks, those that are known from the beginning, ``[num_rows, size]`` float32.
+        payoff_ranges: Of each player, the largest payoff less the smallest one.
+        constant_sum: Of the payoffs of all players; None: there is none.
 
     Attributes:
         rng: ``[1]`` uint64, the state of the generator of seeds, one of which each part of the histories has.
-        constant_sum: Of the payoffs of all players; None: there is none.
     """
 
     tree: Any = None  # the game's `GameTree`, if it is compiled
     rng: np.ndarray
-    constant_sum: float | None
 
-    def __init__(self, game: Any, observer: Any):
-        self.game, self.observer = game, observer
+    def __init__(
+        self,
+        game: Any,
+        observer: Any,
+        inputs: Sequence[np.ndarray],
+        payoff_ranges: Any,
+        constant_sum: float | None,
+    ):
+        self.game, self.observer, self.inputs, self.constant_sum = game, observer, inputs, constant_sum
         self.num_players, self.num_actions = game.num_players(), game.num_distinct_actions()
-        self._nodes = np.zeros(1, np.int64)
+        self._payoff_ranges, self._nodes = payoff_ranges, np.zeros(1, np.int64)
 
     @property
     def nodes_touched(self) -> int:
@@ -67,25 +75,26 @@ class Env(abc.ABC):
     def prepare(self) -> None:
         """Compiles the kernels."""
 
-    @abc.abstractmethod
     def unit_of(self, player: int, is_scaled: bool = True) -> float:
         """Returns the divisor of a player's targets: half of its payoff range, if they are scaled."""
-
-    @abc.abstractmethod
-    def inputs_of(self, player: int) -> np.ndarray:
-        """Returns the inputs of a player's networks that are known from the beginning, ``[num_rows, size]``."""
+        half_range = float(self._payoff_ranges[player]) / 2.0
+        return half_range if is_scaled and half_range > 0.0 else 1.0
 
     @abc.abstractmethod
     def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> Any:
-        """Returns what a player does by a network, for `joint`; valid until the network's next step.
+        """Returns what a player does by a network, for `use`; valid until the network's next step.
 
         Raises:
             TrainingError: If an output is not finite, where all are known; it names the iteration.
         """
 
     @abc.abstractmethod
-    def joint(self, responses: Sequence[Any]) -> Strategies:
-        """Returns the strategies of all players of what each of them does."""
+    def use(self, player: int, response: Any) -> None:
+        """Takes over what a player does in the next histories."""
+
+    @abc.abstractmethod
+    def strategies(self) -> Strategies:
+        """Returns the strategies of all players."""
 
     @abc.abstractmethod
     def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> Any:
@@ -93,16 +102,8 @@ class Env(abc.ABC):
 
     # --- what `AdvantageSolver` needs ---
 
-    def start(self, solver: Any) -> None:  # noqa: B027 - most have nothing to do
-        """Called once the solver's players have their networks."""
-
-    @abc.abstractmethod
-    def use(self, player: int, response: Any) -> None:
-        """Takes over what a player does in the next traversals."""
-
-    @abc.abstractmethod
-    def strategies(self) -> Strategies:
-        """Returns the strategies of all players."""
+    def start(self, solver: Any, rngs: np.ndarray) -> None:  # noqa: B027 - most have nothing to do
+        """Called once the solver's players have their networks; `rngs` are of their memories of strategies."""
 
     def exploration(self, sampling: str) -> Strategies:
         """Returns the exploration strategy of a name."""

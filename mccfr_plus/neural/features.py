@@ -10,8 +10,7 @@ import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import representative_states
 
 logger = logging.getLogger("mccfr_plus")
@@ -44,21 +43,6 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
         )
 
 
-def compile_with_tensors(game: pyspiel.Game | str | GameTree, what: str) -> GameTree:
-    """Returns the tree of a game with information-state tensors and perfect recall; see `check_has_tensors` for `what`.
-
-    Raises:
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled.
-    """
-    if not isinstance(game, GameTree):
-        game = load_game(game)
-    check_has_tensors(game.game if isinstance(game, GameTree) else game, what)
-    tree = compile_game(game)
-    tree.require_perfect_recall(what)
-    return tree
-
-
 def features_of(tree: GameTree) -> list[Features]:
     """Returns the features of each player's information sets.
 
@@ -73,7 +57,6 @@ def features_of(tree: GameTree) -> list[Features]:
         >>> [features.tensors.shape for features in features_of(mccfr_plus.compile_game("kuhn_poker"))]
         [(6, 11), (6, 11)]
     """
-    check_has_tensors(tree.game, "a network")
     arrays = tree.arrays
     masks = np.zeros((tree.num_infosets, tree.game.num_distinct_actions()), bool)
     masks[tree.infoset_of_slot, tree.slot_action] = True
@@ -93,35 +76,26 @@ def histories_of(tree: GameTree, what: str) -> Histories:
     last actions of players, one fewer than there are, which games with hidden simultaneous moves need.
 
     Args:
-        tree: The game.
+        tree: A game with information-state tensors.
         what: The reader of the tensors, for error messages.
 
     Raises:
-        GameError: If the game has no information-state tensors.
         BudgetError: If they would take more than 2 GiB.
     """
-    check_has_tensors(tree.game, what)
-    kinds = tree.arrays.nodes["kind"]
+    kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
     nodes = np.flatnonzero(kinds != TERMINAL).astype(np.int32)
     row_of_node = np.full(len(kinds), -1, np.int32)
     row_of_node[nodes] = np.arange(len(nodes))
-    tensors = _tensors_of(tree, row_of_node, len(nodes), what)
-    _warn_of_duplicates(tree, tensors, "histories")
-    return Histories(tensors, nodes, row_of_node)
-
-
-def _tensors_of(tree: GameTree, row_of_node: np.ndarray, num_rows: int, what: str) -> np.ndarray:
-    players, num_actions = tree.num_players, tree.game.num_distinct_actions()
     size = int(np.prod(tree.game.information_state_tensor_shape()))
     movers, last = players * size, players * size + players + 1  # columns
     width = last + (players - 1) * num_actions
-    if num_rows * width * 4 > _MAX_BYTES:
+    if (num_bytes := 4 * len(nodes) * width) > _MAX_BYTES:
         raise BudgetError(
-            f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
-            f"{num_rows * width * 4 / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
+            f"{what} keeps a tensor for each of the {len(nodes):,} histories of {tree.game} that are no leaves, "
+            f"{num_bytes / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
             "tabular mccfr_plus.Solver."
         )
-    tensors = np.zeros((num_rows, width), np.float32)
+    tensors = np.zeros((len(nodes), width), np.float32)
     pending: list[tuple[int, pyspiel.State, tuple]] = [(0, tree.game.new_initial_state(), (None,) * (players - 1))]
     while pending:
         node, state, past = pending.pop()
@@ -139,7 +113,8 @@ def _tensors_of(tree: GameTree, row_of_node: np.ndarray, num_rows: int, what: st
             if row_of_node[first + index] >= 0:
                 following = past if kind == CHANCE else (*past, action)[1:]
                 pending.append((first + index, state.child(action), following))
-    return tensors
+    _warn_of_duplicates(tree, tensors, "histories")
+    return Histories(tensors, nodes, row_of_node)
 
 
 def _warn_of_duplicates(tree: GameTree, tensors: np.ndarray, what: str) -> None:

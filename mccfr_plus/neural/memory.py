@@ -49,6 +49,14 @@ class Samples(NamedTuple):
     values: np.ndarray  # [num_samples, num_actions] float64, by OpenSpiel's actions; 0 at illegal ones
     weights: np.ndarray  # [num_samples] float64
 
+    @classmethod
+    def of(cls, found: Any, player: int, values: np.ndarray, weights: np.ndarray | None) -> Samples:
+        """Returns the values at a player's decisions in `Paths` or `Branches`; weights None: all are 1."""
+        own = np.flatnonzero(found.players == player)
+        return cls(
+            found.infosets[own], found.masks[own], values[own], np.ones(len(own)) if weights is None else weights[own]
+        )
+
 
 class Aggregated:
     """Two sums per information set instead of its samples.

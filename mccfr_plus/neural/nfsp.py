@@ -79,8 +79,9 @@ class NFSP(NeuralSolver):
         players = range(self._env.num_players)
         options = [[self._responses(player, is_best, iteration) for is_best in (False, True)] for player in players]
         for is_best, episodes in self._groups(count):
-            chosen = [own[follows] for own, follows in zip(options, is_best, strict=True)]
-            for paths in self._env.sample(Trajectories(self._env.joint(chosen)), episodes, episodes):
+            for player in players:
+                self._env.use(player, options[player][is_best[player]])
+            for paths in self._env.sample(Trajectories(self._env.strategies()), episodes, episodes):
                 self._store(paths, is_best)
 
     def _store(self, paths: Any, is_best: Sequence[bool]) -> None:

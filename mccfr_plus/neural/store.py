@@ -28,10 +28,11 @@ class Store:
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
-        self._columns, self._sampling_rng = columns, rng
+        self._columns, self._is_reservoir = columns, rng is not None
+        self.rng = np.zeros(1, np.uint64) if rng is None else rng
         self.capacity = len(next(iter(columns.values())))
         self._counts = np.zeros(2, np.int64)
-        self._counts_before = self._counts.copy()
+        self._before = self._counts.copy(), self.rng.copy()
         self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents, since `begin`
 
     def __len__(self) -> int:
@@ -45,11 +46,9 @@ class Store:
     def add_rows(self, **rows: np.ndarray) -> None:
         """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
         count, size = len(next(iter(rows.values()))), len(self)
-        if self._sampling_rng is None:
-            places = (self.seen + np.arange(count)) % self.capacity
-        else:
-            places = np.empty(count, np.int64)
-            reservoir_places(self.seen, self.capacity, self._sampling_rng, places)
+        places = (self.seen + np.arange(count)) % self.capacity
+        if self._is_reservoir:
+            reservoir_places(self.seen, self.capacity, self.rng, places)
         old = places[(places >= 0) & (places < size)]
         if len(old):
             self._replaced.append((old, [column[old] for column in self._columns.values()]))
@@ -67,12 +66,13 @@ class Store:
     def state(self, size: int | None = None) -> dict[str, np.ndarray]:
         """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
         size = len(self) if size is None else size
-        return {name: column[:size] for name, column in self._columns.items()} | {"counts": self._counts}
+        columns = {name: column[:size] for name, column in self._columns.items()}
+        return columns | {"counts": self._counts, "rng": self.rng}
 
     def begin(self) -> None:
         """Marks the present contents as those to which `rollback` returns."""
         self._replaced = []
-        self._counts_before = self._counts.copy()
+        self._before = self._counts.copy(), self.rng.copy()
 
     def rollback(self) -> None:
         """Restores the contents at the last `begin`."""
@@ -80,7 +80,7 @@ class Store:
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
         self._replaced = []
-        self._counts[:] = self._counts_before
+        self._counts[:], self.rng[:] = self._before
 
 
 def named(parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,15 +14,17 @@ from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
 from mccfr_plus.neural.env import Env, Rule
-from mccfr_plus.neural.features import compile_with_tensors, features_of
+from mccfr_plus.neural.features import check_has_tensors, features_of
 from mccfr_plus.neural.history_values import LearnedValues
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import RULES
 from mccfr_plus.neural.memory import add_sums
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.observer import Strategies, uniform
-from mccfr_plus.neural.sampling.tree_positions import TreeObserver, TreeStrategies
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree, compile_game
 
 
 class TreeEnv(Env):
@@ -43,13 +45,21 @@ class TreeEnv(Env):
     observer: TreeObserver
 
     def __init__(self, game: Any, name: str):
-        tree = compile_with_tensors(game, name)
-        super().__init__(tree.game, TreeObserver(tree, tree.game.num_distinct_actions()))
+        game = game if isinstance(game, GameTree) else load_game(game)
+        check_has_tensors(game.game if isinstance(game, GameTree) else game, name)
+        tree = compile_game(game)
+        tree.require_perfect_recall(name)
         self.tree, self.features = tree, features_of(tree)
+        super().__init__(
+            tree.game,
+            TreeObserver(tree, tree.game.num_distinct_actions()),
+            [own.tensors for own in self.features],
+            tree.payoff_range,
+            float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None,
+        )
         self.strategy = tree.uniform_strategy()
         self.average = np.zeros(tree.num_slots + self.num_players)
         self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
-        self.constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
 
     def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
         if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
@@ -63,13 +73,6 @@ class TreeEnv(Env):
         nodes = self.tree.arrays.nodes
         return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
-    def unit_of(self, player: int, is_scaled: bool = True) -> float:
-        half_range = float(self.tree.payoff_range[player]) / 2.0
-        return half_range if is_scaled and half_range > 0.0 else 1.0
-
-    def inputs_of(self, player: int) -> np.ndarray:
-        return self.features[player].tensors
-
     def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
         """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
         slots = self.observer.slots[slice(*self.tree.arrays.infoset_range[player : player + 2])]
@@ -79,8 +82,11 @@ class TreeEnv(Env):
     def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> np.ndarray:
         return rule(learner.predict(iteration).astype(np.float64), self.features[player].masks)
 
-    def joint(self, responses: Sequence[np.ndarray]) -> Strategies:
-        return TreeStrategies(responses)
+    def use(self, player: int, response: np.ndarray) -> None:
+        self._fill(self.strategy, player, response)
+
+    def strategies(self) -> Strategies:
+        return self.observer.tables(self.strategy)
 
     def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> TreePolicy:
         table = np.zeros(self.tree.num_slots)
@@ -89,12 +95,6 @@ class TreeEnv(Env):
         return TreePolicy(self.tree, table)
 
     # --- what `AdvantageSolver` needs ---
-
-    def use(self, player: int, response: np.ndarray) -> None:
-        self._fill(self.strategy, player, response)
-
-    def strategies(self) -> Strategies:
-        return self.observer.tables(self.strategy)
 
     def exploration(self, sampling: str) -> Strategies:
         return self._balanced if sampling == "balanced" else uniform

@@ -49,8 +49,9 @@ class OneFeature:
     def __getitem__(self, player: int) -> Any:
         return self._features
 
-    def inputs_of(self, player: int) -> np.ndarray:
-        return self._features.tensors
+    @property
+    def inputs(self) -> Any:
+        return [self._features.tensors] * 9
 
     def unit_of(self, player: int, is_scaled: bool) -> float:
         return self._unit

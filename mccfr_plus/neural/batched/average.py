@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,15 +30,15 @@ class NetworkAverage:
         env: The environment.
         config: The solver's config.
         modules: Factories of networks and optimizers, and the device.
-        rngs: Of each player ``[at least 2]`` uint64; the second one is of its memory of strategies.
+        rngs: ``[num_players, 1]`` uint64, of the memories of strategies. Modified in place.
     """
 
-    def __init__(self, env: Any, config: BatchedConfig, modules: Modules, rngs: Sequence[np.ndarray]):
-        self._env, self._config, self._modules, self._rngs = env, config, modules, rngs
+    def __init__(self, env: Any, config: BatchedConfig, modules: Modules, rngs: np.ndarray):
+        self._env, self._config, self._modules = env, config, modules
         self._memories = [
             Reservoir(
-                infoset_columns(config.policy_capacity, env.inputs_of(player), env.num_actions),
-                own[1:2],
+                infoset_columns(config.policy_capacity, env.inputs[player], env.num_actions),
+                own,
                 power=config.exponents[1],
             )
             for player, own in enumerate(rngs)
@@ -52,13 +51,10 @@ class NetworkAverage:
 
     def add(self, player: int, found: Branches | Paths, iteration: int) -> None:
         """Stores a player's strategies on histories in which all others explore."""
-        rows = np.flatnonzero(found.players == player)
-        weights = np.ones(len(rows))
+        weights = None
         if isinstance(found, Paths):  # external sampling follows all actions of the other player
-            others = [other for other in range(self._env.num_players) if other != player]
-            weights = found.importance(others)[rows]
-        samples = Samples(found.infosets[rows], found.masks[rows], found.strategies[rows], weights)
-        self._memories[player].add(samples, iteration)
+            weights = found.importance([other for other in range(self._env.num_players) if other != player])
+        self._memories[player].add(Samples.of(found, player, found.strategies, weights), iteration)
 
     def policy(self, iterations: int) -> NetworkPolicy:
         """Returns the average policy after so many iterations; its networks are trained once.
@@ -77,8 +73,9 @@ class NetworkAverage:
 
         If there are none, it has its initial parameters.
         """
+        memory = self._memories[player]
         name = f"policy_training's loss of the average policy of player {player}"
-        inputs, rngs = self._env.inputs_of(player), new_states(int(self._rngs[player][0]) ^ iterations, 2)
+        inputs, rngs = self._env.inputs[player], new_states(int(memory.rng[0]) ^ iterations, 2)
         learner = Learner(inputs, self._env.num_actions, self._config.policy_training, rngs, name, self._modules)
-        learner.fit(self._memories[player], max(iterations, 1), cross_entropy)
+        learner.fit(memory, max(iterations, 1), cross_entropy)
         return learner

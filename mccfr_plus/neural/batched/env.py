@@ -31,41 +31,33 @@ class BatchedEnv(Env):
     """
 
     observer: Observer
-    average: NetworkAverage | None = None
+    average: Any = None
 
     def __init__(self, game: Any, name: str):
         game = load_game(game.game if isinstance(game, GameTree) else game)
-        super().__init__(game, Observer(game, name))
-        self.constant_sum = 0.0 if game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM else None
+        observer = Observer(game, name)
+        ranges = [game.max_utility() - game.min_utility()] * game.num_players()
+        is_zero_sum = game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
+        no_inputs = [np.zeros((0, observer.size), np.float32)] * game.num_players()
+        super().__init__(game, observer, no_inputs, ranges, 0.0 if is_zero_sum else None)
         self._responses: dict[int, Any] = {}
-
-    def unit_of(self, player: int, is_scaled: bool = True) -> float:
-        half_range = (self.game.max_utility() - self.game.min_utility()) / 2.0
-        return half_range if is_scaled and half_range > 0.0 else 1.0
-
-    def inputs_of(self, player: int) -> np.ndarray:
-        return np.zeros((0, self.observer.size), np.float32)
 
     def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> Any:
         return lambda infosets, masks: rule(learner.outputs(infosets), masks)
-
-    def joint(self, responses: Any) -> Strategies:
-        return lambda player, infosets, masks: responses[player](infosets, masks)
-
-    def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> NetworkPolicy:
-        return NetworkPolicy(self.game, [learner.copy() for learner in learners], kind, discount)
-
-    def start(self, solver: Any) -> None:
-        self.average = NetworkAverage(self, solver.config, solver._modules, [own.rngs for own in solver._players])
 
     def use(self, player: int, response: Any) -> None:
         self._responses[player] = response
 
     def strategies(self) -> Strategies:
-        return self.joint(self._responses)
+        return lambda player, infosets, masks: self._responses[player](infosets, masks)
+
+    def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> NetworkPolicy:
+        return NetworkPolicy(self.game, [learner.copy() for learner in learners], kind, discount)
+
+    def start(self, solver: Any, rngs: np.ndarray) -> None:
+        self.average = NetworkAverage(self, solver.config, solver._modules, rngs)
 
     def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
-        assert self.average is not None
         count, parallel = solver.config.traversals, solver.config.parallel_traversals
         for found in self.sample(histories, count, parallel):
             if self.num_players == 2:
@@ -81,7 +73,6 @@ class BatchedEnv(Env):
         return PathValues(self, *arguments)
 
     def average_policy(self, iterations: int) -> NetworkPolicy:
-        assert self.average is not None
         return self.average.policy(iterations)
 
     def prepare(self) -> None:

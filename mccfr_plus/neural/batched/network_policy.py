@@ -53,7 +53,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def action_probabilities_of(self, states: Sequence[pyspiel.State]) -> list[dict[int, float]]:
         """Returns the probability of each legal action at states where a player is to move, by one pass per player."""
         positions = self._observer.positions_of(states)
-        tensors, masks = self._observer.infosets(positions)
+        tensors, _, masks = self._observer.observe(positions)
         table = strategies_at(positions.movers, tensors, masks, self.probabilities)
         legal = [np.flatnonzero(mask).tolist() for mask in masks]
         return [
