@@ -49,7 +49,7 @@ class AdvantageSolver(NeuralSolver):
     A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``.
 
     Attributes:
-        values: Of histories, where the algorithm has them; see `history_values`.
+        values: Of histories, where the algorithm has them; see `tree_values`.
     """
 
     config_class: ClassVar[type[AdvantageConfig]]

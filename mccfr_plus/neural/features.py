@@ -25,14 +25,6 @@ class Features(NamedTuple):
     masks: np.ndarray  # [num_rows, num_actions] bool: OpenSpiel's legal actions
 
 
-class Histories(NamedTuple):
-    """The non-terminal histories, in the order of the tree's nodes."""
-
-    tensors: np.ndarray  # [num_rows, width] float32; see `histories_of`
-    nodes: np.ndarray  # [num_rows] int32, the tree's nodes
-    row_of_node: np.ndarray  # [num_nodes] int32; -1 at leaves
-
-
 def check_has_tensors(game: pyspiel.Game, what: str) -> None:
     """Raises GameError if a game has no information-state tensors; `what` names their reader in the message."""
     if not game.get_type().provides_information_state_tensor:
@@ -69,8 +61,8 @@ def features_of(tree: GameTree) -> list[Features]:
     return result
 
 
-def histories_of(tree: GameTree, what: str) -> Histories:
-    """Returns the tensors of all non-terminal histories.
+def histories_of(tree: GameTree, what: str) -> np.ndarray:
+    """Returns the tensors of all non-terminal histories, in the order of the nodes, ``[num_rows, width]`` float32.
 
     A row is the information-state tensor of every player and, as unit vectors, the player to move, chance last, and the
     last actions of players, one fewer than there are, which games with hidden simultaneous moves need.
@@ -83,24 +75,23 @@ def histories_of(tree: GameTree, what: str) -> Histories:
         BudgetError: If they would take more than 2 GiB.
     """
     kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
-    nodes = np.flatnonzero(kinds != TERMINAL).astype(np.int32)
-    row_of_node = np.full(len(kinds), -1, np.int32)
-    row_of_node[nodes] = np.arange(len(nodes))
+    is_kept = kinds != TERMINAL
+    rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
     size = int(np.prod(tree.game.information_state_tensor_shape()))
     movers, last = players * size, players * size + players + 1  # columns
     width = last + (players - 1) * num_actions
-    if (num_bytes := 4 * len(nodes) * width) > _MAX_BYTES:
+    if (num_bytes := 4 * num_rows * width) > _MAX_BYTES:
         raise BudgetError(
-            f"{what} keeps a tensor for each of the {len(nodes):,} histories of {tree.game} that are no leaves, "
+            f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
             f"{num_bytes / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
             "tabular mccfr_plus.Solver."
         )
-    tensors = np.zeros((len(nodes), width), np.float32)
+    tensors = np.zeros((num_rows, width), np.float32)
     pending: list[tuple[int, pyspiel.State, tuple]] = [(0, tree.game.new_initial_state(), (None,) * (players - 1))]
     while pending:
         node, state, past = pending.pop()
         kind, count, first, payload = tree.arrays.nodes[node].tolist()
-        row = tensors[row_of_node[node]]
+        row = tensors[rows[node]]
         for player in range(players):
             row[player * size : (player + 1) * size] = state.information_state_tensor(player)
         row[movers + (players if kind == CHANCE else kind)] = 1.0
@@ -110,11 +101,11 @@ def histories_of(tree: GameTree, what: str) -> Histories:
         actions = tree.outcome_action if kind == CHANCE else tree.slot_action
         for index in range(count):
             action = int(actions[payload + index])
-            if row_of_node[first + index] >= 0:
+            if is_kept[first + index]:
                 following = past if kind == CHANCE else (*past, action)[1:]
                 pending.append((first + index, state.child(action), following))
     _warn_of_duplicates(tree, tensors, "histories")
-    return Histories(tensors, nodes, row_of_node)
+    return tensors
 
 
 def _warn_of_duplicates(tree: GameTree, tensors: np.ndarray, what: str) -> None:

@@ -67,7 +67,7 @@ class Store:
         """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
         size = len(self) if size is None else size
         columns = {name: column[:size] for name, column in self._columns.items()}
-        return columns | {"counts": self._counts, "rng": self.rng}
+        return columns | {"counts": self._counts} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
         """Marks the present contents as those to which `rollback` returns."""

@@ -15,13 +15,13 @@ from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.features import check_has_tensors, features_of
-from mccfr_plus.neural.history_values import LearnedValues
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import RULES
 from mccfr_plus.neural.memory import add_sums
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.observer import Strategies, uniform
 from mccfr_plus.neural.sampling.tree_positions import TreeObserver
+from mccfr_plus.neural.tree_values import LearnedValues
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game

@@ -255,7 +255,7 @@ def test_bootstrapped_targets(minimizer, alpha, warm_start, monkeypatch):
     own = COMMON | {"batch_size": 1000, "warm_start": warm_start}
     config = BatchedDREAMConfig(**own, baseline=False, minimizer=minimizer)
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(2)
-    learner, memory, _ = solver._players[0]
+    learner, memory = solver._players[0]
     sampled, seen = [], []
     add, fit = memory.add, learner.fit
 

@@ -9,11 +9,11 @@ from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.features import histories_of  # noqa: E402
-from mccfr_plus.neural.history_values import ExactValues, LearnedValues, back_up  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
+from mccfr_plus.neural.tree_values import ExactValues, LearnedValues, back_up  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -65,11 +65,9 @@ def test_tensors_equal_those_of_the_states(game):
     parents, nodes = parents_of(tree.arrays.nodes), tree.arrays.nodes
     assert parents[0] == -1
     for node in range(tree.num_nodes):
-        row = histories.row_of_node[node]
         if nodes[node]["kind"] == TERMINAL:
-            assert row == -1
             continue
-        assert histories.nodes[row] == node
+        row = np.count_nonzero(nodes["kind"][:node] != TERMINAL)
         actions, kinds, at = [], [], node
         while at:
             above = parents[at]
@@ -84,13 +82,13 @@ def test_tensors_equal_those_of_the_states(game):
         turn[tree.num_players if state.is_chance_node() else state.current_player()] = 1
         expected = [state.information_state_tensor(player) for player in range(tree.num_players)]
         expected = np.concatenate([*expected, turn])
-        np.testing.assert_allclose(histories.tensors[row, : len(expected)], expected)
+        np.testing.assert_allclose(histories[row, : len(expected)], expected)
         own = [action for action, kind in zip(actions, kinds, strict=True) if kind != CHANCE]
         units = np.zeros((tree.num_players - 1, tree.game.num_distinct_actions()))
         for place, action in enumerate(reversed(own[1 - tree.num_players :]), 1):
             units[-place, action] = 1
-        np.testing.assert_array_equal(histories.tensors[row, len(expected) :], units.ravel())
-    assert len(np.unique(histories.tensors, axis=0)) == len(histories.nodes)
+        np.testing.assert_array_equal(histories[row, len(expected) :], units.ravel())
+    assert len(np.unique(histories, axis=0)) == len(histories) == np.count_nonzero(nodes["kind"] != TERMINAL)
 
 
 def test_too_many_histories(monkeypatch):

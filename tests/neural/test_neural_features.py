@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import types
 
 import numpy as np
 import pyspiel
@@ -45,7 +44,7 @@ def test_game_without_tensors():
     with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*a solver sees.*mccfr_plus\.Solver"):
         check_has_tensors(pyspiel.load_game("nim"), "a solver")
     with pytest.raises(GameError, match="latent_ttt provides no information_state_tensor"):
-        features_of(types.SimpleNamespace(game=mccfr_plus.load_game("latent_ttt")))
+        TreeEnv("latent_ttt", "a solver")
 
 
 def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypatch):

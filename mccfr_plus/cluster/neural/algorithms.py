@@ -115,17 +115,11 @@ class DistributedDeepCFR(Distributed, DeepCFR):
 
 
 class DistributedDREAM(Distributed, DREAM):
-    """`DREAM` with trajectories by workers on a Ray cluster, and networks in the driver.
-
-    See `DREAM` and `Distributed` for the arguments and errors.
-    """
+    """`DREAM` with trajectories by workers on a Ray cluster; see `DREAM` and `Distributed` for the arguments."""
 
 
 class DistributedESCHER(Distributed, ESCHER):
-    """`ESCHER` with trajectories by workers on a Ray cluster, and networks in the driver.
-
-    See `ESCHER` and `Distributed` for the arguments and errors.
-    """
+    """`ESCHER` with trajectories by workers on a Ray cluster; see `ESCHER` and `Distributed` for the arguments."""
 
 
 class DistributedNFSP(Distributed, NFSP):

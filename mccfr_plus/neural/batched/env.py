@@ -10,11 +10,11 @@ import pyspiel
 
 from mccfr_plus.neural.batched.average import NetworkAverage
 from mccfr_plus.neural.batched.network_policy import NetworkPolicy
-from mccfr_plus.neural.batched.values import PathValues
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.sampling.observer import Observer, Strategies, uniform
 from mccfr_plus.neural.sampling.paths import Trajectories
+from mccfr_plus.neural.values import PathValues
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
-from mccfr_plus.neural.batched.values import ValueLearner
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.features import histories_of
 from mccfr_plus.neural.network import Modules
 from mccfr_plus.neural.sampling.paths import Paths
+from mccfr_plus.neural.values import ValueLearner
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 
 
@@ -79,18 +79,20 @@ class LearnedValues(TreeValues):
         super().__init__(env)
         tree, self._uses_model = env.tree, uses_model
         self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
-        histories, observer = histories_of(tree, solver_name), env.observer
+        observer, kinds = env.observer, tree.arrays.nodes["kind"]
+        rows = np.cumsum(kinds != TERMINAL) - 1  # of the inputs
         # The nodes that have an output, and where: row of the inputs, action.
-        self._nodes, self._actions = histories.nodes, np.zeros(len(histories.nodes), np.int64)
-        self._rows = histories.row_of_node[self._nodes]
+        self._nodes = np.flatnonzero(kinds != TERMINAL)
+        self._rows, self._actions = rows[self._nodes], np.zeros(len(self._nodes), np.int64)
         if not uses_model:
             self.table[:] = 0.0
-            nodes = np.flatnonzero(tree.arrays.nodes["kind"] >= 0)
+            nodes = np.flatnonzero(kinds >= 0)
             places, self._actions = np.nonzero(observer.masks[observer.numbers(nodes)])
-            self._nodes = observer.children(nodes)[places, self._actions]
-            self._rows = histories.row_of_node[nodes[places]]
+            self._nodes, self._rows = observer.children(nodes)[places, self._actions], rows[nodes[places]]
         num_actions = int(self._actions.max(initial=0)) + 1
-        self.learner = ValueLearner(env, histories.tensors, num_actions, config, rngs, solver_name, modules)
+        self.learner = ValueLearner(
+            env, histories_of(tree, solver_name), num_actions, config, rngs, solver_name, modules
+        )
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns what changes in an iteration, by name."""
