@@ -8,7 +8,7 @@ import numpy as np
 
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantages import AdvantageSolver
-from mccfr_plus.neural.batched.env import BatchedEnv
+from mccfr_plus.neural.batched_env import BatchedEnv
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.tree_values import ExactValues

@@ -81,11 +81,11 @@ class Env(abc.ABC):
         return half_range if is_scaled and half_range > 0.0 else 1.0
 
     @abc.abstractmethod
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> Any:
+    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> Any:
         """Returns what a player does by a network, for `use`; valid until the network's next step.
 
         Raises:
-            TrainingError: If an output is not finite, where all are known; it names the iteration.
+            TrainingError: If an output is not finite, where all are known; it names the iteration, unless that is None.
         """
 
     @abc.abstractmethod

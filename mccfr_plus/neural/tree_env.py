@@ -79,7 +79,7 @@ class TreeEnv(Env):
         masks = self.features[player].masks
         table[slots[masks]] = strategies[masks]
 
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> np.ndarray:
+    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> np.ndarray:
         return rule(learner.predict(iteration).astype(np.float64), self.features[player].masks)
 
     def use(self, player: int, response: np.ndarray) -> None:
@@ -91,7 +91,7 @@ class TreeEnv(Env):
     def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> TreePolicy:
         table = np.zeros(self.tree.num_slots)
         for player, learner in enumerate(learners):
-            self._fill(table, player, RULES[kind](learner.predict().astype(np.float64), self.features[player].masks))
+            self._fill(table, player, self.responses(player, learner, RULES[kind], None))
         return TreePolicy(self.tree, table)
 
     # --- what `AdvantageSolver` needs ---

@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.neural import BatchedConfig, BatchedDeepCFR, BatchedDREAM, BatchedESCHER  # noqa: E402
-from mccfr_plus.neural.batched.average import NetworkAverage  # noqa: E402
 from mccfr_plus.neural.memory import Samples  # noqa: E402
+from mccfr_plus.neural.network_average import NetworkAverage  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 

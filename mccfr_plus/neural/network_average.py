@@ -8,12 +8,12 @@ import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch_threads
-from mccfr_plus.neural.batched.network_policy import NetworkPolicy
 from mccfr_plus.neural.config import BatchedConfig
 from mccfr_plus.neural.learner import Learner, cross_entropy
 from mccfr_plus.neural.matching import SOFTMAX
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.network_policy import NetworkPolicy
 from mccfr_plus.neural.sampling.branches import Branches
 from mccfr_plus.neural.sampling.paths import Paths
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.neural.batched.average import NetworkAverage
-from mccfr_plus.neural.batched.network_policy import NetworkPolicy
 from mccfr_plus.neural.env import Env, Rule
 from mccfr_plus.neural.learner import Learner
+from mccfr_plus.neural.network_average import NetworkAverage
+from mccfr_plus.neural.network_policy import NetworkPolicy
 from mccfr_plus.neural.sampling.observer import Observer, Strategies, uniform
 from mccfr_plus.neural.sampling.paths import Trajectories
 from mccfr_plus.neural.values import PathValues
@@ -42,7 +42,7 @@ class BatchedEnv(Env):
         super().__init__(game, observer, no_inputs, ranges, 0.0 if is_zero_sum else None)
         self._responses: dict[int, Any] = {}
 
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> Any:
+    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> Any:
         return lambda infosets, masks: rule(learner.outputs(infosets), masks)
 
     def use(self, player: int, response: Any) -> None:
