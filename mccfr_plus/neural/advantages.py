@@ -79,10 +79,6 @@ class AdvantageSolver(NeuralSolver):
     def _new_values(self, rngs: np.ndarray) -> Any:
         """Returns the values of histories that the algorithm learns, if any."""
 
-    def _learned(self, uses_model: bool, config: Any, rngs: np.ndarray) -> Any:
-        modules = self._modules._replace(features=None)
-        return self._env.new_values(uses_model, config, rngs, type(self).__name__, modules)
-
     def _before_traversals(self, player: int, iteration: int) -> None:
         """Called before a player's traversals."""
 

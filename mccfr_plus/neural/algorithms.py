@@ -98,7 +98,7 @@ class DREAM(AdvantageSolver):
         return self.config.epsilon
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        return self._learned(False, self.config.baseline_training, rngs)
+        return self._env.new_values(False, self.config.baseline_training, rngs, self._modules)
 
     def _advance(self, iteration: int) -> None:
         self.values.evict()
@@ -149,7 +149,7 @@ class ESCHER(AdvantageSolver):
     def _new_values(self, rngs: np.ndarray) -> Any:
         if self.config.values == "exact":
             return ExactValues(self._env)
-        return self._learned(True, self.config.value_training, rngs)
+        return self._env.new_values(True, self.config.value_training, rngs, self._modules)
 
     def _histories(self, player: int) -> Trajectories:
         exploration = self._env.exploration(self.config.sampling)

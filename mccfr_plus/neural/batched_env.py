@@ -39,7 +39,7 @@ class BatchedEnv(Env):
         ranges = [game.max_utility() - game.min_utility()] * game.num_players()
         is_zero_sum = game.get_type().utility == pyspiel.GameType.Utility.ZERO_SUM
         no_inputs = [np.zeros((0, observer.size), np.float32)] * game.num_players()
-        super().__init__(game, observer, no_inputs, ranges, 0.0 if is_zero_sum else None)
+        super().__init__(name, game, observer, no_inputs, ranges, 0.0 if is_zero_sum else None)
         self._responses: dict[int, Any] = {}
 
     def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> Any:

@@ -22,6 +22,7 @@ class Env(abc.ABC):
     """Samples many histories in parallel: see `TreeEnv` and `BatchedEnv`.
 
     Args:
+        name: The solver, for error messages.
         game: The game.
         observer: Of the game.
         inputs: Of each player's networks, those that are known from the beginning, ``[num_rows, size]`` float32.
@@ -37,13 +38,15 @@ class Env(abc.ABC):
 
     def __init__(
         self,
+        name: str,
         game: Any,
         observer: Any,
         inputs: Sequence[np.ndarray],
         payoff_ranges: Any,
         constant_sum: float | None,
     ):
-        self.game, self.observer, self.inputs, self.constant_sum = game, observer, inputs, constant_sum
+        self.name, self.game, self.observer = name, game, observer
+        self.inputs, self.constant_sum = inputs, constant_sum
         self.num_players, self.num_actions = game.num_players(), game.num_distinct_actions()
         self._payoff_ranges, self._nodes = payoff_ranges, np.zeros(1, np.int64)
 

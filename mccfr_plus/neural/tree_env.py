@@ -51,6 +51,7 @@ class TreeEnv(Env):
         tree.require_perfect_recall(name)
         self.tree, self.features = tree, features_of(tree)
         super().__init__(
+            name,
             tree.game,
             TreeObserver(tree, tree.game.num_distinct_actions()),
             [own.tensors for own in self.features],

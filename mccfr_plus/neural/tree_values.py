@@ -66,16 +66,14 @@ class LearnedValues(TreeValues):
     Args:
         env: A `TreeEnv`, with the strategies.
         uses_model: Whether chance probabilities and the payoffs of unvisited leaves come from the game.
-        config, rngs, solver_name, modules: See `ValueLearner`.
+        config, rngs, modules: See `ValueLearner`.
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
         visited: ``[num_nodes]`` int64, how often histories were sampled since `evict`.
     """
 
-    def __init__(
-        self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules
-    ):
+    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray, modules: Modules):
         super().__init__(env)
         tree, self._uses_model = env.tree, uses_model
         self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
@@ -90,9 +88,8 @@ class LearnedValues(TreeValues):
             places, self._actions = np.nonzero(observer.masks[observer.numbers(nodes)])
             self._nodes, self._rows = observer.children(nodes)[places, self._actions], rows[nodes[places]]
         num_actions = int(self._actions.max(initial=0)) + 1
-        self.learner = ValueLearner(
-            env, histories_of(tree, solver_name), num_actions, config, rngs, solver_name, modules
-        )
+        inputs = histories_of(tree, env.name)
+        self.learner = ValueLearner(env, inputs, num_actions, config, rngs, modules)
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns what changes in an iteration, by name."""

@@ -20,8 +20,7 @@ class ValueLearner(Learner):
         env: The environment.
         inputs: ``[num_rows, num_inputs]`` float32, the histories that `predict` is about; perhaps none.
         num_actions: Outputs per player.
-        config, rngs, modules: See `Learner`.
-        solver_name: For error messages.
+        config, rngs, modules: See `Learner`; without features, which are of information sets.
     """
 
     def __init__(
@@ -31,14 +30,14 @@ class ValueLearner(Learner):
         num_actions: int,
         config: TrainingConfig,
         rngs: np.ndarray,
-        solver_name: str,
         modules: Modules,
     ):
         self._sum = env.constant_sum if env.num_players == 2 else None
         heads = env.num_players if self._sum is None else 1
         self._units = np.array([env.unit_of(player) for player in range(heads)])
         self._shape = (-1, heads, num_actions)
-        super().__init__(inputs, heads * num_actions, config, rngs, f"loss of the values of {solver_name}", modules)
+        name, modules = f"loss of the values of {env.name}", modules._replace(features=None)
+        super().__init__(inputs, heads * num_actions, config, rngs, name, modules)
 
     def values_of(self, outputs: np.ndarray) -> np.ndarray:
         """Returns the values that outputs, float64, stand for, ``[n, num_players, num_actions]``."""
@@ -66,12 +65,12 @@ class PathValues:
 
     Args:
         env: A `BatchedEnv`.
-        config, rngs, solver_name, modules: See `ValueLearner`.
+        config, rngs, modules: See `ValueLearner`.
     """
 
-    def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
+    def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, modules: Modules):
         no_inputs = np.zeros((0, env.observer.history_size), np.float32)
-        self.learner = ValueLearner(env, no_inputs, env.num_actions, config, rngs, solver_name, modules)
+        self.learner = ValueLearner(env, no_inputs, env.num_actions, config, rngs, modules)
         self._trained = np.zeros(1, np.int64)  # iteration of the last training
         self._samples: list[tuple[np.ndarray, ...]] = []
 

@@ -44,14 +44,14 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
     return parents
 
 
-def env_of(tree, strategy):
-    env = TreeEnv(tree, "X")
+def env_of(tree, strategy, name="X"):
+    env = TreeEnv(tree, name)
     env.strategy[:] = strategy
     return env
 
 
-def values_of(env, uses_model, config=None, name="X"):
-    return LearnedValues(env, uses_model, config or TrainingConfig(), rngs(), name, DEFAULTS)
+def values_of(env, uses_model, config=None):
+    return LearnedValues(env, uses_model, config or TrainingConfig(), rngs(), DEFAULTS)
 
 
 def rngs():
@@ -233,7 +233,7 @@ def test_batches_of_a_batch():
 
 def test_divergence_names_the_network():
     tree = mccfr_plus.compile_game("kuhn_poker")
-    learned = values_of(env_of(tree, strategy_of(tree)), True, TrainingConfig(learning_rate=1e30), "ESCHER")
+    learned = values_of(env_of(tree, strategy_of(tree), "ESCHER"), True, TrainingConfig(learning_rate=1e30))
     learned.visited[:] = 1
     with pytest.raises(TrainingError, match="iteration 7: the loss of the values of ESCHER"):
         learned.learn(7)
