@@ -43,7 +43,7 @@ class NetworkAverage:
             )
             for player, own in enumerate(rngs)
         ]
-        self._latest: tuple[int, NetworkPolicy] | None = None  # iteration and policy
+        self._latest: tuple[tuple[int, ...], NetworkPolicy] | None = None
 
     def state(self) -> dict[str, Any]:
         """Returns the memories of strategies, one per player."""
@@ -62,10 +62,11 @@ class NetworkAverage:
         Raises:
             TrainingError: If their training diverges.
         """
-        if self._latest is None or self._latest[0] != iterations:
+        of_run = (iterations, *(int(memory.rng[0]) for memory in self._memories))  # those of other seeds differ
+        if self._latest is None or self._latest[0] != of_run:
             with torch_threads(self._config.threads):
                 learners = [self._trained(player, iterations) for player in range(self._env.num_players)]
-            self._latest = iterations, self._env.policy_of(learners, SOFTMAX)
+            self._latest = of_run, self._env.policy_of(learners, SOFTMAX)
         return self._latest[1]
 
     def _trained(self, player: int, iterations: int) -> Learner:
