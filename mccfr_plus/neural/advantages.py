@@ -105,7 +105,7 @@ class AdvantageSolver(NeuralSolver):
         learner = Learner(inputs, num_outputs, config, rngs[2:], name, self._modules)
         memory: Aggregated | Reservoir | Bootstrapped
         if config.memory == "aggregated":
-            memory = Aggregated(env.features[player].masks, config, unit)
+            memory = Aggregated(env.masks[player], config, unit)
         elif config.minimizer == CFR:
             columns = infoset_columns(config.memory_capacity, inputs, env.num_actions)
             memory = Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit)

@@ -1,9 +1,8 @@
-"""Inputs of networks: tensors and legal actions of all information sets, and tensors of histories."""
+"""Inputs of networks: tensors of all information sets and of all histories of a tree."""
 
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
 
 import numpy as np
 import pyspiel
@@ -18,13 +17,6 @@ logger = logging.getLogger("mccfr_plus")
 _MAX_BYTES = 2 << 30  # of the tensors of histories
 
 
-class Features(NamedTuple):
-    """One player's information sets; row r is number ``infoset_range[player] + r`` of the tree."""
-
-    tensors: np.ndarray  # [num_rows, tensor_size] float32
-    masks: np.ndarray  # [num_rows, num_actions] bool: OpenSpiel's legal actions
-
-
 def check_has_tensors(game: pyspiel.Game, what: str) -> None:
     """Raises GameError if a game has no information-state tensors; `what` names their reader in the message."""
     if not game.get_type().provides_information_state_tensor:
@@ -35,8 +27,8 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
         )
 
 
-def features_of(tree: GameTree) -> list[Features]:
-    """Returns the features of each player's information sets.
+def tensors_of(tree: GameTree) -> list[np.ndarray]:
+    """Returns the tensors of each player's information sets, ``[num_rows, size]`` float32.
 
     Information sets with the same tensor are logged: a network cannot distinguish them.
 
@@ -45,19 +37,15 @@ def features_of(tree: GameTree) -> list[Features]:
 
     Examples:
         >>> import mccfr_plus
-        >>> from mccfr_plus.neural.features import features_of
-        >>> [features.tensors.shape for features in features_of(mccfr_plus.compile_game("kuhn_poker"))]
+        >>> from mccfr_plus.neural.features import tensors_of
+        >>> [tensors.shape for tensors in tensors_of(mccfr_plus.compile_game("kuhn_poker"))]
         [(6, 11), (6, 11)]
     """
-    arrays = tree.arrays
-    masks = np.zeros((tree.num_infosets, tree.game.num_distinct_actions()), bool)
-    masks[tree.infoset_of_slot, tree.slot_action] = True
-    pairs = zip(representative_states(tree), arrays.infosets["player"].tolist(), strict=True)
+    pairs = zip(representative_states(tree), tree.arrays.infosets["player"].tolist(), strict=True)
     tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
-    cuts = arrays.infoset_range[1:-1]
-    result = [Features(*each) for each in zip(np.split(tensors, cuts), np.split(masks, cuts), strict=True)]
+    result = np.split(tensors, tree.arrays.infoset_range[1:-1])
     for player, own in enumerate(result):
-        _warn_of_duplicates(tree, own.tensors, f"information sets of player {player}")
+        _warn_of_duplicates(tree, own, f"information sets of player {player}")
     return result
 
 

@@ -14,7 +14,7 @@ from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
 from mccfr_plus.neural.env import Env, Rule
-from mccfr_plus.neural.features import check_has_tensors, features_of
+from mccfr_plus.neural.features import check_has_tensors, tensors_of
 from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import RULES
 from mccfr_plus.neural.memory import add_sums
@@ -38,6 +38,7 @@ class TreeEnv(Env):
         name: The solver, for error messages.
 
     Attributes:
+        masks: Of each player, ``[num_rows, num_actions]`` bool, legal actions.
         strategy: ``[num_slots]`` float64, of the next traversals.
         average: ``[num_slots + num_players]`` float64: sums of weight x own reach x strategy, and of the weights.
     """
@@ -49,15 +50,10 @@ class TreeEnv(Env):
         check_has_tensors(game.game if isinstance(game, GameTree) else game, name)
         tree = compile_game(game)
         tree.require_perfect_recall(name)
-        self.tree, self.features = tree, features_of(tree)
-        super().__init__(
-            name,
-            tree.game,
-            TreeObserver(tree, tree.game.num_distinct_actions()),
-            [own.tensors for own in self.features],
-            tree.payoff_range,
-            float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None,
-        )
+        observer = TreeObserver(tree, tree.game.num_distinct_actions())
+        constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
+        super().__init__(name, tree.game, observer, tensors_of(tree), tree.payoff_range, constant_sum)
+        self.tree, self.masks = tree, np.split(observer.masks, tree.arrays.infoset_range[1:-1])
         self.strategy = tree.uniform_strategy()
         self.average = np.zeros(tree.num_slots + self.num_players)
         self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
@@ -77,11 +73,11 @@ class TreeEnv(Env):
     def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
         """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
         slots = self.observer.slots[slice(*self.tree.arrays.infoset_range[player : player + 2])]
-        masks = self.features[player].masks
+        masks = self.masks[player]
         table[slots[masks]] = strategies[masks]
 
     def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> np.ndarray:
-        return rule(learner.predict(iteration).astype(np.float64), self.features[player].masks)
+        return rule(learner.predict(iteration).astype(np.float64), self.masks[player])
 
     def use(self, player: int, response: np.ndarray) -> None:
         self._fill(self.strategy, player, response)

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+
+class Features(NamedTuple):
+    """A player's information sets."""
+
+    tensors: np.ndarray  # [num_rows, size] float32
+    masks: np.ndarray  # [num_rows, num_actions] bool, legal actions
+
+
+def features_of(tree: Any) -> list[Features]:
+    """Returns the information sets of each player, as a `TreeEnv` has them."""
+    from mccfr_plus.neural.tree_env import TreeEnv
+
+    env = TreeEnv(tree, "X")
+    return [Features(*each) for each in zip(env.inputs, env.masks, strict=True)]
 
 
 def copy_of(thing: Any) -> dict[str, np.ndarray]:
@@ -41,13 +56,6 @@ class OneFeature:
 
     def __init__(self, features: Any, unit: float = 4.0):
         self._features, self._unit, self.num_actions = features, unit, features.masks.shape[1]
-
-    @property
-    def features(self) -> Any:
-        return self
-
-    def __getitem__(self, player: int) -> Any:
-        return self._features
 
     @property
     def inputs(self) -> Any:

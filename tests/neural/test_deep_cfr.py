@@ -50,7 +50,7 @@ class ExactFit:
 class WithExactFits(DeepCFR):
     def _new_player(self, player, rngs):
         own = super()._new_player(player, rngs)
-        return own._replace(learner=ExactFit(own.learner, self._env.features[player].masks))
+        return own._replace(learner=ExactFit(own.learner, self._env.masks[player]))
 
 
 def without_ties(tree):

@@ -49,7 +49,7 @@ def with_tables(kind):
     class WithTables(kind):
         def _new_player(self, player, rngs):
             own = super()._new_player(player, rngs)
-            return own._replace(learner=ExactTable(self._env.features[player].masks.shape))
+            return own._replace(learner=ExactTable(self._env.masks[player].shape))
 
     return WithTables
 

@@ -6,11 +6,12 @@ import logging
 import numpy as np
 import pyspiel
 import pytest
+from neural_states import features_of
 
 pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.errors import GameError
-from mccfr_plus.neural.features import check_has_tensors, features_of
+from mccfr_plus.neural.features import check_has_tensors, tensors_of
 from mccfr_plus.neural.tree_env import TreeEnv
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -49,7 +50,7 @@ def test_game_without_tensors():
 
 def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypatch):
     tree = mccfr_plus.compile_game("kuhn_poker")
-    real = features_of(tree)[0].tensors
+    real = tensors_of(tree)[0]
     assert len(np.unique(real, axis=0)) == 6
 
     class Blind:
@@ -58,7 +59,7 @@ def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypat
 
     monkeypatch.setattr("mccfr_plus.neural.features.representative_states", lambda tree: [Blind()] * tree.num_infosets)
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
-        features_of(tree)
+        tensors_of(tree)
     assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text
 
 

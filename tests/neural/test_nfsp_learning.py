@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from neural_states import OVER, OneFeature, decisions_of, transitions_of
+from neural_states import OVER, OneFeature, decisions_of, features_of, transitions_of
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -12,7 +12,6 @@ from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
 from mccfr_plus.neural.agents import Agent  # noqa: E402
-from mccfr_plus.neural.features import features_of  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
+from neural_states import features_of
+
 import mccfr_plus
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.features import features_of
 from mccfr_plus.neural.matching import matched
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.paths import Trajectories
