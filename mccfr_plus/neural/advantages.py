@@ -130,7 +130,8 @@ class AdvantageSolver(NeuralSolver):
             return matched(outputs, masks, self.config.fallback == "argmax")
 
         self._trained[player] = iteration
-        self._env.use(player, self._env.responses(player, self._players[player].learner, rule, iteration))
+        learner = self._players[player].learner
+        self._env.use(player, self._env.responses(player, learner, rule, iteration or None))
 
     def _advance(self, iteration: int) -> None:
         for player, (learner, memory) in enumerate(self._players):
