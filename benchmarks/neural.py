@@ -311,7 +311,7 @@ def of_trees():
     ours = new("DeepCFR", tree, 1, hidden_layers=DEEP_CFR["hidden_layers"], layer_norm=True)
 
     def on_tree():
-        ours._env.use(0, ours._players[0].learner, 1)  # the forward pass that fills the table
+        ours._use_network(0, 1)  # the forward pass that fills the table
         return next(ours._env.sample(ours._histories(0), 4000, 4000)).nodes
 
     return {"OpenSpiel": theirs, "on a tree": on_tree}
@@ -324,15 +324,16 @@ def sampling():
     """
     torch.set_num_threads(1)
     game, layers = mccfr_plus.load_game(FLAGS.game or "leduc_poker"), DEEP_CFR["hidden_layers"]
-    env = new("BatchedDREAM", game, 1, hidden_layers=layers, layer_norm=True)._env
-    env._trained[:] = 1
+    solver = new("BatchedDREAM", game, 1, hidden_layers=layers, layer_norm=True)
+    solver._trained[:] = 1
+    observer, strategies = solver._env.observer, solver._env.strategies()
 
     def batched(observer, strategies):
         return lambda: Trajectories(strategies, (0,), 0.5).sample(observer, 1000, np.random.default_rng(1)).nodes
 
     through_pyspiel = Observer(game, "sampling", by_rules=False)
-    speeds = {"batched, pyspiel": batched(through_pyspiel, env.strategy_of)}
-    speeds |= {"batched": batched(env.observer, env.strategy_of), "without networks": batched(env.observer, uniform)}
+    speeds = {"batched, pyspiel": batched(through_pyspiel, strategies)}
+    speeds |= {"batched": batched(observer, strategies), "without networks": batched(observer, uniform)}
     speeds = (of_trees() if FLAGS.peer else {}) | speeds
     found = {name: [] for name in speeds}
     for _ in range(FLAGS.rounds):

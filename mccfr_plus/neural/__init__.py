@@ -6,8 +6,8 @@
            '--------------------------------- regret matching at all infosets -------------------------------'
 
 For a game with a compiled tree the strategy stays a table. One forward pass over all information sets fills it once per
-update. Many histories in parallel read it, and the average strategy is exact. The batched solvers
-(`mccfr_plus.neural.batched`) are the same algorithms in another environment, for games of any size.
+update. Many histories in parallel read it, and the average strategy is exact. The batched solvers are the same
+algorithms in another environment, for games of any size.
 
 Configs and samplers work without torch. Names that need it are imported on first use.
 
@@ -22,15 +22,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mccfr_plus.errors import TrainingError
-from mccfr_plus.neural.batched.config import (
+from mccfr_plus.neural.config import (
     BatchedConfig,
     BatchedDeepCFRConfig,
     BatchedDREAMConfig,
     BatchedESCHERConfig,
-    BatchedNFSPConfig,
+    DeepCFRConfig,
+    DREAMConfig,
+    ESCHERConfig,
+    TrainingConfig,
 )
-from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig, TrainingConfig
-from mccfr_plus.neural.nfsp_config import NFSPConfig
+from mccfr_plus.neural.nfsp_config import BatchedNFSPConfig, NFSPConfig
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.algorithms import (
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
         BatchedSolver,
         DeepCFR,
     )
-    from mccfr_plus.neural.batched.network_policy import NetworkPolicy
+    from mccfr_plus.neural.network_policy import NetworkPolicy
     from mccfr_plus.neural.nfsp import NFSP, BatchedNFSP
     from mccfr_plus.neural.sampling.paths import Paths, corrected_regrets, plain_regrets
 
@@ -50,7 +52,7 @@ _NEEDS_TORCH = {
     "algorithms": "DREAM ESCHER DeepCFR BatchedDREAM BatchedDeepCFR BatchedESCHER BatchedSolver",
     "nfsp": "NFSP BatchedNFSP",
     "sampling.paths": "Paths corrected_regrets plain_regrets",
-    "batched.network_policy": "NetworkPolicy",
+    "network_policy": "NetworkPolicy",
 }
 
 __all__ = [
@@ -82,16 +84,8 @@ __all__ = [
 
 
 # Short names of the classes; each has a config of that name and "Config".
-ALGORITHMS = {
-    "deep_cfr": "DeepCFR",
-    "dream": "DREAM",
-    "escher": "ESCHER",
-    "nfsp": "NFSP",
-    "batched_deep_cfr": "BatchedDeepCFR",
-    "batched_dream": "BatchedDREAM",
-    "batched_escher": "BatchedESCHER",
-    "batched_nfsp": "BatchedNFSP",
-}
+_ON_TREES = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
+ALGORITHMS = _ON_TREES | {f"batched_{name}": f"Batched{kind}" for name, kind in _ON_TREES.items()}
 WITHOUT_TREE = tuple(name for name in ALGORITHMS if name.startswith("batched_"))
 
 

@@ -17,32 +17,30 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.config import AdvantageConfig
+from mccfr_plus.kernels.random_numbers import new_states
+from mccfr_plus.neural.config import CFR, PDCFR_PLUS, AdvantageConfig
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.memory import Aggregated, Samples
+from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
+from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
 from mccfr_plus.neural.sampling.branches import ExternalSampling
+from mccfr_plus.neural.sampling.observer import uniform
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed
-from mccfr_plus.neural.store import Store
+from mccfr_plus.policies.tree_policy import TreePolicy
 
 
-class _Player(NamedTuple):
+class Player(NamedTuple):
+    """The network of a player's regrets, and what it learns from."""
+
     learner: Learner
-    memory: Any
-    memory_rngs: np.ndarray
+    memory: Aggregated | Reservoir | Bootstrapped
 
     @property
     def losses(self) -> list[float]:
         return self.learner.losses
 
-    def state(self) -> dict[str, np.ndarray]:
-        arrays = {"memory_rngs": self.memory_rngs}
-        if isinstance(self.memory, Aggregated):
-            arrays |= {f"memory/{name}": array for name, array in self.memory.state().items()}
-        return arrays | {f"network/{name}": array for name, array in self.learner.state().items()}
-
-    def memories(self) -> dict[str, Store]:
-        return {"memory": self.memory} if isinstance(self.memory, Store) else {}
+    def state(self) -> dict[str, Any]:
+        return {"memory": self.memory, "network": self.learner}
 
 
 class AdvantageSolver(NeuralSolver):
@@ -51,7 +49,7 @@ class AdvantageSolver(NeuralSolver):
     A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``.
 
     Attributes:
-        values: Of histories, where the algorithm has them; see `history_values`.
+        values: Of histories, where the algorithm has them; see `tree_values`.
     """
 
     config_class: ClassVar[type[AdvantageConfig]]
@@ -81,48 +79,79 @@ class AdvantageSolver(NeuralSolver):
     def _new_values(self, rngs: np.ndarray) -> Any:
         """Returns the values of histories that the algorithm learns, if any."""
 
-    def _learned(self, kind: Any, config: Any, rngs: np.ndarray) -> Any:
-        modules = self._modules._replace(features=None)
-        return self._env.new_values(kind, config, rngs, type(self).__name__, modules)
-
     def _before_traversals(self, player: int, iteration: int) -> None:
         """Called before a player's traversals."""
 
     # --- implementation of `NeuralSolver` ---
 
     def _build(self, seed: Seed) -> None:
-        value_rngs, player_rngs = self._env.start(self, seed)
-        self._players = [self._new_player(player, rngs.copy()) for player, rngs in enumerate(player_rngs)]
-        self.values = self._new_values(value_rngs.copy())
-        values = {} if self.values is None else self.values.state()
-        self._kept = {f"values/{name}": array for name, array in values.items()}
+        env = self._env
+        rngs = new_states(seed, 3 + 4 * env.num_players)
+        env.rng = rngs[:1].copy()
+        self._trained = np.zeros(env.num_players, np.int64)  # iteration of the last training
+        of_players = rngs[3:].reshape(env.num_players, 4).copy()  # memories of regrets and of strategies, networks
+        self._players = [self._new_player(player, own) for player, own in enumerate(of_players)]
+        env.start(self, of_players[:, 1:2])
+        for player in range(env.num_players):
+            self._use_network(player, 0)
+        self.values = self._new_values(rngs[1:3].copy())
+        self._kept = {"trained": self._trained} | ({} if self.values is None else {"values": self.values})
 
-    def _new_player(self, player: int, rngs: np.ndarray) -> _Player:
-        learner, memory = self._env.new_player(player, rngs, f"advantage loss of player {player}", self._modules)
-        return _Player(learner, memory, rngs[:-2])
+    def _new_player(self, player: int, rngs: np.ndarray) -> Player:
+        env, config = self._env, self.config
+        inputs, unit = env.inputs[player], env.unit_of(player, config.scale_targets)
+        num_outputs = env.num_actions * (2 if self._is_predictive else 1)
+        name = f"advantage loss of player {player}"
+        learner = Learner(inputs, num_outputs, config, rngs[2:], name, self._modules)
+        memory: Aggregated | Reservoir | Bootstrapped
+        if config.memory == "aggregated":
+            memory = Aggregated(env.masks[player], config, unit)
+        elif config.minimizer == CFR:
+            columns = infoset_columns(config.memory_capacity, inputs, env.num_actions)
+            memory = Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit)
+        else:
+            memory = Bootstrapped(learner, config.discount, predictive=self._is_predictive, unit=unit)
+        return Player(learner, memory)
+
+    @property
+    def _is_predictive(self) -> bool:
+        """Whether networks have a second output per action; see `Bootstrapped`."""
+        return self.config.minimizer == PDCFR_PLUS and self.config.memory != "aggregated"
+
+    def _use_network(self, player: int, iteration: int) -> None:
+        """Takes over a player's strategy from its network: uniform before its first training."""
+
+        def rule(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+            trained = int(self._trained[player])
+            if not trained:
+                return uniform(player, outputs, masks)
+            if self._is_predictive:
+                outputs = predicted_regrets(outputs, self.config.discount(trained))
+            return matched(outputs, masks, self.config.fallback == "argmax")
+
+        self._trained[player] = iteration
+        learner = self._players[player].learner
+        self._env.use(player, self._env.responses(player, learner, rule, iteration or None))
 
     def _advance(self, iteration: int) -> None:
-        for player in range(self._env.num_players):
-            self._env.begin_turn(player, float(iteration) ** self.config.exponents[1])
+        for player, (learner, memory) in enumerate(self._players):
             self._before_traversals(player, iteration)
-            self._sample(player, iteration)
-            self._learn(player, iteration)
+            self._begin_phase(f"traversals {player}")
+            if isinstance(memory, Bootstrapped):
+                memory.begin()
+            for found in self._env.turn(self, self._histories(player), player, iteration):
+                regrets, weights = self.regrets(found, player), self.weights(found, player)
+                memory.add(Samples.of(found, player, regrets, weights), iteration)
+            self._begin_phase(f"training {player}")
+            learner.fit(memory, iteration)
+            self._use_network(player, iteration)
 
-    def _sample(self, player: int, iteration: int) -> None:
-        self._begin_phase(f"traversals {player}")
-        for found in self._env.turn(self._histories(player), player, self.exploration, iteration):
-            regrets, weights = self.regrets(found, player), self.weights(found, player)
-            own = np.flatnonzero(found.players == player)
-            own_weights = np.ones(len(own)) if weights is None else weights[own]
-            samples = Samples(found.infosets[own], found.masks[own], regrets[own], own_weights)
-            self._players[player].memory.add(samples, iteration)
-
-    def _learn(self, player: int, iteration: int) -> None:
-        """Fits a player's network, which gives the player's next strategy."""
-        self._begin_phase(f"training {player}")
-        learner, memory, _ = self._players[player]
-        learner.fit(memory, iteration)
-        self._env.use(player, learner, iteration)
+    def current_policy(self) -> Any:
+        """Returns a copy of the policy of the next iteration."""
+        if self.tree is not None:
+            return TreePolicy(self.tree, self._env.strategy)
+        discount = self.config.discount(self.iterations) if self._is_predictive else None
+        return self._env.policy_of([own.learner for own in self._players], MATCHING, discount)
 
     def _prepare(self) -> None:
         super()._prepare()

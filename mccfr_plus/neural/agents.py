@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,52 @@ from mccfr_plus.neural.network import Modules, Network
 from mccfr_plus.neural.nfsp_config import NFSPConfig
 from mccfr_plus.neural.sampling.paths import Paths
 from mccfr_plus.neural.store import Store
+
+
+class Transitions(Store):
+    """A player's latest transitions, from a decision to its next one, with the target network.
+
+    The target is r + max_a' Q'(s', a') with the target network's Q', or r at the end of the game, where no action is
+    legal in s'.
+
+    Reference: Heinrich, Silver 2016, algorithm 1.
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray], target: Network):
+        capacity = len(columns["infosets"])
+        following = {"next_infosets": columns["infosets"], "next_masks": columns["masks"]}
+        taken = {"infosets": np.zeros_like(columns["infosets"]), "actions": np.zeros(capacity, np.int64)}
+        super().__init__(following | taken | {"rewards": np.zeros(capacity, np.float32)})
+        self._target = target
+
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields information sets, actions and targets."""
+        for rows in self.drawn(size, rng):
+            after, masks = self._target.outputs(rows["next_infosets"]), rows["next_masks"]
+            best = np.where(masks.any(1), np.where(masks, after, -np.inf).max(1), 0.0)
+            yield rows["infosets"], rows["actions"], (rows["rewards"] + best).astype(np.float32)
+
+
+class Decisions(Store):
+    """A uniform sample of all actions of a player's best responses."""
+
+    def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray):
+        super().__init__(columns | {"actions": np.zeros(len(columns["infosets"]), np.int64)}, rng)
+
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields information sets, actions and which actions are illegal."""
+        for rows in self.drawn(size, rng):
+            yield rows["infosets"], rows["actions"], ~rows["masks"]
+
+
+def error_of_actions(outputs: torch.Tensor, actions: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Returns the mean squared error of the outputs of actions."""
+    return (outputs.gather(1, actions[:, None]) - targets[:, None]).square().mean()
+
+
+def imitation_error(outputs: torch.Tensor, actions: torch.Tensor, is_illegal: torch.Tensor) -> torch.Tensor:
+    """Returns the mean of -log Pi(s, a) over decisions."""
+    return torch.nn.functional.cross_entropy(outputs.masked_fill(is_illegal, -torch.inf), actions)
 
 
 class Agent:
@@ -31,16 +78,17 @@ class Agent:
         values: Action values, by Q-learning with a target network (Mnih et al. 2015, algorithm 1).
         policy: The average policy.
         target: A copy of `values`, renewed now and then.
-        transitions: The latest ones, from a decision to the next own one.
-        decisions: A uniform sample of all actions of best responses.
+        transitions, decisions: What they learn from.
         updates: ``[1]`` int64, how many were made.
     """
 
     def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
-        self._config, self._rngs = config, rngs
+        self._config = config
         self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
-        inputs, num_actions = env.inputs_of(player), env.num_actions
-        training = TrainingConfig(hidden_layers=config.hidden_layers, gradient_clip=config.gradient_clip)
+        inputs, num_actions = env.inputs[player], env.num_actions
+        training = TrainingConfig(
+            hidden_layers=config.hidden_layers, gradient_clip=config.gradient_clip, batch_size=config.batch_size
+        )
 
         def learner(name: str, rate: float, own_rngs: np.ndarray) -> Learner:
             own, title = dataclasses.replace(training, learning_rate=rate), f"{name} loss of player {player}"
@@ -53,13 +101,9 @@ class Agent:
         self.updates = np.zeros(1, np.int64)
 
         capacity, decisions = config.transition_capacity, config.decision_capacity
-        # Where no next action is legal, the game was over.
-        columns = infoset_columns(capacity, inputs, num_actions, "next_")
-        columns["infosets"] = np.zeros_like(columns["next_infosets"])
-        columns |= {"actions": np.zeros(capacity, np.int64), "rewards": np.zeros(capacity, np.float32)}
-        self.transitions = Store(columns)
-        columns = infoset_columns(decisions, inputs, num_actions)
-        self.decisions = Store(columns | {"actions": np.zeros(decisions, np.int64)}, rngs[:1])
+        self.transitions = Transitions(infoset_columns(capacity, inputs, num_actions), self.target)
+        self.decisions = Decisions(infoset_columns(decisions, inputs, num_actions), rngs[:1])
+        self.losses, self.value_losses = list[float](), list[float]()  # of the average policy and the action values
 
     def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
         """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""
@@ -80,59 +124,23 @@ class Agent:
         Raises:
             TrainingError: If a loss is not finite.
         """
-        config = self._config
-        for _ in range(updates):
-            if len(self.transitions) >= config.min_samples:
-                self.learn_values(self.values.draw_from(self.transitions, config.batch_size), iteration)
-            if len(self.decisions) >= config.min_samples:
-                self.learn_policy(self.policy.draw_from(self.decisions, config.batch_size), iteration)
-            self.updates[0] += 1
-            if self.updates[0] % config.target_every == 0:
+        every, least = self._config.target_every, self._config.min_samples
+        while updates > 0:
+            steps = min(updates, every - int(self.updates[0]) % every)
+            if len(self.transitions) >= least:
+                self.value_losses += self.values.fit(self.transitions, iteration, error_of_actions, steps)
+            if len(self.decisions) >= least:
+                self.losses += self.policy.fit(self.decisions, iteration, imitation_error, steps)
+            self.updates += steps
+            updates -= steps
+            if self.updates[0] % every == 0:
                 self.target.assign(self.values)
 
-    def learn_values(self, drawn: dict[str, np.ndarray], iteration: int) -> None:
-        """Makes a step on the mean squared error of the actions taken in transitions.
-
-        The target is r + max_a' Q'(s', a') with the target network's Q', or r at the end of the game.
-
-        Reference: Heinrich, Silver 2016, algorithm 1.
-        """
-        after, masks = self.target.outputs(drawn["next_infosets"]), drawn["next_masks"]
-        best = np.where(masks.any(1), np.where(masks, after, -np.inf).max(1), 0.0)
-        wanted = (drawn["rewards"] + best).astype(np.float32)
-        actions, targets = (self.values.tensor(array)[:, None] for array in (drawn["actions"], wanted))
-        self.values.step(
-            self.values.given(drawn["infosets"]),
-            lambda outputs: (outputs.gather(1, actions) - targets).square().mean(),
-            iteration,
-        )
-
-    def learn_policy(self, drawn: dict[str, np.ndarray], iteration: int) -> None:
-        """Makes a step on the mean of -log Pi(s, a) over decisions.
-
-        Reference: Heinrich, Silver 2016, algorithm 1.
-        """
-        actions, is_illegal = self.policy.tensor(drawn["actions"]), self.policy.tensor(~drawn["masks"])
-
-        def loss(outputs: torch.Tensor) -> torch.Tensor:
-            return torch.nn.functional.cross_entropy(outputs.masked_fill(is_illegal, -torch.inf), actions)
-
-        self.policy.step(self.policy.given(drawn["infosets"]), loss, iteration)
-
-    @property
-    def losses(self) -> list[float]:
-        """Those of the average policy in the last iteration."""
-        return self.policy.losses
-
-    def memories(self) -> dict[str, Store]:
-        """Returns the memories by name."""
-        return {"transitions": self.transitions, "decisions": self.decisions}
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the state between iterations, without memories: views, by name."""
+    def state(self) -> dict[str, Any]:
+        """Returns what changes in an iteration, by name; see `named`."""
         networks = {"values": self.values, "policy": self.policy, "target": self.target}
-        arrays = {f"{name}/{key}": array for name, each in networks.items() for key, array in each.state().items()}
-        return arrays | {"reservoir_rng": self._rngs[:1], "updates": self.updates}
+        memories = {"transitions": self.transitions, "decisions": self.decisions}
+        return networks | memories | {"updates": self.updates}
 
 
 def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:

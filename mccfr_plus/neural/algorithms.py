@@ -8,17 +8,10 @@ import numpy as np
 
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.advantages import AdvantageSolver
-from mccfr_plus.neural.batched.config import (
-    BatchedConfig,
-    BatchedDeepCFRConfig,
-    BatchedDREAMConfig,
-    BatchedESCHERConfig,
-)
-from mccfr_plus.neural.batched.env import BatchedEnv
-from mccfr_plus.neural.config import DeepCFRConfig, DREAMConfig, ESCHERConfig
-from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues
+from mccfr_plus.neural.batched_env import BatchedEnv
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories, corrected_regrets, plain_regrets
+from mccfr_plus.neural.tree_values import ExactValues
 
 
 class DeepCFR(AdvantageSolver):
@@ -56,9 +49,9 @@ class DeepCFR(AdvantageSolver):
         (3, 12)
     """
 
-    config_class: ClassVar[type[DeepCFRConfig]] = DeepCFRConfig
+    config_class: ClassVar[type] = configs.DeepCFRConfig
     references: ClassVar[tuple[str, ...]] = ("brown2019deep",)
-    config: DeepCFRConfig
+    config: configs.DeepCFRConfig
 
     def _histories(self, player: int) -> ExternalSampling:
         return ExternalSampling(self._env.strategies(), player, self.config.max_parallel_histories)
@@ -96,16 +89,16 @@ class DREAM(AdvantageSolver):
         (3, 12)
     """
 
-    config_class: ClassVar[type[DREAMConfig]] = DREAMConfig
+    config_class: ClassVar[type] = configs.DREAMConfig
     references: ClassVar[tuple[str, ...]] = ("steinberger2020dream",)
-    config: DREAMConfig
+    config: configs.DREAMConfig
 
     @property
     def exploration(self) -> float:
         return self.config.epsilon
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        return self._learned(ActionValues, self.config.baseline_training, rngs)
+        return self._env.new_values(False, self.config.baseline_training, rngs, self._modules)
 
     def _advance(self, iteration: int) -> None:
         self.values.evict()
@@ -149,14 +142,14 @@ class ESCHER(AdvantageSolver):
         (3, 12)
     """
 
-    config_class: ClassVar[type[ESCHERConfig]] = ESCHERConfig
+    config_class: ClassVar[type] = configs.ESCHERConfig
     references: ClassVar[tuple[str, ...]] = ("mcaleer2023escher",)
-    config: ESCHERConfig
+    config: configs.ESCHERConfig
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        if self.config.values == configs.EXACT:
-            return self._env.new_values(ExactValues)
-        return self._learned(StateValues, self.config.value_training, rngs)
+        if self.config.values == "exact":
+            return ExactValues(self._env)
+        return self._env.new_values(True, self.config.value_training, rngs, self._modules)
 
     def _histories(self, player: int) -> Trajectories:
         exploration = self._env.exploration(self.config.sampling)
@@ -199,8 +192,8 @@ class BatchedSolver(AdvantageSolver):
         ConfigError: If the config is of another class, or the seed is not allowed.
     """
 
-    config_class: ClassVar[type] = BatchedConfig
-    environment: ClassVar[type] = BatchedEnv
+    config_class: ClassVar[type] = configs.BatchedConfig
+    environment = BatchedEnv
 
 
 class BatchedDeepCFR(DeepCFR, BatchedSolver):
@@ -208,16 +201,9 @@ class BatchedDeepCFR(DeepCFR, BatchedSolver):
 
     A traversal visits all own actions, so its size is exponential in the number of own moves: 285,000 histories in
     phantom tic-tac-toe. Use `BatchedDREAM` or `BatchedESCHER` for such games.
-
-    Examples:
-        >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
-        >>> solver = BatchedDeepCFR("liars_dice", BatchedDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1)
-        >>> solver.iterations
-        1
     """
 
-    config_class: ClassVar[type] = BatchedDeepCFRConfig
-    config: BatchedDeepCFRConfig
+    config_class: ClassVar[type] = configs.BatchedDeepCFRConfig
 
 
 class BatchedDREAM(DREAM, BatchedSolver):
@@ -230,8 +216,7 @@ class BatchedDREAM(DREAM, BatchedSolver):
         1
     """
 
-    config_class: ClassVar[type] = BatchedDREAMConfig
-    config: BatchedDREAMConfig
+    config_class: ClassVar[type] = configs.BatchedDREAMConfig
 
 
 class BatchedESCHER(ESCHER, BatchedSolver):
@@ -239,13 +224,6 @@ class BatchedESCHER(ESCHER, BatchedSolver):
 
     The network of values has an output per action, so that one forward pass at a history replaces one at each history
     after it.
-
-    Examples:
-        >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig
-        >>> solver = BatchedESCHER("phantom_ttt", BatchedESCHERConfig(traversals=20, train_steps=2), seed=1).run(1)
-        >>> solver.iterations
-        1
     """
 
-    config_class: ClassVar[type] = BatchedESCHERConfig
-    config: BatchedESCHERConfig
+    config_class: ClassVar[type] = configs.BatchedESCHERConfig

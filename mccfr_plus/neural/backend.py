@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from mccfr_plus.errors import ConfigError
-
-OLDEST = (2, 4)  # Adam in one pass on the CPU
 
 try:
     import torch
 except ImportError:
     raise ConfigError("neural solvers need torch: pip install 'mccfr_plus[neural]'.") from None
 
-
-def check_version(version: str) -> None:
-    """Raises ConfigError if a version of torch, such as ``"2.1.0+cpu"``, is too old."""
-    numbers = version.split("+")[0].split(".")[:2]
-    if tuple(int("".join(c for c in number if c.isdigit()) or 0) for number in numbers) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise ConfigError(
-            f"neural solvers need torch {oldest} or newer, and this is {version}: "
-            "pip install --upgrade 'mccfr_plus[neural]'."
-        )
-
-
-check_version(torch.__version__)
-from torch.optim.adam import adam as adam  # noqa: E402 - for `learner`
+if tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) < (2, 4):  # without Adam in one pass on the CPU
+    raise ConfigError(
+        f"neural solvers need torch 2.4 or newer, and this is {torch.__version__}: "
+        "pip install --upgrade 'mccfr_plus[neural]'."
+    )
+from torch.optim.adam import adam as adam
 
 CPU = torch.device("cpu")
 

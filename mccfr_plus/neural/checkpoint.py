@@ -36,15 +36,14 @@ _ENTRIES = {
 
 def save(solver: Any, path: str | os.PathLike) -> None:
     """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
-    header = {
-        **_common(solver),
+    header = _identity_of(solver) | {
         "versions": _versions(solver),
         "seed": solver.seed,
         "iterations": solver.iterations,
         "nodes_touched": solver.nodes_touched,
         "seconds": solver.seconds,
         "history": solver.history.kept(),
-        "memory_sizes": {name: len(memory) for name, memory in solver._memories().items()},
+        "memory_sizes": solver.memory_sizes(),
     }
     checkpoint_file.write(path, header, arrays_of(solver))
 
@@ -60,22 +59,15 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     Raises:
         CheckpointError: See `IterativeSolver.restore`.
     """
-    header = header_of_run(path, solver)
-    memories, sizes = solver._memories(), header["memory_sizes"]
-    if set(sizes) != set(memories):
+    header, versions = header_of_run(path, solver), _versions(solver)
+    sizes = header["memory_sizes"]
+    if set(sizes) != set(solver.memory_sizes()):
         raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
-    before = {name: len(memory) for name, memory in memories.items()}
-    try:
-        for name, memory in memories.items():
-            memory.resize(sizes[name])
-        checkpoint_file.check(path, solver.state())
-    except BaseException:
-        for name, memory in memories.items():
-            memory.resize(before[name])
-        raise
-    checkpoint_file.read_into(path, solver.state())
-    if header["versions"] != _versions(solver):
-        theirs, ours = _shown(header["versions"]), _shown(_versions(solver))
+    arrays = solver.state(sizes)
+    checkpoint_file.check(path, arrays)
+    checkpoint_file.read_into(path, arrays)
+    if header["versions"] != versions:
+        theirs, ours = (", ".join(map(" ".join, each.items())) for each in (header["versions"], versions))
         logger.warning("%s was written with %s, and these are %s: results may differ in rounding.", path, theirs, ours)
     return header
 
@@ -92,7 +84,6 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
     if header["algorithm"] != algorithm:
         name = header["algorithm"]
         raise CheckpointError(f"{path} holds a run of {name}, not of {algorithm}: load it with {name}.from_checkpoint.")
-    header.setdefault("num_batches", None)
     check_entries(path, header, _ENTRIES)
     return header
 
@@ -104,7 +95,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
         CheckpointError: If the file cannot be read, or is of another algorithm, game or config.
     """
     header = read_header(path, type(solver).__name__)
-    theirs, ours = _settings(header), _settings(_common(solver))
+    theirs, ours = _settings(header), _settings(_identity_of(solver))
     for name in sorted(set(theirs) | set(ours)):
         if theirs.get(name) != ours.get(name):
             raise CheckpointError(
@@ -132,25 +123,21 @@ def _settings(header: dict[str, Any]) -> dict[str, Any]:
     return {
         "game": header["game"],
         "tree (rules, payoffs, order of nodes)": header["tree"],
-        "num_batches": header.get("num_batches"),
+        "num_batches": header["num_batches"],
         **header["config"],
     }
 
 
-def _common(solver: Any) -> dict[str, Any]:
-    common = {
+def _identity_of(solver: Any) -> dict[str, Any]:
+    return {
         "algorithm": type(solver).__name__,
         "game": str(solver.game),
         "tree": None if solver.tree is None else digest_of_tree(solver.tree),
         "config": json.loads(json.dumps(solver.config.as_dict())),
+        "num_batches": solver.num_batches,
     }
-    return common if solver.num_batches is None else common | {"num_batches": solver.num_batches}
 
 
 def _versions(solver: Any) -> dict[str, str]:
     versions = {"mccfr_plus": package_version(), "torch": str(torch.__version__)}
     return versions if solver.device == "cpu" else versions | {"device": solver.device}
-
-
-def _shown(versions: dict[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -1,135 +1,16 @@
-"""Settings of the neural solvers: frozen dataclasses, checked when they are built."""
+"""Settings of Deep CFR, DREAM and ESCHER."""
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-import math
-import types
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
+from typing import ClassVar, Literal
 
-import numpy as np
-
-from mccfr_plus.errors import ConfigError, check_whole
-from mccfr_plus.solver.config import check_threads
-
-AGGREGATED, RESERVOIR = "aggregated", "reservoir"
-LINEAR, UNIFORM = "linear", "uniform"
-ARGMAX = "argmax"
-NETWORK, EXACT = "network", "exact"
-BALANCED = "balanced"
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.neural.settings import Probability, Settings, Threads
 
 CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
 # Exponents (alpha of the discount of regrets, gamma of the average's weights) of Xu et al. 2024.
 EXPONENTS = {DCFR_PLUS: (1.5, 4.0), PDCFR_PLUS: (2.3, 5.0)}
-
-
-def _check_probability(name: str, value: Any) -> None:
-    if not _is_number(value) or not 0.0 <= value <= 1.0:
-        raise ConfigError(f"{name}={value!r}: must be a probability, from 0 to 1.")
-
-
-def _check_flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise ConfigError(f"{name}={value!r}: must be True or False.")
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if not _is_number(value) or not 0 < value < math.inf:
-        raise ConfigError(f"{name}={value!r}: must be a positive number.")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def _check_layers(name: str, value: Any) -> None:
-    if not isinstance(value, tuple | list):
-        raise ConfigError(f"{name}={value!r}: give a tuple of widths, such as (128, 128), or () for a linear model.")
-    for width in value:
-        check_whole(f"a width in {name}", width)
-
-
-# By the type of a field; `Annotated` ones have a check of their own.
-_CHECKS: dict[Any, Callable[[str, Any], None]] = {
-    int: check_whole,
-    bool: _check_flag,
-    float: _check_positive,
-    tuple: _check_layers,
-}
-Probability: TypeAlias = Annotated[float, _check_probability]
-Threads: TypeAlias = Annotated[int, lambda name, value: check_threads(value)]
-
-
-def _check(name: str, value: Any, kind: Any) -> None:
-    """Raises ConfigError if a value is not of a field's type."""
-    if isinstance(kind, types.UnionType):  # with None
-        if value is not None:
-            _check(name, value, get_args(kind)[0])
-    elif get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise ConfigError(f"{name}={value!r}: give one of {', '.join(get_args(kind))}.")
-    elif isinstance(kind, type) and issubclass(kind, Settings):
-        if not isinstance(value, kind):
-            raise ConfigError(f"{name}={value!r}: give a {kind.__name__}.")
-    else:
-        check, *_ = getattr(kind, "__metadata__", None) or [_CHECKS[get_origin(kind) or kind]]
-        check(name, value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Base of all configs: checks of fields by their types, and conversion to plain values and back.
-
-    Whole numbers are at least 1, floating-point numbers positive; None is allowed where the type says so.
-    """
-
-    def __post_init__(self) -> None:
-        kinds = get_type_hints(type(self), include_extras=True)
-        for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            _check(each.name, value, kinds[each.name])
-            if isinstance(value, list):
-                object.__setattr__(self, each.name, tuple(value))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the settings by name; those of a config within this one are called ``NAME.NAME``."""
-        settings: dict[str, Any] = {}
-        for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            inner = value.as_dict() if isinstance(value, Settings) else {}
-            settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
-        return settings
-
-    def changed(self, settings: Iterable[tuple[str, Any]]) -> Self:
-        """Returns the config with other values of some settings, named as in `as_dict`.
-
-        Raises:
-            ConfigError: If there is no such setting, one is given twice, or a value is not allowed.
-        """
-        known, changes, seen = self.as_dict(), dict[str, Any](), set[str]()
-        for name, value in settings:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ConfigError(
-                    f"{type(self).__name__} has no setting {name!r}.{hint} Give one of {', '.join(known)}."
-                )
-            if name in seen:
-                raise ConfigError(f"the setting {name} is given twice: give it once.")
-            seen.add(name)
-            outer, dot, inner = name.partition(".")
-            if dot:
-                try:
-                    changes[outer] = changes.get(outer, getattr(self, outer)).changed([(inner, value)])
-                except ConfigError as error:
-                    raise ConfigError(f"{outer}: {error}") from None
-            else:
-                is_whole = isinstance(value, float) and value.is_integer() and type(known[name]) is int
-                changes[name] = int(value) if is_whole else value  # 1e6, as --iterations takes it
-        return dataclasses.replace(self, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,12 +99,12 @@ class AdvantageConfig(TrainingConfig):
             for name in ("alpha", "gamma"):
                 if getattr(self, name) is not None:
                     raise ConfigError(f"{name}={getattr(self, name)!r} is of dcfr+ and pdcfr+: give one as minimizer.")
-        elif self.keeps_sums and self.memory != AGGREGATED:
+        elif self.keeps_sums and self.memory != "aggregated":
             raise ConfigError(
                 f"minimizer={self.minimizer!r} keeps sums of regrets, not samples: it needs memory='aggregated', not "
                 f"{self.memory!r}."
             )
-        if self.memory == RESERVOIR and self.memory_capacity < self.batch_size:
+        if self.memory == "reservoir" and self.memory_capacity < self.batch_size:
             raise ConfigError(
                 f"memory_capacity={self.memory_capacity} is smaller than batch_size={self.batch_size}: a batch could "
                 "never be filled. Give a larger memory or a smaller batch."
@@ -232,7 +113,7 @@ class AdvantageConfig(TrainingConfig):
     @property
     def exponents(self) -> tuple[float, float]:
         """Alpha and gamma."""
-        alpha, gamma = EXPONENTS.get(self.minimizer, (1.0, 1.0 if self.weighting == LINEAR else 0.0))
+        alpha, gamma = EXPONENTS.get(self.minimizer, (1.0, 1.0 if self.weighting == "linear" else 0.0))
         return (alpha if self.alpha is None else self.alpha, gamma if self.gamma is None else self.gamma)
 
     def discount(self, iteration: int) -> float:
@@ -252,13 +133,9 @@ class DeepCFRConfig(AdvantageConfig):
         max_parallel_histories: The largest number of histories at one depth of the parallel traversals; it bounds
             memory.
 
-    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`, with their errors.
 
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
-
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2; there
-    networks are trained from fresh parameters, ``warm_start=False``, on a reservoir.
+    In the paper networks are trained from fresh parameters, ``warm_start=False``, on a reservoir.
 
     Examples:
         >>> from mccfr_plus.neural import DeepCFRConfig
@@ -282,13 +159,7 @@ class DREAMConfig(AdvantageConfig):
         weight_clip: The largest weight of a sample, which is 1 where own actions are drawn uniformly; larger ones are
             reduced to it, which biases regrets. None: no limit.
 
-    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
-
-    Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4.
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`, with their errors.
 
     Examples:
         >>> from mccfr_plus.neural import DREAMConfig
@@ -321,13 +192,7 @@ class ESCHERConfig(AdvantageConfig):
         sampling: The strategy that draws own actions in all iterations: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020.
 
-    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
-
-    Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4.
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`, with their errors.
 
     Examples:
         >>> from mccfr_plus.neural import ESCHERConfig
@@ -340,3 +205,50 @@ class ESCHERConfig(AdvantageConfig):
     value_exploration: Probability = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)
     sampling: Literal["uniform", "balanced"] = "uniform"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedConfig(AdvantageConfig):
+    """Common settings of `BatchedDeepCFR`, `BatchedDREAM`, `BatchedESCHER` and other `BatchedSolver`s.
+
+    Args:
+        policy_training: Shape and training of the networks of the average policy. They are trained from fresh
+            parameters when that policy is requested.
+        policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
+        memory: ``"reservoir"``.
+        minimizer: With ``"dcfr+"`` and ``"pdcfr+"`` a network learns, from an iteration's samples alone, its own
+            discounted outputs before, cut off at 0, plus the sampled regrets; see `Bootstrapped`.
+
+    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
+    """
+
+    memory: Literal["reservoir"] = "reservoir"
+    parallel_traversals: int = 1000
+    policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
+    policy_capacity: int = 1_000_000
+    keeps_sums: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedDeepCFRConfig(BatchedConfig, DeepCFRConfig):
+    """Settings of `BatchedDeepCFR`: see `BatchedConfig` and `DeepCFRConfig`."""
+
+    traversals: int = 500
+    parallel_traversals: int = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedDREAMConfig(BatchedConfig, DREAMConfig):
+    """Settings of `BatchedDREAM`: see `BatchedConfig` and `DREAMConfig`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
+    """Settings of `BatchedESCHER`: see `BatchedConfig` and `ESCHERConfig`.
+
+    ``values`` is ``"network"`` and ``sampling`` ``"uniform"``.
+    """
+
+    values: Literal["network"] = "network"
+    value_traversals: int = 4000
+    sampling: Literal["uniform"] = "uniform"

@@ -10,11 +10,11 @@ import numpy as np
 
 from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.network import Modules
 from mccfr_plus.neural.sampling.branches import ExternalSampling
-from mccfr_plus.neural.sampling.observer import Strategies
+from mccfr_plus.neural.sampling.observer import Strategies, uniform
 from mccfr_plus.neural.sampling.paths import Trajectories
 
+# Makes strategies of a network's outputs and legal actions, each [n, num_actions].
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -22,8 +22,12 @@ class Env(abc.ABC):
     """Samples many histories in parallel: see `TreeEnv` and `BatchedEnv`.
 
     Args:
+        name: The solver, for error messages.
         game: The game.
         observer: Of the game.
+        inputs: Of each player's networks, those that are known from the beginning, ``[num_rows, size]`` float32.
+        payoff_ranges: Of each player, the largest payoff less the smallest one.
+        constant_sum: Of the payoffs of all players; None: there is none.
 
     Attributes:
         rng: ``[1]`` uint64, the state of the generator of seeds, one of which each part of the histories has.
@@ -31,12 +35,20 @@ class Env(abc.ABC):
 
     tree: Any = None  # the game's `GameTree`, if it is compiled
     rng: np.ndarray
-    _config: Any  # of an `AdvantageSolver`; set by `start`
 
-    def __init__(self, game: Any, observer: Any):
-        self.game, self.observer = game, observer
+    def __init__(
+        self,
+        name: str,
+        game: Any,
+        observer: Any,
+        inputs: Sequence[np.ndarray],
+        payoff_ranges: Any,
+        constant_sum: float | None,
+    ):
+        self.name, self.game, self.observer = name, game, observer
+        self.inputs, self.constant_sum = inputs, constant_sum
         self.num_players, self.num_actions = game.num_players(), game.num_distinct_actions()
-        self._nodes = np.zeros(1, np.int64)
+        self._payoff_ranges, self._nodes = payoff_ranges, np.zeros(1, np.int64)
 
     @property
     def nodes_touched(self) -> int:
@@ -58,89 +70,59 @@ class Env(abc.ABC):
         """Returns a new seed for some histories."""
         return int(next_word(self.rng))
 
+    def state(self) -> dict[str, Any]:
+        """Returns what changes in an iteration, by name; see `named`."""
+        return {"rng": self.rng, "nodes": self._nodes}
+
     @abc.abstractmethod
     def prepare(self) -> None:
         """Compiles the kernels."""
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the state between iterations, without memories: views, by name."""
-        return {"rng": self.rng, "nodes": self._nodes}
-
-    def memories(self) -> dict[str, Any]:
-        """Returns the memories by name."""
-        return {}
-
-    @abc.abstractmethod
-    def unit_of(self, player: int, is_scaled: bool) -> float:
+    def unit_of(self, player: int, is_scaled: bool = True) -> float:
         """Returns the divisor of a player's targets: half of its payoff range, if they are scaled."""
+        half_range = float(self._payoff_ranges[player]) / 2.0
+        return half_range if is_scaled and half_range > 0.0 else 1.0
 
     @abc.abstractmethod
-    def inputs_of(self, player: int) -> np.ndarray:
-        """Returns the inputs of a player's networks that are known from the beginning, ``[num_rows, size]``."""
-
-    @abc.abstractmethod
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> Any:
-        """Returns what a player does by a network, for `joint`; valid until the network's next step.
-
-        Args:
-            player: The player.
-            learner: The network.
-            rule: Makes strategies of its outputs and legal actions, each ``[n, num_actions]``.
-            iteration: The current one, for the error message.
+    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> Any:
+        """Returns what a player does by a network, for `use`; valid until the network's next step.
 
         Raises:
-            TrainingError: If an output is not finite, where all are known.
+            TrainingError: If an output is not finite, where all are known; it names the iteration, unless that is None.
         """
 
     @abc.abstractmethod
-    def joint(self, responses: Sequence[Any]) -> Strategies:
-        """Returns the strategies of all players of what each of them does."""
-
-    @abc.abstractmethod
-    def policy_of(self, learners: Sequence[Learner], kind: str) -> Any:
-        """Returns the policy of a network per player; see `RULES` for the kind."""
-
-    # --- what `AdvantageSolver` needs ---
-
-    @abc.abstractmethod
-    def average_policy(self, iterations: int) -> Any:
-        """Returns the average policy after so many iterations."""
-
-    @abc.abstractmethod
-    def current_policy(self, iterations: int) -> Any:
-        """Returns the policy of the next iteration."""
-
-    @abc.abstractmethod
-    def start(self, solver: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Takes over the solver's config; returns states of generators, ``[2]`` for values and ``[num_players, n]``."""
-
-    @abc.abstractmethod
-    def new_player(self, player: int, rngs: np.ndarray, name: str, modules: Modules) -> tuple[Learner, Any]:
-        """Returns the network of a player's regrets, and its memory."""
-
-    @abc.abstractmethod
-    def begin_turn(self, player: int, weight: float) -> None:
-        """Called before a player's traversals; the weight is that of its strategy in the average."""
+    def use(self, player: int, response: Any) -> None:
+        """Takes over what a player does in the next histories."""
 
     @abc.abstractmethod
     def strategies(self) -> Strategies:
         """Returns the strategies of all players."""
 
     @abc.abstractmethod
+    def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> Any:
+        """Returns the policy of a network per player; see `NetworkPolicy`."""
+
+    # --- what `AdvantageSolver` needs ---
+
+    def start(self, solver: Any, rngs: np.ndarray) -> None:  # noqa: B027 - most have nothing to do
+        """Called once the solver's players have their networks; `rngs` are of their memories of strategies."""
+
     def exploration(self, sampling: str) -> Strategies:
         """Returns the exploration strategy of a name."""
-
-    def turn(self, histories: Any, player: int, epsilon: float, iteration: int) -> Iterator[Any]:
-        """Yields the traversals of a player's turn, in which the player explores with probability epsilon."""
-        return self.sample(histories, self._config.traversals, self._config.parallel_traversals)
+        return uniform
 
     @abc.abstractmethod
-    def use(self, player: int, learner: Learner, iteration: int) -> None:
-        """Takes over a player's new strategy."""
+    def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        """Yields the traversals of a player's turn, and adds to the average policy."""
 
     @abc.abstractmethod
-    def new_values(self, kind: Any, *arguments: Any) -> Any:
-        """Returns values of histories; see `history_values`."""
+    def new_values(self, uses_model: bool, *arguments: Any) -> Any:
+        """Returns values of histories that are learned; see `LearnedValues`, also for the arguments."""
+
+    @abc.abstractmethod
+    def average_policy(self, iterations: int) -> Any:
+        """Returns the average policy after so many iterations."""
 
 
 def chunks(count: int, size: int) -> Iterator[int]:

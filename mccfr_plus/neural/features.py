@@ -1,37 +1,20 @@
-"""Inputs of networks: tensors and legal actions of all information sets, and tensors of histories."""
+"""Inputs of networks: tensors of all information sets and of all histories of a tree."""
 
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game import load_game
-from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.order import representative_states
 
 logger = logging.getLogger("mccfr_plus")
 
 _MAX_BYTES = 2 << 30  # of the tensors of histories
-
-
-class Features(NamedTuple):
-    """One player's information sets; row r is number ``infoset_range[player] + r`` of the tree."""
-
-    tensors: np.ndarray  # [num_rows, tensor_size] float32
-    masks: np.ndarray  # [num_rows, num_actions] bool: OpenSpiel's legal actions
-
-
-class Histories(NamedTuple):
-    """The non-terminal histories, in the order of the tree's nodes."""
-
-    tensors: np.ndarray  # [num_rows, width] float32; see `histories_of`
-    nodes: np.ndarray  # [num_rows] int32, the tree's nodes
-    row_of_node: np.ndarray  # [num_nodes] int32; -1 at leaves
 
 
 def check_has_tensors(game: pyspiel.Game, what: str) -> None:
@@ -44,23 +27,8 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
         )
 
 
-def compile_with_tensors(game: pyspiel.Game | str | GameTree, what: str) -> GameTree:
-    """Returns the tree of a game with information-state tensors and perfect recall; see `check_has_tensors` for `what`.
-
-    Raises:
-        GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled.
-    """
-    if not isinstance(game, GameTree):
-        game = load_game(game)
-    check_has_tensors(game.game if isinstance(game, GameTree) else game, what)
-    tree = compile_game(game)
-    tree.require_perfect_recall(what)
-    return tree
-
-
-def features_of(tree: GameTree) -> list[Features]:
-    """Returns the features of each player's information sets.
+def tensors_of(tree: GameTree) -> list[np.ndarray]:
+    """Returns the tensors of each player's information sets, ``[num_rows, size]`` float32.
 
     Information sets with the same tensor are logged: a network cannot distinguish them.
 
@@ -69,56 +37,41 @@ def features_of(tree: GameTree) -> list[Features]:
 
     Examples:
         >>> import mccfr_plus
-        >>> from mccfr_plus.neural.features import features_of
-        >>> [features.tensors.shape for features in features_of(mccfr_plus.compile_game("kuhn_poker"))]
+        >>> from mccfr_plus.neural.features import tensors_of
+        >>> [tensors.shape for tensors in tensors_of(mccfr_plus.compile_game("kuhn_poker"))]
         [(6, 11), (6, 11)]
     """
-    check_has_tensors(tree.game, "a network")
-    arrays = tree.arrays
-    masks = np.zeros((tree.num_infosets, tree.game.num_distinct_actions()), bool)
-    masks[tree.infoset_of_slot, tree.slot_action] = True
-    pairs = zip(representative_states(tree), arrays.infosets["player"].tolist(), strict=True)
+    pairs = zip(representative_states(tree), tree.arrays.infosets["player"].tolist(), strict=True)
     tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
-    cuts = arrays.infoset_range[1:-1]
-    result = [Features(*each) for each in zip(np.split(tensors, cuts), np.split(masks, cuts), strict=True)]
+    result = np.split(tensors, tree.arrays.infoset_range[1:-1])
     for player, own in enumerate(result):
-        _warn_of_duplicates(tree, own.tensors, f"information sets of player {player}")
+        _warn_of_duplicates(tree, own, f"information sets of player {player}")
     return result
 
 
-def histories_of(tree: GameTree, what: str) -> Histories:
-    """Returns the tensors of all non-terminal histories.
+def histories_of(tree: GameTree, what: str) -> np.ndarray:
+    """Returns the tensors of all non-terminal histories, in the order of the nodes, ``[num_rows, width]`` float32.
 
     A row is the information-state tensor of every player and, as unit vectors, the player to move, chance last, and the
     last actions of players, one fewer than there are, which games with hidden simultaneous moves need.
 
     Args:
-        tree: The game.
+        tree: A game with information-state tensors.
         what: The reader of the tensors, for error messages.
 
     Raises:
-        GameError: If the game has no information-state tensors.
         BudgetError: If they would take more than 2 GiB.
     """
-    check_has_tensors(tree.game, what)
-    kinds = tree.arrays.nodes["kind"]
-    nodes = np.flatnonzero(kinds != TERMINAL).astype(np.int32)
-    row_of_node = np.full(len(kinds), -1, np.int32)
-    row_of_node[nodes] = np.arange(len(nodes))
-    tensors = _tensors_of(tree, row_of_node, len(nodes), what)
-    _warn_of_duplicates(tree, tensors, "histories")
-    return Histories(tensors, nodes, row_of_node)
-
-
-def _tensors_of(tree: GameTree, row_of_node: np.ndarray, num_rows: int, what: str) -> np.ndarray:
-    players, num_actions = tree.num_players, tree.game.num_distinct_actions()
+    kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
+    is_kept = kinds != TERMINAL
+    rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
     size = int(np.prod(tree.game.information_state_tensor_shape()))
     movers, last = players * size, players * size + players + 1  # columns
     width = last + (players - 1) * num_actions
-    if num_rows * width * 4 > _MAX_BYTES:
+    if (num_bytes := 4 * num_rows * width) > _MAX_BYTES:
         raise BudgetError(
             f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
-            f"{num_rows * width * 4 / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
+            f"{num_bytes / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
             "tabular mccfr_plus.Solver."
         )
     tensors = np.zeros((num_rows, width), np.float32)
@@ -126,7 +79,7 @@ def _tensors_of(tree: GameTree, row_of_node: np.ndarray, num_rows: int, what: st
     while pending:
         node, state, past = pending.pop()
         kind, count, first, payload = tree.arrays.nodes[node].tolist()
-        row = tensors[row_of_node[node]]
+        row = tensors[rows[node]]
         for player in range(players):
             row[player * size : (player + 1) * size] = state.information_state_tensor(player)
         row[movers + (players if kind == CHANCE else kind)] = 1.0
@@ -136,9 +89,10 @@ def _tensors_of(tree: GameTree, row_of_node: np.ndarray, num_rows: int, what: st
         actions = tree.outcome_action if kind == CHANCE else tree.slot_action
         for index in range(count):
             action = int(actions[payload + index])
-            if row_of_node[first + index] >= 0:
+            if is_kept[first + index]:
                 following = past if kind == CHANCE else (*past, action)[1:]
                 pending.append((first + index, state.child(action), following))
+    _warn_of_duplicates(tree, tensors, "histories")
     return tensors
 
 

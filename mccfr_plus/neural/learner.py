@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import math
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,10 @@ from mccfr_plus.errors import ConfigError, TrainingError
 from mccfr_plus.kernels.random_numbers import next_word
 from mccfr_plus.neural.backend import adam, torch
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.memory import Batch
 from mccfr_plus.neural.network import DEFAULTS, Modules, Network, forward
 
 _INITIAL, _BATCHES = 0, 1  # entries of `rngs`
 _DENORMAL = 1e-310
-
-# Returns the loss of outputs [n, num_outputs].
-Loss = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Learner(Network):
@@ -50,16 +45,17 @@ class Learner(Network):
         self.name, self._rngs = name, rngs
         super().__init__(inputs, num_outputs, config, self._seed(), modules)
         self.losses: list[float] = []
-        self._optimizer = self._new_optimizer(modules)
+        self._optimizer = self._new_optimizer()
 
     def _seed(self) -> int:
         return int(next_word(self._rngs[_INITIAL : _INITIAL + 1]))
 
-    def _new_optimizer(self, modules: Modules) -> Any:
-        if modules.optimizer is None:
+    def _new_optimizer(self) -> Any:
+        self.gradient.zero_()
+        if self._modules.optimizer is None:
             optimizer: Any = Adam(self.vector, self.gradient, self.config.learning_rate)
         else:
-            optimizer = modules.optimizer([self.vector])
+            optimizer = self._modules.optimizer([self.vector])
             if not isinstance(optimizer, torch.optim.Optimizer):
                 raise ConfigError(f"optimizer= returned {optimizer!r}: it must return a torch.optim.Optimizer.")
         before = self.vector.detach().clone()
@@ -68,72 +64,57 @@ class Learner(Network):
         kept = {name: value for name, value in optimizer.state[self.vector].items() if isinstance(value, torch.Tensor)}
         if "step" in kept:
             kept["step"].zero_()
-        self._initial = {name: tensor.clone() for name, tensor in kept.items()}
-        self._kept = kept
         self._hold({f"optimizer/{name}": tensor for name, tensor in kept.items()})
         return optimizer
 
     def state(self) -> dict[str, np.ndarray]:
         return super().state() | {"rngs": self._rngs}
 
-    def fit(self, memory: Any, iteration: int, loss: Any = None) -> None:
+    def fit(self, memory: Any, iteration: int, loss: Any = None, steps: int | None = None) -> list[float]:
         """Trains on a memory; an empty one changes nothing.
 
+        Denormal numbers are 0 meanwhile: moments of units without gradients shrink to such, with which steps took 1.4
+        times as long.
+
         Args:
-            memory: The data; see `Batch.batches`.
+            memory: The data: its ``batches`` are those of `Batch`, or have other arrays after the information sets.
             iteration: The current one, counted from 1.
-            loss: The loss of outputs, targets and weights; None: `squared_error`.
+            loss: The loss of outputs and of what batches hold after the information sets; None: `squared_error`.
+            steps: How many; None: as many as the config says.
+
+        Returns:
+            The losses of the steps.
 
         Raises:
-            TrainingError: If the loss is not finite.
+            TrainingError: If a loss is not finite.
         """
-        config, loss = self.config, loss or squared_error
+        config = self.config
         self.pull()
         # Before fresh parameters are drawn: targets may come from the present ones.
         batches = memory.batches(config.batch_size, iteration, self._rngs[_BATCHES : _BATCHES + 1])
         if not config.warm_start:
             self.initialize(self._seed())
-            for name, tensor in self._kept.items():
-                tensor.copy_(self._initial[name])
+            self._optimizer = self._new_optimizer()
         self.losses = []
-        last: Batch | None = None
-        with self._training():
-            for _, batch in zip(range(config.train_steps), batches, strict=False):
-                if batch is not last:  # a batch of all entries is the same object every time
-                    last = batch
-                    given, targets, weights = self.given(batch.infosets), *map(self.tensor, batch[1:])
-                self._step(given, loss, iteration, targets, weights)
-
-    def step(self, inputs: torch.Tensor, loss: Loss, iteration: int) -> None:
-        """Makes one step on a loss at inputs ``[n, num_inputs]``.
-
-        Raises:
-            TrainingError: If the loss is not finite.
-        """
-        self.pull()
-        with self._training():
-            self._step(inputs, loss, iteration)
-
-    @contextlib.contextmanager
-    def _training(self) -> Iterator[None]:
-        """Prepares steps, and copies their results, within a ``with`` block.
-
-        Denormal numbers are 0 there: moments of units without gradients shrink to such, with which steps took 1.4 times
-        as long.
-        """
-        if not self.module.training:
-            self.module.train()
+        last: Any = None
         was_set = _DENORMAL * 0.5 == 0.0
         torch.set_flush_denormal(True)
         try:
-            yield
+            for batch in itertools.islice(batches, config.train_steps if steps is None else steps):
+                if batch is not last:  # a batch of all entries is the same object every time
+                    last, (infosets, *others) = batch, batch
+                    given, arguments = self.given(infosets), [self.tensor(each) for each in others]
+                self._step(given, arguments, loss or squared_error, iteration)
         finally:
             torch.set_flush_denormal(was_set)
         self.push()
+        return self.losses
 
-    def _step(self, inputs: torch.Tensor, loss: Callable, iteration: int, *arguments: Any) -> None:
+    def _step(self, given: torch.Tensor, arguments: list[torch.Tensor], loss: Any, iteration: int) -> None:
+        if not self.module.training:
+            self.module.train()
         self.gradient.zero_()
-        value = loss(self.module(inputs), *arguments)
+        value = loss(self.module(given), *arguments)
         value.backward()
         number = value.item()
         self._check(number, f"is {number} at training step {len(self.losses) + 1}", iteration)
@@ -141,10 +122,6 @@ class Learner(Network):
             torch.nn.utils.clip_grad_norm_([self.vector], self.config.gradient_clip)
         self._optimizer.step()
         self.losses.append(number)
-
-    def draw_from(self, memory: Any, size: int) -> dict[str, np.ndarray]:
-        """Returns a batch of a store's rows; see `Store.draw`."""
-        return memory.draw(size, self._rngs[_BATCHES : _BATCHES + 1])
 
     def predict(self, iteration: int | None = None) -> np.ndarray:
         """Returns the network's outputs for all information sets, ``[num_rows, num_outputs]`` float32.

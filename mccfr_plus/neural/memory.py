@@ -49,6 +49,14 @@ class Samples(NamedTuple):
     values: np.ndarray  # [num_samples, num_actions] float64, by OpenSpiel's actions; 0 at illegal ones
     weights: np.ndarray  # [num_samples] float64
 
+    @classmethod
+    def of(cls, found: Any, player: int, values: np.ndarray, weights: np.ndarray | None) -> Samples:
+        """Returns the values at a player's decisions in `Paths` or `Branches`; weights None: all are 1."""
+        own = np.flatnonzero(found.players == player)
+        return cls(
+            found.infosets[own], found.masks[own], values[own], np.ones(len(own)) if weights is None else weights[own]
+        )
+
 
 class Aggregated:
     """Two sums per information set instead of its samples.
@@ -198,6 +206,10 @@ class Bootstrapped:
         """Drops the samples of the last iteration."""
         self._samples = []
 
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns nothing: there is nothing between iterations."""
+        return {}
+
     def add(self, samples: Samples, iteration: int) -> None:
         """Adds samples of the iteration."""
         self._samples.append(samples)
@@ -213,17 +225,16 @@ class Bootstrapped:
         return Batch.of(infosets, targets, weights / weights.mean(), masks).batches(size, iteration, rng)
 
 
-def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int, prefix: str = "") -> dict[str, np.ndarray]:
+def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict[str, np.ndarray]:
     """Returns columns of information sets for a `Store`.
 
     Args:
         capacity: The number of rows.
         inputs: ``[num_rows, size]``, those of the network: if there are some, the columns hold their rows.
         num_actions: Number of distinct actions of the game.
-        prefix: Of the columns' names.
     """
     infosets = np.zeros(capacity, np.int32) if len(inputs) else np.zeros((capacity, inputs.shape[1]), np.float32)
-    return {f"{prefix}infosets": infosets, f"{prefix}masks": np.zeros((capacity, num_actions), bool)}
+    return {"infosets": infosets, "masks": np.zeros((capacity, num_actions), bool)}
 
 
 @kernel

@@ -52,7 +52,7 @@ class MLP(torch.nn.Module):
     ):
         super().__init__()
         sizes = (num_inputs, *hidden_layers, num_outputs)
-        self.shape = [num_inputs, num_outputs, list(hidden_layers), layer_norm, skip]  # the arguments, in JSON's types
+        self.shape = {"hidden_layers": list(hidden_layers), "layer_norm": layer_norm, "skip": skip}
         self.layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in itertools.pairwise(sizes))
         self.norm = torch.nn.LayerNorm(sizes[-2]) if layer_norm else None
         self._skips = [skip and i > 0 and sizes[i] == sizes[i + 1] for i in range(len(hidden_layers))]

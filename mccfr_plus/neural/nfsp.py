@@ -15,22 +15,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.agents import Agent
-from mccfr_plus.neural.batched.config import BatchedNFSPConfig
-from mccfr_plus.neural.batched.env import BatchedEnv
+from mccfr_plus.neural.batched_env import BatchedEnv
 from mccfr_plus.neural.env import chunks
 from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
-from mccfr_plus.neural.nfsp_config import NFSPConfig
+from mccfr_plus.neural.nfsp_config import BatchedNFSPConfig, NFSPConfig
 from mccfr_plus.neural.sampling.paths import Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
-
-_RNGS_PER_PLAYER = 5  # see `Agent`
 
 
 class NFSP(NeuralSolver):
@@ -58,43 +54,38 @@ class NFSP(NeuralSolver):
     _players: list[Agent]
 
     def _build(self, seed: Seed) -> None:
-        rngs = new_states(seed, 1 + _RNGS_PER_PLAYER * self._env.num_players)
+        rngs = new_states(seed, 1 + 5 * self._env.num_players)
         self._env.rng = rngs[:1].copy()
+        of_players = rngs[1:].reshape(-1, 5).copy()
         self._players = [
-            Agent(self._env, self.config, player, own.copy(), self._modules)
-            for player, own in enumerate(rngs[1:].reshape(-1, _RNGS_PER_PLAYER))
+            Agent(self._env, self.config, player, own, self._modules) for player, own in enumerate(of_players)
         ]
         self._steps = np.zeros(self._env.num_players, np.int64)  # decisions and ends of episodes
         self._kept = {"steps": self._steps}
 
     def _advance(self, iteration: int) -> None:
         for own in self._players:
-            own.values.losses, own.policy.losses = [], []
+            own.losses, own.value_losses = [], []
         for count in chunks(self.config.episodes, self.config.parallel_episodes):
             self._begin_phase("episodes")
             self._play(count, iteration)
-            self._learn_what_is_due(iteration)
+            self._begin_phase("training")
+            for steps, own in zip(self._steps.tolist(), self._players, strict=True):
+                own.learn(steps // self.config.learn_every - int(own.updates[0]), iteration)
 
     def _play(self, count: int, iteration: int) -> None:
         """Plays episodes and stores them: in parallel those in which the same players follow their best responses."""
         players = range(self._env.num_players)
         options = [[self._responses(player, is_best, iteration) for is_best in (False, True)] for player in players]
         for is_best, episodes in self._groups(count):
-            chosen = [own[follows] for own, follows in zip(options, is_best, strict=True)]
-            for paths in self._env.sample(Trajectories(self._env.joint(chosen)), episodes, episodes):
-                self._store(paths, is_best)
-
-    def _store(self, paths: Any, is_best: Sequence[bool]) -> None:
-        for player, own in enumerate(self._players):
-            own.store(paths, player, is_best[player])
-            decided = paths.traversals[paths.players == player]
-            # The end of an episode is a step too, as OpenSpiel's agents count.
-            self._steps[player] += len(decided) + len(np.unique(decided))
-
-    def _learn_what_is_due(self, iteration: int) -> None:
-        self._begin_phase("training")
-        for player, own in enumerate(self._players):
-            own.learn(int(self._steps[player]) // self.config.learn_every - int(own.updates[0]), iteration)
+            for player in players:
+                self._env.use(player, options[player][is_best[player]])
+            for paths in self._env.sample(Trajectories(self._env.strategies()), episodes, episodes):
+                for player, own in enumerate(self._players):
+                    own.store(paths, player, is_best[player])
+                    decided = paths.traversals[paths.players == player]
+                    # The end of an episode is a step too, as OpenSpiel's agents count.
+                    self._steps[player] += len(decided) + len(np.unique(decided))
 
     def _responses(self, player: int, is_best: bool, iteration: int) -> Any:
         """Returns a player's best response with exploration, or its average policy; see `Env.responses`."""
@@ -138,7 +129,7 @@ class NFSP(NeuralSolver):
     @property
     def value_losses(self) -> tuple[float | None, ...]:
         """Per player, the mean loss of the action values in the last iteration; None if they were not trained."""
-        return mean_losses(own.values.losses for own in self._players)
+        return mean_losses(own.value_losses for own in self._players)
 
 
 class BatchedNFSP(NFSP):
@@ -152,5 +143,4 @@ class BatchedNFSP(NFSP):
     """
 
     config_class: ClassVar[type] = BatchedNFSPConfig
-    config: BatchedNFSPConfig
-    environment: ClassVar[Any] = BatchedEnv
+    environment = BatchedEnv

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.config import Probability, Settings, Threads
+from mccfr_plus.neural.settings import Probability, Settings, Threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,3 +94,14 @@ class NFSPConfig(Settings):
     def epsilon(self, steps: int) -> float:
         """Returns the best response's probability of exploration after a player's number of steps."""
         return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * math.exp(-steps / self.epsilon_decay)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedNFSPConfig(NFSPConfig):
+    """Settings of `BatchedNFSP`: see `NFSPConfig`."""
+
+    episodes: int = 1000
+    parallel_episodes: int = 500
+    learn_every: int = 128
+    decision_capacity: int = 1_000_000
+    epsilon_decay: int = 1_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
 from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
-from mccfr_plus.neural.store import prepare_kernels
+from mccfr_plus.neural.store import Store, named, prepare_kernels
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.tree.game_tree import GameTree
@@ -36,9 +36,9 @@ class NeuralSolver(IterativeSolver):
     _most_iterations_at_once = 1
     config_class: ClassVar[type]
     references: ClassVar[tuple[str, ...]] = ()  # keys of `citations.BIBLIOGRAPHY`
-    environment: ClassVar[Any] = TreeEnv
-    _players: Sequence[Any]  # with their `state`, `memories` and `losses`
-    _kept: dict[str, np.ndarray]  # what else changes in an iteration
+    environment: Any = TreeEnv  # makes the environment of the game and of the name in error messages
+    _players: Sequence[Any]  # with their `state` and `losses`
+    _kept: dict[str, Any]  # what else changes in an iteration; see `named`
     num_batches: int | None = None  # into how many batches sampling is divided; None: it is not
 
     def __init__(
@@ -94,8 +94,8 @@ class NeuralSolver(IterativeSolver):
         Raises:
             TrainingError: If a network diverges.
         """
-        before = {name: array.copy() for name, array in self._own_arrays().items()}
-        for memory in self._memories().values():
+        before = {name: array.copy() for name, array in self._changing(np.ndarray).items()}
+        for memory in self._changing(Store).values():
             memory.begin()
         self._before = before
         try:
@@ -115,9 +115,9 @@ class NeuralSolver(IterativeSolver):
         """Restores the state before the current iteration; may be called again if it was interrupted."""
         if self._before is None:
             return
-        for name, array in self._own_arrays().items():
+        for name, array in self._changing(np.ndarray).items():
             array[...] = self._before[name]
-        for memory in self._memories().values():
+        for memory in self._changing(Store).values():
             memory.rollback()
         self._before = None
 
@@ -152,9 +152,9 @@ class NeuralSolver(IterativeSolver):
         """Returns a copy of the average policy, which converges to an equilibrium."""
         return self._env.average_policy(self.iterations)
 
+    @abc.abstractmethod
     def current_policy(self) -> Any:
         """Returns a copy of the policy of the next iteration."""
-        return self._env.current_policy(self.iterations)
 
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy on a compiled tree, ``[num_slots]`` float64; uniform without reach."""
@@ -196,30 +196,31 @@ class NeuralSolver(IterativeSolver):
         """
         header = checkpoints.read_header(path, cls.__name__)
         config = checkpoints.config_of(path, header, cls.config_class)
-        if header.get("num_batches") is not None:
+        if header["num_batches"] is not None:
             options["num_batches"] = header["num_batches"]
         solver = cls(header["game"] if game is None else game, config, seed=header["seed"], **options)
         return solver.restore(path)
 
-    def _own_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the state between iterations, without memories: views, by name."""
-        arrays = {"iterations": self._iterations} | self._env.state() | self._kept
-        for player, own in enumerate(self._players):
-            arrays |= {f"player{player}/{name}": array for name, array in own.state().items()}
-        return arrays
+    def _changing(self, kind: type) -> dict[str, Any]:
+        """Returns all arrays, or all stores, that change in an iteration, by name."""
+        players = {f"player{player}": own for player, own in enumerate(self._players)}
+        parts = named({"iterations": self._iterations} | self._env.state() | self._kept | players)
+        return {name: part for name, part in parts.items() if isinstance(part, kind)}
 
-    def _memories(self) -> dict[str, Any]:
-        """Returns the memories by name."""
-        memories = self._env.memories()
-        for player, own in enumerate(self._players):
-            memories |= {f"player{player}/{name}": memory for name, memory in own.memories().items()}
-        return memories
+    def memory_sizes(self) -> dict[str, int]:
+        """Returns how many rows the memories have, by name."""
+        return {name: len(store) for name, store in self._changing(Store).items()}
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the state between iterations: views, by name, that are valid until the next one."""
-        state = self._own_arrays()
-        for name, memory in self._memories().items():
-            state |= {f"{name}/{key}": array for key, array in memory.state().items()}
+    def state(self, sizes: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
+        """Returns the state between iterations: views, by name, that are valid until the next one.
+
+        Args:
+            sizes: Of the memories, as they are in a checkpoint that is to be read; None: the present ones.
+        """
+        state = self._changing(np.ndarray)
+        for name, store in self._changing(Store).items():
+            rows = store.state(None if sizes is None else sizes[name])
+            state |= {f"{name}/{column}": array for column, array in rows.items()}
         return state
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,10 +28,11 @@ class Store:
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
-        self._columns, self._sampling_rng = columns, rng
+        self._columns, self._is_reservoir = columns, rng is not None
+        self.rng = np.zeros(1, np.uint64) if rng is None else rng
         self.capacity = len(next(iter(columns.values())))
         self._counts = np.zeros(2, np.int64)
-        self._counts_before = self._counts.copy()
+        self._before = self._counts.copy(), self.rng.copy()
         self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents, since `begin`
 
     def __len__(self) -> int:
@@ -45,11 +46,9 @@ class Store:
     def add_rows(self, **rows: np.ndarray) -> None:
         """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
         count, size = len(next(iter(rows.values()))), len(self)
-        if self._sampling_rng is None:
-            places = (self.seen + np.arange(count)) % self.capacity
-        else:
-            places = np.empty(count, np.int64)
-            reservoir_places(self.seen, self.capacity, self._sampling_rng, places)
+        places = (self.seen + np.arange(count)) % self.capacity
+        if self._is_reservoir:
+            reservoir_places(self.seen, self.capacity, self.rng, places)
         old = places[(places >= 0) & (places < size)]
         if len(old):
             self._replaced.append((old, [column[old] for column in self._columns.values()]))
@@ -60,32 +59,20 @@ class Store:
         self._counts[_SIZE] = min(size + count, self.capacity)
         self._counts[_SEEN] += count
 
-    def draw(self, size: int, rng: np.ndarray) -> dict[str, np.ndarray]:
-        """Returns `size` rows drawn uniformly with replacement, or all rows if there are no more: copies, by column.
+    def drawn(self, size: int, rng: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+        """Yields batches of rows, by column: copies; see `draw_batches`."""
+        return draw_batches(len(self), size, rng, lambda places: {k: c[places] for k, c in self._columns.items()})
 
-        Args:
-            size: The largest number of rows.
-            rng: ``[1]`` uint64, modified in place.
-        """
-        positions = np.arange(len(self))
-        if len(self) > size:
-            positions = np.zeros(size, np.int64)
-            draw_positions(len(self), rng, positions)
-        return {name: column[positions] for name, column in self._columns.items()}
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Returns the contents, by name: views that are valid until something is added."""
-        size = len(self)
-        return {name: column[:size] for name, column in self._columns.items()} | {"counts": self._counts}
-
-    def resize(self, size: int) -> None:
-        """Makes `state` return arrays for `size` rows, to be filled from a checkpoint."""
-        self._counts[_SIZE] = size
+    def state(self, size: int | None = None) -> dict[str, np.ndarray]:
+        """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
+        size = len(self) if size is None else size
+        columns = {name: column[:size] for name, column in self._columns.items()}
+        return columns | {"counts": self._counts} | ({"rng": self.rng} if self._is_reservoir else {})
 
     def begin(self) -> None:
         """Marks the present contents as those to which `rollback` returns."""
         self._replaced = []
-        self._counts_before = self._counts.copy()
+        self._before = self._counts.copy(), self.rng.copy()
 
     def rollback(self) -> None:
         """Restores the contents at the last `begin`."""
@@ -93,7 +80,18 @@ class Store:
             for column, before in zip(self._columns.values(), contents, strict=True):
                 column[places] = before
         self._replaced = []
-        self._counts[:] = self._counts_before
+        self._counts[:], self.rng[:] = self._before
+
+
+def named(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arrays and stores of parts, by name. A part is one of these, or its ``state`` returns others."""
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        if isinstance(part, np.ndarray | Store):
+            found[name] = part
+        else:
+            found |= {f"{name}/{inner}": each for inner, each in named(part.state()).items()}
+    return found
 
 
 def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.ndarray], T]) -> Iterator[T]:

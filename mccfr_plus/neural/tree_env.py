@@ -12,19 +12,19 @@ from mccfr_plus.estimators.balanced import balanced_strategy
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
-from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.env import Env, Rule
-from mccfr_plus.neural.features import compile_with_tensors, features_of
+from mccfr_plus.neural.features import check_has_tensors, tensors_of
 from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.matching import RULES, matched
-from mccfr_plus.neural.memory import Aggregated, Reservoir, add_sums, infoset_columns
-from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.matching import RULES
+from mccfr_plus.neural.memory import add_sums
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.observer import Strategies, uniform
-from mccfr_plus.neural.sampling.tree_positions import TreeObserver, TreeStrategies
+from mccfr_plus.neural.sampling.tree_positions import TreeObserver
+from mccfr_plus.neural.tree_values import LearnedValues
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree, compile_game
 
 
 class TreeEnv(Env):
@@ -38,6 +38,7 @@ class TreeEnv(Env):
         name: The solver, for error messages.
 
     Attributes:
+        masks: Of each player, ``[num_rows, num_actions]`` bool, legal actions.
         strategy: ``[num_slots]`` float64, of the next traversals.
         average: ``[num_slots + num_players]`` float64: sums of weight x own reach x strategy, and of the weights.
     """
@@ -45,9 +46,14 @@ class TreeEnv(Env):
     observer: TreeObserver
 
     def __init__(self, game: Any, name: str):
-        tree = compile_with_tensors(game, name)
-        super().__init__(tree.game, TreeObserver(tree, tree.game.num_distinct_actions()))
-        self.tree, self.features = tree, features_of(tree)
+        game = game if isinstance(game, GameTree) else load_game(game)
+        check_has_tensors(game.game if isinstance(game, GameTree) else game, name)
+        tree = compile_game(game)
+        tree.require_perfect_recall(name)
+        observer = TreeObserver(tree, tree.game.num_distinct_actions())
+        constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
+        super().__init__(name, tree.game, observer, tensors_of(tree), tree.payoff_range, constant_sum)
+        self.tree, self.masks = tree, np.split(observer.masks, tree.arrays.infoset_range[1:-1])
         self.strategy = tree.uniform_strategy()
         self.average = np.zeros(tree.num_slots + self.num_players)
         self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
@@ -64,81 +70,58 @@ class TreeEnv(Env):
         nodes = self.tree.arrays.nodes
         return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
 
-    def unit_of(self, player: int, is_scaled: bool) -> float:
-        half_range = float(self.tree.payoff_range[player]) / 2.0
-        return half_range if is_scaled and half_range > 0.0 else 1.0
-
-    def inputs_of(self, player: int) -> np.ndarray:
-        return self.features[player].tensors
-
-    def fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
+    def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
         """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
         slots = self.observer.slots[slice(*self.tree.arrays.infoset_range[player : player + 2])]
-        masks = self.features[player].masks
+        masks = self.masks[player]
         table[slots[masks]] = strategies[masks]
 
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int) -> np.ndarray:
-        return rule(learner.predict(iteration).astype(np.float64), self.features[player].masks)
+    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> np.ndarray:
+        return rule(learner.predict(iteration).astype(np.float64), self.masks[player])
 
-    def joint(self, responses: Sequence[np.ndarray]) -> Strategies:
-        return TreeStrategies(responses)
-
-    def policy_of(self, learners: Sequence[Learner], kind: str) -> TreePolicy:
-        table = np.zeros(self.tree.num_slots)
-        for player, learner in enumerate(learners):
-            self.fill(table, player, RULES[kind](learner.predict().astype(np.float64), self.features[player].masks))
-        return TreePolicy(self.tree, table)
-
-    # --- what `AdvantageSolver` needs ---
-
-    def start(self, solver: Any, seed: Any) -> tuple[np.ndarray, np.ndarray]:
-        rngs, self._config = new_states(seed, 3 + 3 * self.num_players), solver.config
-        self.rng = rngs[:1].copy()
-        return rngs[-2:], rngs[1:-2].reshape(self.num_players, 3)
-
-    def new_player(self, player: int, rngs: np.ndarray, name: str, modules: Modules) -> tuple[Learner, Any]:
-        config, (inputs, masks) = self._config, self.features[player]
-        learner = Learner(inputs, self.num_actions, config, rngs[1:], name, modules)
-        unit = self.unit_of(player, config.scale_targets)
-        if config.memory == configs.AGGREGATED:
-            return learner, Aggregated(masks, config, unit)
-        columns = infoset_columns(config.memory_capacity, inputs, self.num_actions)
-        return learner, Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit)
-
-    def begin_turn(self, player: int, weight: float) -> None:
-        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, player, weight)
+    def use(self, player: int, response: np.ndarray) -> None:
+        self._fill(self.strategy, player, response)
 
     def strategies(self) -> Strategies:
         return self.observer.tables(self.strategy)
 
+    def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> TreePolicy:
+        table = np.zeros(self.tree.num_slots)
+        for player, learner in enumerate(learners):
+            self._fill(table, player, self.responses(player, learner, RULES[kind], None))
+        return TreePolicy(self.tree, table)
+
+    # --- what `AdvantageSolver` needs ---
+
     def exploration(self, sampling: str) -> Strategies:
-        return self._balanced if sampling == configs.BALANCED else uniform
+        return self._balanced if sampling == "balanced" else uniform
 
     @functools.cached_property
     def _balanced(self) -> Strategies:
         return self.observer.tables(balanced_strategy(self.tree))
 
-    def use(self, player: int, learner: Learner, iteration: int) -> None:
-        rule = functools.partial(matched, is_argmax=self._config.fallback == configs.ARGMAX)
-        self.fill(self.strategy, player, self.responses(player, learner, rule, iteration))
+    def add_to_average(self, player: int, weight: float) -> None:
+        """Adds a player's strategy with a weight to the average."""
+        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, player, weight)
 
-    def new_values(self, kind: Any, *arguments: Any) -> Any:
-        return kind(self, *arguments)
+    def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        self.add_to_average(player, float(iteration) ** solver.config.exponents[1])
+        yield from self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
+
+    def new_values(self, *arguments: Any) -> LearnedValues:
+        return LearnedValues(self, *arguments)
 
     def average_policy(self, iterations: int) -> TreePolicy:
         strategy = np.empty(self.tree.num_slots)
         normalize(self.average, self.tree.arrays.infosets, strategy)
         return TreePolicy(self.tree, strategy)
 
-    def current_policy(self, iterations: int) -> TreePolicy:
-        return TreePolicy(self.tree, self.strategy)
-
     def prepare(self) -> None:
         nothing = np.zeros((0, self.num_actions))
         add_sums(np.zeros(0, np.int64), nothing, np.zeros(0), nothing, np.zeros(0))
-        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, 0, 0.0)
+        self.add_to_average(0, 0.0)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> dict[str, Any]:
         return super().state() | {"strategy": self.strategy, "average": self.average}
 
 

@@ -70,6 +70,7 @@ def _sent(value):
 def pickled(solver):
     """Returns a distributed solver that samples by a `PickledPool` from now on."""
     solver._worker_pool = PickledPool()
-    if hasattr(solver, "_engine"):
-        solver._engine._worker_pool = solver._worker_pool
+    for part in ("_engine", "_env"):
+        if hasattr(solver, part):
+            getattr(solver, part)._worker_pool = solver._worker_pool
     return solver

@@ -4,8 +4,7 @@ import importlib.util
 
 import numpy as np
 import pytest
-
-from mccfr_plus.neural.features import Features
+from neural_states import Features
 
 
 @pytest.fixture

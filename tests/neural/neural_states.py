@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+
+class Features(NamedTuple):
+    """A player's information sets."""
+
+    tensors: np.ndarray  # [num_rows, size] float32
+    masks: np.ndarray  # [num_rows, num_actions] bool, legal actions
+
+
+def features_of(tree: Any) -> list[Features]:
+    """Returns the information sets of each player, as a `TreeEnv` has them."""
+    from mccfr_plus.neural.tree_env import TreeEnv
+
+    env = TreeEnv(tree, "X")
+    return [Features(*each) for each in zip(env.inputs, env.masks, strict=True)]
 
 
 def copy_of(thing: Any) -> dict[str, np.ndarray]:
@@ -43,14 +58,8 @@ class OneFeature:
         self._features, self._unit, self.num_actions = features, unit, features.masks.shape[1]
 
     @property
-    def features(self) -> Any:
-        return self
-
-    def __getitem__(self, player: int) -> Any:
-        return self._features
-
-    def inputs_of(self, player: int) -> np.ndarray:
-        return self._features.tensors
+    def inputs(self) -> Any:
+        return [self._features.tensors] * 9
 
     def unit_of(self, player: int, is_scaled: bool) -> float:
         return self._unit
@@ -107,7 +116,7 @@ OVER = -1  # in place of the next row of a transition
 
 
 def transitions_of(features: Any, records: list, unit: float = 4.0) -> dict[str, np.ndarray]:
-    """Returns a batch of transitions of (row, action, next row or `OVER`, reward in the game's unit)."""
+    """Returns columns of transitions of (row, action, next row or `OVER`, reward in the game's unit)."""
     rows, actions, following, rewards = (np.array(column) for column in zip(*records, strict=True))
     next_masks = np.where((following == OVER)[:, None], False, features.masks[following])
     next_infosets = np.where(following == OVER, 0, following)
@@ -116,6 +125,6 @@ def transitions_of(features: Any, records: list, unit: float = 4.0) -> dict[str,
 
 
 def decisions_of(features: Any, records: list) -> dict[str, np.ndarray]:
-    """Returns a batch of decisions of (row, action)."""
+    """Returns columns of decisions of (row, action)."""
     rows, actions = (np.array(column) for column in zip(*records, strict=True))
     return {"infosets": rows, "actions": actions, "masks": features.masks[rows]}

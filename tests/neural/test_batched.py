@@ -148,13 +148,13 @@ FORGED = {
     "game": [None, 7, {}],
     "kind": [None, "strongest", []],
     "discount": ["much", -1.0, [1.0]],
-    "networks": [
+    "network": [
         None,
         [],
-        [None, None],
-        [[1, 2, [3], False, False]] * 2,
-        [[11, 2, [10**9], False, False]] * 2,
-        ["MLP"],
+        "MLP",
+        {"hidden_layers": [3], "layer_norm": False, "skip": False},
+        {"hidden_layers": [10**9], "layer_norm": False, "skip": False},
+        {"hidden_layers": [4], "layer_norm": False},
     ],
 }
 
@@ -184,7 +184,7 @@ def test_average_policy_is_the_mean_of_the_strategies():
     )
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(4)
     policy = solver.average_policy()
-    found = solver._env.average.memories[0].state()
+    found = solver._env.average._memories[0].state()
     assert np.unique(found["iterations"]).tolist() == [1, 2, 3, 4]
     # Of player 0 in the histories in which player 1 explored, as many in each iteration.
     assert np.bincount(found["iterations"])[1:].min() >= 200
@@ -255,7 +255,7 @@ def test_bootstrapped_targets(minimizer, alpha, warm_start, monkeypatch):
     own = COMMON | {"batch_size": 1000, "warm_start": warm_start}
     config = BatchedDREAMConfig(**own, baseline=False, minimizer=minimizer)
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(2)
-    learner, memory, _ = solver._players[0]
+    learner, memory = solver._players[0]
     sampled, seen = [], []
     add, fit = memory.add, learner.fit
 
@@ -288,7 +288,10 @@ def test_bootstrapped_targets(minimizer, alpha, warm_start, monkeypatch):
     outputs, masks = learner.outputs(tensors), np.ones((len(tensors), 2), bool)
     if minimizer == "pdcfr+":
         outputs = np.maximum(outputs[:, :2], 0.0) * 3**alpha / (3**alpha + 1) + outputs[:, 2:]
-    for found in (solver._env.strategy_of(0, tensors, masks), solver.current_policy().probabilities(0, tensors, masks)):
+    for found in (
+        solver._env.strategies()(0, tensors, masks),
+        solver.current_policy().probabilities(0, tensors, masks),
+    ):
         np.testing.assert_allclose(found, matched(outputs, masks, True), atol=1e-12)
     assert not any("memory/" in name for name in solver.state())  # nothing is kept
 

@@ -1,13 +1,21 @@
 """The average policy of batched solvers: the weights of stored strategies, by enumeration instead of samples."""
 
+import types
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
-from mccfr_plus.neural import BatchedConfig, BatchedDeepCFR, BatchedDREAM, BatchedESCHER  # noqa: E402
-from mccfr_plus.neural.batched.average import NetworkAverage  # noqa: E402
+from mccfr_plus.neural import (  # noqa: E402
+    BatchedConfig,
+    BatchedDeepCFR,
+    BatchedDREAM,
+    BatchedESCHER,
+    TrainingConfig,
+)
 from mccfr_plus.neural.memory import Samples  # noqa: E402
+from mccfr_plus.neural.network_average import NetworkAverage  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
@@ -87,8 +95,8 @@ class Mean:
 
 def average_with(tree, memories):
     """Returns a `NetworkAverage` with other memories."""
-    average = NetworkAverage(tree.game, np.zeros((0, 0)), BatchedConfig(), None)
-    average.memories = memories
+    average = NetworkAverage(types.SimpleNamespace(num_players=tree.num_players), BatchedConfig(), None, [])
+    average._memories = memories
     return average
 
 
@@ -169,3 +177,14 @@ def test_who_explores_where_strategies_are_stored(kind, players, monkeypatch):
     monkeypatch.setattr(average, "add", noted)
     solver.run(3)
     assert sorted(found) == sorted(list(range(players)) * 3)
+
+
+def test_average_policy_after_a_checkpoint_of_another_seed(tmp_path):
+    small = TrainingConfig(hidden_layers=(), train_steps=2)
+    config = BatchedDREAM.config_class(traversals=9, train_steps=1, policy_training=small, baseline_training=small)
+    one, other = (BatchedDREAM("kuhn_poker", config, seed=seed).run(1) for seed in (1, 2))
+    one.save_checkpoint(tmp_path / "one")
+    state = one.game.new_initial_state().child(0).child(1)
+    expected = one.average_policy().action_probabilities(state)
+    assert other.average_policy().action_probabilities(state) != expected
+    assert other.restore(tmp_path / "one").average_policy().action_probabilities(state) == expected

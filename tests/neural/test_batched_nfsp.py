@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
-from mccfr_plus.neural.agents import next_decisions  # noqa: E402
+from mccfr_plus.neural.agents import error_of_actions, next_decisions  # noqa: E402
 from mccfr_plus.neural.matching import greedy  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 
@@ -151,7 +151,7 @@ def test_bad_configs():
         BatchedNFSPConfig(anticipatory=1.5)
 
 
-def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
+def test_targets_use_the_best_legal_action_of_the_target_network():
     solver = BatchedNFSP("phantom_ttt", SMALL, seed=1)
     agent, draws = solver._players[0], np.random.default_rng(1)
     agent.target.vector.data += torch.from_numpy(draws.normal(size=len(agent.target.vector)).astype(np.float32))
@@ -164,13 +164,10 @@ def test_targets_use_the_best_legal_action_of_the_target_network(monkeypatch):
     agent.transitions.add_rows(
         infosets=tensors, actions=actions, rewards=rewards, next_infosets=next_tensors, next_masks=next_masks
     )
-    seen = []
-    monkeypatch.setattr(agent.values, "step", lambda *arguments: seen.append(arguments))
-    agent.learn_values(agent.values.draw_from(agent.transitions, 32), 1)
-    inputs, loss, _ = seen[0]
+    inputs, *more = next(agent.transitions.batches(32, 1, np.zeros(1, np.uint64)))
     np.testing.assert_array_equal(inputs, tensors)
     guesses = torch.zeros((count, 9), requires_grad=True)
-    loss(guesses).backward()
+    error_of_actions(guesses, *map(torch.from_numpy, more)).backward()
     slopes = guesses.grad.numpy()  # 2 / count x (0 - target) at the action, 0 elsewhere
     outputs = agent.target.outputs(next_tensors.astype(np.float32))
     for row in range(count):

@@ -50,7 +50,7 @@ class ExactFit:
 class WithExactFits(DeepCFR):
     def _new_player(self, player, rngs):
         own = super()._new_player(player, rngs)
-        return own._replace(learner=ExactFit(own.learner, self._env.features[player].masks))
+        return own._replace(learner=ExactFit(own.learner, self._env.masks[player]))
 
 
 def without_ties(tree):
@@ -117,9 +117,9 @@ def test_reservoir_draws():
     solver = DeepCFR("kuhn_poker", RESERVOIR, seed=1).run(2)
     before = copy_of(solver)
     solver.iteration()
-    for name in ("player1/memory_rngs", "player0/network/rngs", "player0/memory/counts", "player0/memory/values"):
+    for name in ("player1/memory/rng", "player0/network/rngs", "player0/memory/counts", "player0/memory/values"):
         assert not np.array_equal(before[name], solver.state()[name]), name
-    assert [len(memory) for memory in solver._memories().values()] == [100, 100]
+    assert [len(own.memory) for own in solver._players] == [100, 100]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_scaled_targets_make_the_unit_of_payoffs_irrelevant():
     plain = DeepCFR("kuhn_poker", dataclasses.replace(SMALL, scale_targets=False), seed=1)
     batches = []
     for each in (solver, plain):
-        each._sample(0, 1)
+        each.iteration()
         batches.append(next(each._players[0].memory.batches(99, 1, np.zeros(1, np.uint64))))
     np.testing.assert_allclose(2 * batches[0].targets, batches[1].targets, rtol=1e-6)
     assert np.abs(batches[1].targets).max() > 0.5

@@ -32,8 +32,8 @@ SOLVERS = [
 class ExactTable:
     """A table with an entry per information set and action, fitted to an aggregated memory."""
 
-    def __init__(self):
-        self.losses = []
+    def __init__(self, shape):
+        self.losses, self.means = [], np.zeros(shape)
 
     def fit(self, memory, iteration):
         self.means = memory.means()
@@ -48,7 +48,8 @@ class ExactTable:
 def with_tables(kind):
     class WithTables(kind):
         def _new_player(self, player, rngs):
-            return super()._new_player(player, rngs)._replace(learner=ExactTable())
+            own = super()._new_player(player, rngs)
+            return own._replace(learner=ExactTable(self._env.masks[player].shape))
 
     return WithTables
 

@@ -1,7 +1,5 @@
 """Values of histories: tensors, targets by exact passes and by hand, and networks that learn them."""
 
-import types
-
 import numpy as np
 import pytest
 
@@ -11,12 +9,11 @@ from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
 from mccfr_plus.neural.features import histories_of  # noqa: E402
-from mccfr_plus.neural.history_values import ActionValues, ExactValues, StateValues, back_up  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
-from mccfr_plus.neural.sampling.tree_positions import TreeObserver  # noqa: E402
 from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
+from mccfr_plus.neural.tree_values import ExactValues, LearnedValues, back_up  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -47,11 +44,14 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
     return parents
 
 
-def env_of(tree, strategy):
-    """Stands for a `TreeEnv`."""
-    num_actions = tree.game.num_distinct_actions()
-    observer = TreeObserver(tree, num_actions)
-    return types.SimpleNamespace(tree=tree, strategy=strategy, num_actions=num_actions, observer=observer)
+def env_of(tree, strategy, name="X"):
+    env = TreeEnv(tree, name)
+    env.strategy[:] = strategy
+    return env
+
+
+def values_of(env, uses_model, config=None):
+    return LearnedValues(env, uses_model, config or TrainingConfig(), rngs(), DEFAULTS)
 
 
 def rngs():
@@ -65,11 +65,9 @@ def test_tensors_equal_those_of_the_states(game):
     parents, nodes = parents_of(tree.arrays.nodes), tree.arrays.nodes
     assert parents[0] == -1
     for node in range(tree.num_nodes):
-        row = histories.row_of_node[node]
         if nodes[node]["kind"] == TERMINAL:
-            assert row == -1
             continue
-        assert histories.nodes[row] == node
+        row = np.count_nonzero(nodes["kind"][:node] != TERMINAL)
         actions, kinds, at = [], [], node
         while at:
             above = parents[at]
@@ -84,13 +82,13 @@ def test_tensors_equal_those_of_the_states(game):
         turn[tree.num_players if state.is_chance_node() else state.current_player()] = 1
         expected = [state.information_state_tensor(player) for player in range(tree.num_players)]
         expected = np.concatenate([*expected, turn])
-        np.testing.assert_allclose(histories.tensors[row, : len(expected)], expected)
+        np.testing.assert_allclose(histories[row, : len(expected)], expected)
         own = [action for action, kind in zip(actions, kinds, strict=True) if kind != CHANCE]
         units = np.zeros((tree.num_players - 1, tree.game.num_distinct_actions()))
         for place, action in enumerate(reversed(own[1 - tree.num_players :]), 1):
             units[-place, action] = 1
-        np.testing.assert_array_equal(histories.tensors[row, len(expected) :], units.ravel())
-    assert len(np.unique(histories.tensors, axis=0)) == len(histories.nodes)
+        np.testing.assert_array_equal(histories[row, len(expected) :], units.ravel())
+    assert len(np.unique(histories, axis=0)) == len(histories) == np.count_nonzero(nodes["kind"] != TERMINAL)
 
 
 def test_too_many_histories(monkeypatch):
@@ -139,26 +137,26 @@ def test_targets_by_hand():
 
 
 @pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("kind", [StateValues, ActionValues])
-def test_networks_learn_values(game, kind):
+@pytest.mark.parametrize("uses_model", [True, False])
+def test_networks_learn_values(game, uses_model):
     tree = mccfr_plus.compile_game(game)
     strategy, config = strategy_of(tree), TrainingConfig(train_steps=600, learning_rate=3e-3, hidden_layers=(64, 64))
     # As often as chance would have it, so that frequencies are probabilities.
     visited = np.round(720 * reach_of_chance(tree)).astype(np.int64)
-    learned = kind(env_of(tree, strategy), config, rngs(), "X", DEFAULTS)
+    learned = values_of(env_of(tree, strategy), uses_model, config)
     learned.visited[:] = visited
     for iteration in range(1, 4):
         learned.learn(iteration)
     exact = exact_values(tree, strategy)
     parents = parents_of(tree.arrays.nodes)
-    known = np.arange(tree.num_nodes) if kind is StateValues else np.flatnonzero(parents >= 0)
-    if kind is ActionValues:
+    known = np.arange(tree.num_nodes) if uses_model else np.flatnonzero(parents >= 0)
+    if not uses_model:
         known = known[tree.arrays.nodes["kind"][parents[known]] != CHANCE]
     assert len(known) > 20
     error = np.sqrt(np.square(learned.table[:, known] - exact[:, known]).mean())
     assert error < 0.1 * exact[:, known].std()
     leaves = tree.arrays.nodes["kind"] == TERMINAL
-    if kind is StateValues:  # which are the rules', not learned
+    if uses_model:  # which are the rules', not learned
         np.testing.assert_array_equal(learned.table[:, leaves], exact[:, leaves])
 
 
@@ -172,24 +170,25 @@ def reach_of_chance(tree):
     return reach
 
 
-def test_only_sampled_histories_are_learned():
+@pytest.mark.parametrize("uses_model", [True, False])
+def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
     tree = mccfr_plus.compile_game("kuhn_poker")
-    for kind, rows in ((StateValues, [0, 1]), (ActionValues, [])):
-        learned = kind(env_of(tree, strategy_of(tree)), TrainingConfig(), rngs(), "X", DEFAULTS)
-        learned.visited[[0, 1]] = 3
-        assert learned._batch().infosets.tolist() == rows
+    learned, seen = values_of(env_of(tree, strategy_of(tree)), uses_model), []
+    monkeypatch.setattr(learned.learner, "fit", lambda batch, iteration: seen.append(batch))
+    learned.visited[[0, 1]] = 3
+    learned.learn(1)
+    assert seen[0].infosets.tolist() == ([0, 1] if uses_model else [])
     after = int(tree.arrays.nodes[int(tree.arrays.nodes[1]["first_child"])]["first_child"])
     learned.visited[[after - 1, after]] = 3
-    learned._back_up()
-    batch = next(learned._batch().batches(10, 1, rngs()))
-    assert batch.weights.sum() == np.count_nonzero(learned.visited[learned._nodes])
-    assert ((batch.targets != 0) <= (batch.weights > 0)).all()
+    learned.learn(1)
+    assert seen[1].weights.sum() == np.count_nonzero(learned.visited[learned._nodes])
+    assert ((seen[1].targets != 0) <= (seen[1].weights > 0)).all()
 
 
 def test_trajectories_are_counted_and_valued():
     """Visits of each prefix, and the table's values after each action."""
     env = TreeEnv("kuhn_poker(players=3)", "X")
-    learned = ActionValues(env, TrainingConfig(), rngs(), "X", DEFAULTS)
+    learned = values_of(env, False)
     learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
     nodes, expected = env.tree.arrays.nodes, np.zeros(env.tree.num_nodes)
     parents = parents_of(nodes)
@@ -234,9 +233,7 @@ def test_batches_of_a_batch():
 
 def test_divergence_names_the_network():
     tree = mccfr_plus.compile_game("kuhn_poker")
-    learned = StateValues(
-        env_of(tree, strategy_of(tree)), TrainingConfig(learning_rate=1e30), rngs(), "ESCHER", DEFAULTS
-    )
+    learned = values_of(env_of(tree, strategy_of(tree), "ESCHER"), True, TrainingConfig(learning_rate=1e30))
     learned.visited[:] = 1
     with pytest.raises(TrainingError, match="iteration 7: the loss of the values of ESCHER"):
         learned.learn(7)

@@ -24,18 +24,20 @@ def regression(features, modules):
 
 
 def agent_of(features, modules):
-    config = NFSPConfig(hidden_layers=(5, 5), gradient_clip=0.1)
+    config = NFSPConfig(hidden_layers=(5, 5), gradient_clip=0.1, min_samples=1)
     return Agent(OneFeature(features, 1.0), config, 0, np.zeros(5, np.uint64), modules)
 
 
 def q_learning(features, modules):
-    agent, batch = agent_of(features, modules), transitions_of(features, [(0, 1, 1, 0.0), (1, 2, OVER, 3.0)])
-    return agent.values, lambda: agent.learn_values(batch, 1)
+    agent = agent_of(features, modules)
+    agent.transitions.add_rows(**transitions_of(features, [(0, 1, 1, 0.0), (1, 2, OVER, 3.0)]))
+    return agent.values, lambda: agent.learn(1, 1)
 
 
 def imitation(features, modules):
-    agent, batch = agent_of(features, modules), decisions_of(features, [(0, 1), (1, 2), (2, 2)])
-    return agent.policy, lambda: agent.learn_policy(batch, 1)
+    agent = agent_of(features, modules)
+    agent.decisions.add_rows(**decisions_of(features, [(0, 1), (1, 2), (2, 2)]))
+    return agent.policy, lambda: agent.learn(1, 1)
 
 
 every_learner = pytest.mark.parametrize("make", [regression, q_learning, imitation])

@@ -2,16 +2,16 @@
 
 import dataclasses
 import logging
-import types
 
 import numpy as np
 import pyspiel
 import pytest
+from neural_states import features_of
 
 pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.errors import GameError
-from mccfr_plus.neural.features import check_has_tensors, features_of
+from mccfr_plus.neural.features import check_has_tensors, tensors_of
 from mccfr_plus.neural.tree_env import TreeEnv
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -45,12 +45,12 @@ def test_game_without_tensors():
     with pytest.raises(GameError, match=r"nim provides no information_state_tensor.*a solver sees.*mccfr_plus\.Solver"):
         check_has_tensors(pyspiel.load_game("nim"), "a solver")
     with pytest.raises(GameError, match="latent_ttt provides no information_state_tensor"):
-        features_of(types.SimpleNamespace(game=mccfr_plus.load_game("latent_ttt")))
+        TreeEnv("latent_ttt", "a solver")
 
 
 def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypatch):
     tree = mccfr_plus.compile_game("kuhn_poker")
-    real = features_of(tree)[0].tensors
+    real = tensors_of(tree)[0]
     assert len(np.unique(real, axis=0)) == 6
 
     class Blind:
@@ -59,7 +59,7 @@ def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypat
 
     monkeypatch.setattr("mccfr_plus.neural.features.representative_states", lambda tree: [Blind()] * tree.num_infosets)
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
-        features_of(tree)
+        tensors_of(tree)
     assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text
 
 
@@ -68,6 +68,6 @@ def test_slots_may_have_any_order_of_actions():
     tree = mccfr_plus.compile_game("kuhn_poker")
     env = TreeEnv(dataclasses.replace(tree, slot_action=1 - tree.slot_action), "X")
     for player in range(2):
-        env.fill(env.strategy, player, np.tile([0.25, 0.75], (6, 1)))
+        env.use(player, np.tile([0.25, 0.75], (6, 1)))
     np.testing.assert_array_equal(env.strategy, np.where(env.tree.slot_action == 0, 0.25, 0.75))
     assert env.tree.slot_action[:2].tolist() == [1, 0]

@@ -62,8 +62,8 @@ def momentum(parameters):
 
 def reference(network, inputs):
     """Returns the outputs of an `MLP` by torch's functions."""
-    num_inputs, _, hidden_layers, layer_norm, skip = network.shape
-    parameters, value, width = dict(network.named_parameters()), inputs, num_inputs
+    hidden_layers, layer_norm, skip = network.shape.values()
+    parameters, value, width = dict(network.named_parameters()), inputs, inputs.shape[1]
     for number, following in enumerate(hidden_layers):
         names = f"layers.{number}.weight", f"layers.{number}.bias"
         outputs = torch.nn.functional.linear(value, *(parameters[name] for name in names)).relu()
@@ -149,13 +149,13 @@ def test_features(tmp_path):
 
     config = BatchedDREAMConfig(traversals=20, train_steps=2, policy_training=TrainingConfig(train_steps=2))
     solver = BatchedDREAM("kuhn_poker", config, seed=1, features=halves).run(1)
-    widths = [learner.module.network.shape[0] for learner in [own.learner for own in solver._players]]
-    assert (widths, solver.values.learner.module.shape[0]) == ([6, 6], solver._env.observer.history_size)
+    widths = [learner.module.network.layers[0].in_features for learner in [own.learner for own in solver._players]]
+    assert (widths, solver.values.learner.module.layers[0].in_features) == ([6, 6], solver._env.observer.history_size)
     policy, state = solver.average_policy(), solver.game.new_initial_state().child(0).child(1)
     policy.save(tmp_path / "policy")
     found = NetworkPolicy.load(tmp_path / "policy", features=halves).action_probabilities(state)
     assert found == policy.action_probabilities(state)
-    with pytest.raises(CheckpointError, match="networks of other sizes"):
+    with pytest.raises(CheckpointError, match="does not fit: its array"):
         NetworkPolicy.load(tmp_path / "policy")
     one, other = (
         NFSP("kuhn_poker", NFSPConfig(episodes=300), seed=1, features=each).run(1) for each in (None, lambda x: x)

@@ -67,7 +67,7 @@ def test_action_values_become_exact():
     solver = NFSP("kuhn_poker", config, seed=1)
     average = solver.average_strategy()
     solver.run(10)
-    assert len(solver._memories()["player0/decisions"]) == 0
+    assert len(solver._players[0].decisions) == 0
     assert solver.losses == (None, None)
     np.testing.assert_array_equal(solver.average_strategy(), average)
     tree = solver.tree
@@ -93,10 +93,8 @@ def test_only_best_responses_enter_the_reservoir():
         NFSP("leduc_poker", dataclasses.replace(SMALL, anticipatory=eta, episodes=20), seed=1).run(1) for eta in (0, 1)
     )
     for player in range(2):
-        assert len(never._memories()[f"player{player}/decisions"]) == 0
-        assert (
-            len(never._memories()[f"player{player}/transitions"]) > 20
-        )  # best responses learn from average policies too
+        assert len(never._players[player].decisions) == 0
+        assert len(never._players[player].transitions) > 20  # best responses learn from average policies too
         own = always._players[player]
         assert own.decisions.seen == own.transitions.seen > 20
     config = dataclasses.replace(SMALL, epsilon_start=0.0, epsilon_end=0.0, learn_every=1 << 40)  # nothing is trained
@@ -125,10 +123,9 @@ def test_schedule_of_updates(monkeypatch):
     monkeypatch.setattr(own, "learn", count)
     monkeypatch.setattr(own.target, "assign", lambda other: (reported.append("target"), assign(other)))
     for name in expected:
-        real = getattr(own, f"learn_{name}")
-        monkeypatch.setattr(
-            own, f"learn_{name}", lambda batch, t, name=name, real=real: (reported.append(name), real(batch, t))
-        )
+        learner = getattr(own, name)
+        step = learner._step
+        monkeypatch.setattr(learner, "_step", lambda *a, name=name, step=step: (reported.append(name), step(*a)))
     solver.run(3)
     updates = int(own.updates[0])
     assert updates == int(solver._steps[1]) // 32
@@ -142,10 +139,10 @@ def test_batch_of_a_small_memory_has_all_records():
     solver = NFSP("kuhn_poker", config, seed=1)
     seen = []
     for own in solver._players:
-        real = own.learn_policy
-        own.learn_policy = lambda batch, t, real=real, own=own: (
-            seen.append((len(batch["actions"]), len(own.decisions))),
-            real(batch, t),
+        step = own.policy._step
+        own.policy._step = lambda given, *more, step=step, own=own: (
+            seen.append((len(given), len(own.decisions))),
+            step(given, *more),
         )
     solver.run(1)
     assert all(size == min(60, stored) for size, stored in seen)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from neural_states import OVER, OneFeature, decisions_of, transitions_of
+from neural_states import OVER, OneFeature, decisions_of, features_of, transitions_of
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
@@ -12,11 +12,10 @@ from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
 from mccfr_plus.neural.agents import Agent  # noqa: E402
-from mccfr_plus.neural.features import features_of  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 
-CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, policy_learning_rate=0.01)
+CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, policy_learning_rate=0.01, min_samples=1)
 TRANSITIONS = [(0, 3, 1, 0.0), (1, 2, OVER, 8.0), (2, 2, OVER, -2.0), (1, 0, 2, 0.0)]
 DECISIONS = [(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)]
 
@@ -46,7 +45,8 @@ def test_value_loss_equals_torch(three_rows, monkeypatch):
         return torch.nn.functional.mse_loss(outputs[torch.arange(4), actions], targets)
 
     loss, gradient = autograd(learner, rows, loss_of)
-    agent.learn_values(transitions_of(three_rows, TRANSITIONS), 1)
+    agent.transitions.add_rows(**transitions_of(three_rows, TRANSITIONS))
+    agent.learn(1, 1)
     assert learner.losses == [pytest.approx(loss, rel=1e-5)]
     np.testing.assert_allclose(learner.gradient, gradient, rtol=1e-4, atol=1e-6)
 
@@ -62,7 +62,8 @@ def test_policy_loss_equals_torch(three_rows):
         return torch.nn.functional.cross_entropy(masked, torch.from_numpy(decisions["actions"]))
 
     loss, gradient = autograd(learner, decisions["infosets"], loss_of)
-    agent.learn_policy(decisions_of(three_rows, DECISIONS), 1)
+    agent.decisions.add_rows(**decisions)
+    agent.learn(1, 1)
     assert learner.losses == [pytest.approx(loss, rel=1e-5)]
     np.testing.assert_allclose(learner.gradient, gradient, rtol=1e-4, atol=1e-6)
     assert gradient.abs().max() > 0.01
@@ -71,8 +72,8 @@ def test_policy_loss_equals_torch(three_rows):
 def test_policy_learns_frequencies(three_rows):
     """Of three decisions in row 1 two are action 0; action 1 is legal and never taken; 3 is illegal."""
     agent = agent_of(three_rows)
-    for _ in range(1500):
-        agent.learn_policy(decisions_of(three_rows, DECISIONS), 1)
+    agent.decisions.add_rows(**decisions_of(three_rows, DECISIONS))
+    agent.learn(1500, 1)
     logits = agent.policy.predict()
     legal = np.exp(logits[1, :3]) / np.exp(logits[1, :3]).sum()
     np.testing.assert_allclose(legal, [2 / 3, 0, 1 / 3], atol=0.01)
@@ -80,13 +81,12 @@ def test_policy_learns_frequencies(three_rows):
 
 def test_divergence_is_an_error(three_rows):
     agent = agent_of(three_rows)
-    for learner, learn, records, name in (
-        (agent.values, agent.learn_values, transitions_of(three_rows, TRANSITIONS), "value"),
-        (agent.policy, agent.learn_policy, decisions_of(three_rows, DECISIONS), "policy"),
-    ):
+    agent.transitions.add_rows(**transitions_of(three_rows, TRANSITIONS))
+    agent.decisions.add_rows(**decisions_of(three_rows, DECISIONS))
+    for learner, name in ((agent.policy, "policy"), (agent.values, "value")):  # the latter is trained first
         learner.vector.data[-1] = math.nan
         with pytest.raises(TrainingError, match=f"iteration 5: the {name} loss of player 7 is nan at training step 1"):
-            learn(records, 5)
+            agent.learn(1, 5)
 
 
 def exact_transitions(tree, player):
@@ -119,12 +119,10 @@ def test_tabular_limit_is_the_exact_value_of_each_action(player):
     tree = mccfr_plus.compile_game("kuhn_poker")
     features = features_of(tree)[player]
     features = features._replace(tensors=np.eye(len(features.masks), dtype=np.float32))
-    transitions = transitions_of(features, exact_transitions(tree, player), unit=2.0)
-    agent = agent_of(features, NFSPConfig(hidden_layers=(), value_learning_rate=0.05), unit=2.0)
-    for _ in range(4):  # a player decides at most twice
-        for _ in range(400):
-            agent.learn_values(transitions, 1)
-        agent.target.assign(agent.values)
+    config = NFSPConfig(hidden_layers=(), value_learning_rate=0.05, min_samples=1, target_every=400)
+    agent = agent_of(features, config, unit=2.0)
+    agent.transitions.add_rows(**transitions_of(features, exact_transitions(tree, player), unit=2.0))
+    agent.learn(4 * 400, 1)  # a player decides at most twice
     begin, end = tree.arrays.infoset_range[player : player + 2]
     strategy = tree.uniform_strategy()
     for _ in range(3):  # policy iteration: greedy for the player, uniform for the other

@@ -60,10 +60,10 @@ def test_histories_on_a_tree_are_the_same(game):
     env = TreeEnv(game, "X")
     tree, observer = env.tree, Observer(env.game, "X", by_rules=False)
     tables, draws = [], np.random.default_rng(1)
-    for features in env.features:
-        weights = features.masks * (0.1 + draws.random(features.masks.shape))
+    for masks in env.masks:
+        weights = masks * (0.1 + draws.random(masks.shape))
         tables.append(weights / weights.sum(1, keepdims=True))
-    rows = [{row.tobytes(): number for number, row in enumerate(each.tensors)} for each in env.features]
+    rows = [{row.tobytes(): number for number, row in enumerate(each)} for each in env.inputs]
 
     def strategies(player, tensors, masks):
         return tables[player][[rows[player][row.tobytes()] for row in tensors]]
@@ -76,7 +76,7 @@ def test_histories_on_a_tree_are_the_same(game):
         there = sampling._replace(strategies=strategies).sample(observer, 50, np.random.default_rng(2))
         for name in set(here._fields) - {"infosets", "histories", "ends"}:
             np.testing.assert_array_equal(getattr(here, name), getattr(there, name), err_msg=name)
-        tensors = [env.features[p].tensors[row] for p, row in zip(here.players, here.infosets, strict=True)]
+        tensors = [env.inputs[p][row] for p, row in zip(here.players, here.infosets, strict=True)]
         np.testing.assert_array_equal(tensors, there.infosets)
     paths = Trajectories(TreeStrategies(tables)).sample(env.observer, 50, np.random.default_rng(2))
     np.testing.assert_array_equal(tree.arrays.payoffs[tree.arrays.nodes["payload"][paths.ends]], paths.returns)

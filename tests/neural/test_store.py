@@ -1,5 +1,7 @@
 """Stores of rows: the latest rows or a uniform sample of all; uniform draws; rollback."""
 
+import itertools
+
 import numpy as np
 import pytest
 from neural_states import copy_of, differing
@@ -66,23 +68,22 @@ def test_draws_are_uniform(kind):
     buffer = buffer_of(kind, 50)
     add(buffer, range(40))
     everything = buffer.state()["number"].tolist()
-    assert buffer.draw(40, new_state(1))["number"].tolist() == buffer.draw(99, new_state(1))["number"].tolist()
-    assert buffer.draw(40, new_state(1))["number"].tolist() == everything == list(range(40))
+    for size in (40, 99):
+        assert next(buffer.drawn(size, new_state(1)))["number"].tolist() == everything == list(range(40))
     rng = new_state(1)
-    draws = [buffer.draw(20, rng) for _ in range(2000)]
+    draws = list(itertools.islice(buffer.drawn(20, rng), 2000))
     check_rows(draws[0])
     counts = np.bincount(np.concatenate([rows["number"] for rows in draws]), minlength=40)
     assert ((counts - 1000) ** 2 / 1000).sum() < limit_of_chi_squared(39)
     add(buffer, range(40, 90))
     assert len(buffer) == 50
-    assert set(buffer.draw(49, rng)["number"].tolist()) <= set(buffer.state()["number"].tolist())
+    assert set(next(buffer.drawn(49, rng))["number"].tolist()) <= set(buffer.state()["number"].tolist())
 
 
 def test_an_empty_buffer_gives_nothing():
     buffer = buffer_of("ring")
     add(buffer, [])
-    assert len(buffer.draw(5, new_state(1))["number"]) == 0
-    assert list(draw_batches(0, 5, new_state(1), list)) == []
+    assert list(buffer.drawn(5, new_state(1))) == list(draw_batches(0, 5, new_state(1), list)) == []
 
 
 def test_batches_are_drawn_uniformly():

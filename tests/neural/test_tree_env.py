@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
+from neural_states import features_of
+
 import mccfr_plus
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.features import features_of
 from mccfr_plus.neural.matching import matched
 from mccfr_plus.neural.sampling.branches import ExternalSampling
 from mccfr_plus.neural.sampling.paths import Trajectories
@@ -32,7 +33,7 @@ def test_average_is_reach_times_strategy():
     for number, strategy in enumerate(strategies):
         env.strategy[:] = strategy
         for player in range(2):
-            env.begin_turn(player, number + 1.0)
+            env.add_to_average(player, number + 1.0)
         reach = np.ones(tree.num_slots + 2)
         for record in tree.arrays.infosets:
             first, last = record["first_slot"], record["first_slot"] + record["num_actions"]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
-from mccfr_plus.cluster.neural.worker import HistorySampler, num_bytes_of, without_game
+from mccfr_plus.cluster.neural.worker import HistorySampler, without_game
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import check_whole
 from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
 from mccfr_plus.neural.nfsp import NFSP
-from mccfr_plus.neural.solver import NeuralSolver, Seed
+from mccfr_plus.neural.solver import NeuralSolver
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -22,22 +23,36 @@ from mccfr_plus.tree.game_tree import GameTree
 class RemoteTreeEnv(TreeEnv):
     """A compiled tree whose histories are sampled by workers.
 
-    Attributes:
+    Args:
+        pool: The workers, which are started when they are needed.
         num_batches: Into how many batches histories are divided. Each has the next seed of `rng`.
-        work: See `WorkerPool.work`.
+        game, name: See `TreeEnv`.
     """
 
-    num_batches: int
-    work: Callable[[Any, list[tuple[int, int]]], Iterator[Any]]
+    def __init__(self, pool: WorkerPool, num_batches: int, game: Any, name: str):
+        super().__init__(game, name)
+        self._worker_pool, self._num_batches = pool, num_batches
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._start_workers()
+
+    def _start_workers(self) -> None:
+        if not self._worker_pool.has_started:
+            tree = self.tree
+            num_bytes = sum(array.nbytes for array in (*tree.arrays, tree.slot_action, tree.outcome_action))
+            constants = (without_game(tree), self.num_actions)
+            self._worker_pool.start(HistorySampler, constants, num_bytes, f"the compiled tree of {tree.game}")
 
     def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
-        least, more = divmod(count, self.num_batches)
-        for batch in range(self.num_batches):
+        least, more = divmod(count, self._num_batches)
+        for batch in range(self._num_batches):
             yield from super().parts(histories, least + (batch < more), parallel)
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
+        self._start_workers()
         tasks = [(part, self.new_seed()) for part in self.parts(histories, count, parallel)]
-        for found in self.work(histories, tasks):
+        for found in self._worker_pool.work(histories, tasks):
             self._nodes[0] += found.nodes
             yield found
 
@@ -62,10 +77,6 @@ class Distributed(Closing, NeuralSolver):
         BudgetError: If it is too large to be compiled.
     """
 
-    environment = RemoteTreeEnv
-    num_batches: int
-    _env: RemoteTreeEnv
-
     def __init__(
         self,
         game: pyspiel.Game | str | GameTree,
@@ -79,28 +90,9 @@ class Distributed(Closing, NeuralSolver):
         **modules: Any,
     ):
         check_whole("num_batches", num_batches)
-        self.num_batches = int(num_batches)
-        self._worker_pool = WorkerPool(workers, cluster)
+        self.num_batches, self._worker_pool = int(num_batches), WorkerPool(workers, cluster)
+        self.environment = functools.partial(RemoteTreeEnv, self._worker_pool, self.num_batches)
         super().__init__(game, config, seed, device=device, **modules)
-
-    def _build(self, seed: Seed) -> None:
-        self._env.num_batches, self._env.work = self.num_batches, self._work
-        super()._build(seed)  # type: ignore[safe-super]
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._start_workers()
-
-    def _start_workers(self) -> None:
-        if not self._worker_pool.has_started:
-            constants = (without_game(self.tree), self._env.num_actions)
-            what = f"the compiled tree of {self.tree.game}"
-            self._worker_pool.start(HistorySampler, constants, num_bytes_of(self.tree), what)
-
-    def _work(self, histories: Any, tasks: list[tuple[int, int]]) -> Iterator[Any]:
-        """Yields the results of tasks, in their order."""
-        self._start_workers()
-        return self._worker_pool.work(histories, tasks)
 
     def close(self) -> None:
         """Ends the workers, and the connection if it was made here. `run` would start them again."""
@@ -123,32 +115,11 @@ class DistributedDeepCFR(Distributed, DeepCFR):
 
 
 class DistributedDREAM(Distributed, DREAM):
-    """`DREAM` with trajectories by workers on a Ray cluster, and networks in the driver.
-
-    See `DREAM` and `Distributed` for the arguments and errors.
-
-    Examples:
-        >>> from mccfr_plus.cluster.neural import DistributedDREAM
-        >>> from mccfr_plus.neural import DREAMConfig
-        >>> solver = DistributedDREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1, cluster="local").run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
-    """
+    """`DREAM` with trajectories by workers on a Ray cluster; see `DREAM` and `Distributed` for the arguments."""
 
 
 class DistributedESCHER(Distributed, ESCHER):
-    """`ESCHER` with trajectories by workers on a Ray cluster, and networks in the driver.
-
-    See `ESCHER` and `Distributed` for the arguments and errors.
-
-    Examples:
-        >>> from mccfr_plus.cluster.neural import DistributedESCHER
-        >>> from mccfr_plus.neural import ESCHERConfig
-        >>> config = ESCHERConfig(traversals=100, values="exact")
-        >>> solver = DistributedESCHER("kuhn_poker", config, seed=1, cluster="local").run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
-    """
+    """`ESCHER` with trajectories by workers on a Ray cluster; see `ESCHER` and `Distributed` for the arguments."""
 
 
 class DistributedNFSP(Distributed, NFSP):

@@ -16,11 +16,6 @@ def without_game(tree: GameTree) -> GameTree:
     return dataclasses.replace(tree, game=None, info_states=())
 
 
-def num_bytes_of(tree: GameTree) -> int:
-    """Returns how many bytes the arrays of a tree take."""
-    return sum(array.nbytes for array in (*tree.arrays, tree.slot_action, tree.outcome_action))
-
-
 class HistorySampler:
     """Samples histories; see `Env.sample`.
 

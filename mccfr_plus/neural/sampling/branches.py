@@ -63,7 +63,7 @@ class ExternalSampling(NamedTuple):
                     "parallel_traversals, or use DREAM or ESCHER, which follow one history at a time."
                 )
             positions = positions.take(left)
-            movers, (infosets, masks) = positions.movers.copy(), observer.infosets(positions)  # type: ignore[arg-type]
+            movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)  # type: ignore[arg-type]
             table = strategies_at(movers, infosets, masks, self.strategies)
             is_own, drawn = movers == self.player, draw(table, rng)
             actions, values = np.where(is_own, -1, drawn), np.zeros(masks.shape)

@@ -10,7 +10,7 @@ from open_spiel.python.observation import make_observation
 
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.neural.features import check_has_tensors
-from mccfr_plus.neural.sampling.positions import PyspielPositions, TensorPositions
+from mccfr_plus.neural.sampling.positions import PyspielPositions
 from mccfr_plus.neural.sampling.rules_positions import BatchRules, RulesPositions
 
 # Returns a player's strategies, [n, num_actions] float64, given the player, information sets and legal actions
@@ -56,7 +56,7 @@ class Observer:
             self._observation.set_from(state, player)
             out[:] = self._observation.tensor
 
-    def start(self, count: int) -> TensorPositions:
+    def start(self, count: int) -> PyspielPositions | RulesPositions:
         """Returns so many histories at the game's beginning."""
         if self._rules is not None:
             return RulesPositions(self._rules, np.tile(self._rules.game.first_state, (count, 1)))
@@ -67,30 +67,28 @@ class Observer:
         return PyspielPositions(list(states), self.size, self._write)
 
     def observe(
-        self, positions: TensorPositions, last_actions: np.ndarray
+        self, positions: PyspielPositions | RulesPositions, last_actions: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns tensors of information sets and of histories, ``[n, history_size]`` float32, and legal actions.
 
         Args:
             positions: Histories in which a player is to move.
-            last_actions: ``[n, num_players - 1]`` int64, the last actions of players, the last one last; -1: none.
+            last_actions: ``[n, num_players - 1]`` int64, the last actions of players, the last one last; -1: none. None
+                instead: tensors of information sets take the place of those of histories.
         """
-        count, players = len(last_actions), self.num_players
-        result, masks = np.zeros((count, self.history_size), np.float32), np.zeros((count, self.num_actions), bool)
+        count, players, movers = len(positions.movers), self.num_players, np.ascontiguousarray(positions.movers)
+        size = self.size if last_actions is None else self.history_size
+        result, masks = np.zeros((count, size), np.float32), np.zeros((count, self.num_actions), bool)
+        if last_actions is None:
+            positions.observe(movers[:, None], result, masks)
+            return result, result, masks
         positions.observe(np.tile(np.arange(players), (count, 1)), result, masks)
         base, all_rows = players * self.size, np.arange(count)
-        infosets = result[:, :base].reshape(count, players, self.size)[all_rows, positions.movers]
-        result[all_rows, base + positions.movers] = 1.0
+        infosets = result[:, :base].reshape(count, players, self.size)[all_rows, movers]
+        result[all_rows, base + movers] = 1.0
         rows, places = np.nonzero(last_actions >= 0)
         result[rows, base + players + places * self.num_actions + last_actions[rows, places]] = 1.0
         return infosets, result, masks
-
-    def infosets(self, positions: TensorPositions) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the information-state tensors of the players to move, ``[n, size]`` float32, and legal actions."""
-        count = len(positions.movers)
-        result, masks = np.zeros((count, self.size), np.float32), np.zeros((count, self.num_actions), bool)
-        positions.observe(np.ascontiguousarray(positions.movers)[:, None], result, masks)
-        return result, masks
 
 
 def strategies_at(players: np.ndarray, infosets: np.ndarray, masks: np.ndarray, strategies: Strategies) -> np.ndarray:

@@ -50,21 +50,7 @@ class Positions(abc.ABC):
         return visited
 
 
-class TensorPositions(Positions):
-    """Histories whose information sets are known by their tensors."""
-
-    @abc.abstractmethod
-    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
-        """Writes what players know, where a player is to move.
-
-        Args:
-            whose: ``[n, k]`` int64, the players whose information-state tensors follow one another in a row.
-            tensors: ``[n, at least k * size]`` float32, an output.
-            masks: ``[n, num_actions]`` bool, zeros: an output, the legal actions of the player to move.
-        """
-
-
-class PyspielPositions(TensorPositions):
+class PyspielPositions(Positions):
     """pyspiel's states.
 
     Args:
@@ -102,6 +88,13 @@ class PyspielPositions(TensorPositions):
         self._find_movers()
 
     def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
+        """Writes what players know, where a player is to move.
+
+        Args:
+            whose: ``[n, k]`` int64, the players whose information-state tensors follow one another in a row.
+            tensors: ``[n, at least k * size]`` float32, an output.
+            masks: ``[n, num_actions]`` bool, zeros: an output, the legal actions of the player to move.
+        """
         for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
             for place, player in enumerate(players):
                 self._write(state, player, tensor[place * self._size : (place + 1) * self._size])

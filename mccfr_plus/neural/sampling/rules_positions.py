@@ -10,7 +10,7 @@ import numpy as np
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import MOVER
 from mccfr_plus.kernels.compile import compose, kernel
-from mccfr_plus.neural.sampling.positions import TensorPositions
+from mccfr_plus.neural.sampling.positions import Positions
 from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rule_look, rule_outcomes, rule_returns
 
 
@@ -56,7 +56,7 @@ class BatchRules:
         self.table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
 
 
-class RulesPositions(TensorPositions):
+class RulesPositions(Positions):
     """Histories as states of compiled rules.
 
     Args:

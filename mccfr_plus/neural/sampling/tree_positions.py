@@ -48,15 +48,11 @@ class TreeObserver:
         records = self.records[nodes]
         return (records["first_child"] - records["payload"])[:, None] + self.slots[self.numbers(nodes)]
 
-    def infosets(self, positions: TreePositions) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the rows of the players to move, ``[n]``, and legal actions, ``[n, num_actions]``."""
-        numbers = self.numbers(positions.nodes)
-        return numbers - self.tree.arrays.infoset_range[positions.movers], self.masks[numbers]
-
     def observe(self, positions: TreePositions, last_actions: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the rows of the players to move, ``[n]``, nodes, ``[n]``, and legal actions."""
-        rows, masks = self.infosets(positions)
-        return rows, positions.nodes, masks
+        """Returns the rows of the players to move, ``[n]``, nodes, ``[n]``, and legal actions, ``[n, num_actions]``."""
+        numbers = self.numbers(positions.nodes)
+        rows = numbers - self.tree.arrays.infoset_range[positions.movers]
+        return rows, positions.nodes, self.masks[numbers]
 
     def tables(self, strategy: np.ndarray) -> TreeStrategies:
         """Returns the strategies of a table, ``[num_slots]``."""

@@ -9,13 +9,11 @@ import numpy as np
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.features import Histories, histories_of
-from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.memory import Batch
+from mccfr_plus.neural.features import histories_of
 from mccfr_plus.neural.network import Modules
 from mccfr_plus.neural.sampling.paths import Paths
+from mccfr_plus.neural.values import ValueLearner
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
-from mccfr_plus.tree.game_tree import GameTree
 
 
 class TreeValues:
@@ -58,46 +56,43 @@ class ExactValues(TreeValues):
 
 
 class LearnedValues(TreeValues):
-    """A network that learns values from sampled histories. See `StateValues` and `ActionValues`.
+    """A network that learns values from sampled histories, for all histories of a tree.
+
+    With the model it is of ESCHER's history values: chance has its probabilities, and payoffs are known. The target of
+    a sampled history is the expected value of its children: their targets where they were sampled, the network's values
+    elsewhere. Without it is of DREAM's action values, an action's being in the table at the history after it. Only
+    samples are used: the value of a sampled chance node is the mean of the sampled outcomes.
 
     Args:
         env: A `TreeEnv`, with the strategies.
-        config: Shape of the network and how it is trained.
-        rngs: ``[2]`` uint64, states of the generators of initial parameters and of batches. Modified in place.
-        solver_name: For error messages.
-        modules: Factories of the network and of its optimizer, and the device.
+        uses_model: Whether chance probabilities and the payoffs of unvisited leaves come from the game.
+        config, rngs, modules: See `ValueLearner`.
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
         visited: ``[num_nodes]`` int64, how often histories were sampled since `evict`.
     """
 
-    uses_model: bool  # whether chance probabilities and the payoffs of unvisited leaves come from the game
-
-    def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, solver_name: str, modules: Modules):
+    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray, modules: Modules):
         super().__init__(env)
-        tree = env.tree
-        if not self.uses_model:
-            self.table[:] = 0.0
+        tree, self._uses_model = env.tree, uses_model
         self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
-        histories = histories_of(tree, solver_name)
+        observer, kinds = env.observer, tree.arrays.nodes["kind"]
+        rows = np.cumsum(kinds != TERMINAL) - 1  # of the inputs
         # The nodes that have an output, and where: row of the inputs, action.
-        self._nodes, self._rows, self._actions = self._outputs(tree, histories)
-        self._num_actions = int(self._actions.max(initial=0)) + 1
-        # One output serves both players where payoffs sum to a constant.
-        self._is_shared = tree.num_players == 2 and tree.is_constant_sum
-        self._heads = slice(0, 1 if self._is_shared else tree.num_players)
-        self._sum = float(tree.arrays.payoffs[0].sum())
-        ranges = np.asarray(tree.payoff_range, np.float64)
-        self._units = np.where(ranges > 0.0, ranges / 2.0, 1.0)[self._heads, None]
-        num_outputs, name = len(self._units) * self._num_actions, f"loss of the values of {solver_name}"
-        self.learner = Learner(histories.tensors, num_outputs, config, rngs, name, modules)
-
-    def _outputs(self, tree: GameTree, histories: Histories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        raise NotImplementedError
+        self._nodes = np.flatnonzero(kinds != TERMINAL)
+        self._rows, self._actions = rows[self._nodes], np.zeros(len(self._nodes), np.int64)
+        if not uses_model:
+            self.table[:] = 0.0
+            nodes = np.flatnonzero(kinds >= 0)
+            places, self._actions = np.nonzero(observer.masks[observer.numbers(nodes)])
+            self._nodes, self._rows = observer.children(nodes)[places, self._actions], rows[nodes[places]]
+        num_actions = int(self._actions.max(initial=0)) + 1
+        inputs = histories_of(tree, env.name)
+        self.learner = ValueLearner(env, inputs, num_actions, config, rngs, modules)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns the state between calls: views, by name."""
+        """Returns what changes in an iteration, by name."""
         return {"table": self.table} | self.learner.state()
 
     def prepare(self) -> None:
@@ -123,55 +118,16 @@ class LearnedValues(TreeValues):
             TrainingError: If the network diverges.
         """
         self._back_up()
-        self.learner.fit(self._batch(), iteration)
-        outputs = self.learner.predict(iteration).astype(np.float64)
-        outputs = outputs.reshape(len(outputs), len(self._units), -1)[self._rows, :, self._actions]
-        self.table[self._heads, self._nodes] = outputs.T * self._units
-        if self._is_shared:
-            self.table[1, self._nodes] = self._sum - self.table[0, self._nodes]
+        seen = self.visited[self._nodes] > 0
+        rows, places = np.unique(self._rows[seen], return_inverse=True)
+        targets = self._targets[:, self._nodes[seen]].T
+        self.learner.fit_values(rows, places, self._actions[seen], targets, iteration)
+        values = self.learner.values_of(self.learner.predict(iteration).astype(np.float64))
+        self.table[:, self._nodes] = values[self._rows, :, self._actions].T
 
     def _back_up(self) -> None:
         env = self._env
-        back_up(env.tree.arrays, env.strategy, self.visited, self.uses_model, self.table, self._targets)
-
-    def _batch(self) -> Batch:
-        """Returns the targets of the sampled histories."""
-        seen = self.visited[self._nodes] > 0
-        rows, places = np.unique(self._rows[seen], return_inverse=True)
-        targets = np.zeros((len(rows), len(self._units), self._num_actions), np.float32)
-        weights = np.zeros_like(targets)
-        targets[places, :, self._actions[seen]] = (self._targets[self._heads, self._nodes[seen]] / self._units).T
-        weights[places, :, self._actions[seen]] = 1.0
-        shape = (len(rows), len(self._units) * self._num_actions)
-        return Batch(rows.astype(np.int64), targets.reshape(shape), weights.reshape(shape))
-
-
-class StateValues(LearnedValues):
-    """The network of history values of ESCHER: exact at leaves, and trained at chance nodes too.
-
-    The target of a sampled history is the expected value of its children: their targets where they were sampled, the
-    network's values elsewhere.
-    """
-
-    uses_model = True
-
-    def _outputs(self, tree: GameTree, histories: Histories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return histories.nodes, histories.row_of_node[histories.nodes], np.zeros(len(histories.nodes), np.int64)
-
-
-class ActionValues(LearnedValues):
-    """The network of action values of DREAM: the table holds an action's value at the history after it.
-
-    Only samples are used: the value of a sampled chance node is the mean of the sampled outcomes. Actions that were not
-    sampled have the network's value.
-    """
-
-    uses_model = False
-
-    def _outputs(self, tree: GameTree, histories: Histories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        observer, nodes = self._env.observer, np.flatnonzero(tree.arrays.nodes["kind"] >= 0)
-        places, actions = np.nonzero(observer.masks[observer.numbers(nodes)])
-        return observer.children(nodes)[places, actions], histories.row_of_node[nodes[places]], actions
+        back_up(env.tree.arrays, env.strategy, self.visited, self._uses_model, self.table, self._targets)
 
 
 @kernel

@@ -12,31 +12,16 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_plus.checkpoints import file as checkpoint_file
-from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, Entry, check_entries, list_of, or_none, whole
+from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, check_entries, list_of, object_of, or_none, whole
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.matching import RULES, predicted_regrets
-from mccfr_plus.neural.network import (
-    MLP,
-    Featured,
-    Features,
-    NetworkFactory,
-    array_of,
-    forward,
-)
+from mccfr_plus.neural.network import MLP, Featured, Features, NetworkFactory, array_of, forward
 from mccfr_plus.neural.sampling.observer import Observer, strategies_at
 from mccfr_plus.tree.game import load_game
 
-_WIDTH, _WIDTHS = whole(1), list_of(whole(1))
-_SHAPE = Entry(
-    "arguments of MLP",
-    lambda value: (
-        isinstance(value, list)
-        and len(value) == 5
-        and all(entry.fits(given) for entry, given in zip((_WIDTH, _WIDTH, _WIDTHS, FLAG, FLAG), value, strict=True))
-    ),
-)
-_ENTRIES = {"game": TEXT, "kind": TEXT, "discount": or_none(NUMBER), "networks": list_of(or_none(_SHAPE))}
+_SHAPE = object_of({"hidden_layers": list_of(whole(1)), "layer_norm": FLAG, "skip": FLAG})  # of an `MLP`
+_ENTRIES = {"game": TEXT, "kind": TEXT, "discount": or_none(NUMBER), "network": or_none(_SHAPE)}
 
 
 class NetworkPolicy(openspiel_policy.Policy):
@@ -68,7 +53,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def action_probabilities_of(self, states: Sequence[pyspiel.State]) -> list[dict[int, float]]:
         """Returns the probability of each legal action at states where a player is to move, by one pass per player."""
         positions = self._observer.positions_of(states)
-        tensors, masks = self._observer.infosets(positions)
+        tensors, _, masks = self._observer.observe(positions)
         table = strategies_at(positions.movers, tensors, masks, self.probabilities)
         legal = [np.flatnonzero(mask).tolist() for mask in masks]
         return [
@@ -98,7 +83,7 @@ class NetworkPolicy(openspiel_policy.Policy):
             "game": str(self.game),
             "kind": self.kind,
             "discount": self._discount,
-            "networks": [_shape_of(network) for network in self._networks],
+            "network": _shape_of(self._networks[0]),
         }
         checkpoint_file.write(path, header, _arrays_of(self._networks))
 
@@ -123,18 +108,21 @@ class NetworkPolicy(openspiel_policy.Policy):
         header = checkpoint_file.read_header(path)
         if header.get("network_policy") != 1:
             raise CheckpointError(f"{path} holds no network policy: give a file that NetworkPolicy.save wrote.")
-        cls._check_header(path, header)
-        loaded = load_game(header["game"] if game is None else game)
-        if network is None and None in header["networks"]:
+        check_entries(path, header, _ENTRIES)
+        if header["kind"] not in RULES:
+            raise CheckpointError(f"{path} is damaged: its header has networks of kind {header['kind']}.")
+        loaded, shape = load_game(header["game"] if game is None else game), header["network"]
+        if network is None and shape is None:
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
-        if len(header["networks"]) != loaded.num_players():
-            raise CheckpointError(f"{path} is damaged: it has {len(header['networks'])} networks for {loaded}.")
         size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
         actions *= 1 if header["discount"] is None else 2
         width = size if features is None else features(torch.zeros(2, size)).shape[1]
-        if any(shape is not None and shape[:2] != [width, actions] for shape in header["networks"]):
-            raise CheckpointError(f"{path} has networks of other sizes than {loaded} needs: {width} and {actions}.")
-        networks = [network(width, actions) if network else MLP(*shape) for shape in header["networks"]]
+        if network is None:
+            needed = sum(4 * a * b for a, b in itertools.pairwise((width, *shape["hidden_layers"], actions)))
+            if needed > os.path.getsize(path):
+                raise CheckpointError(f"{path} is damaged: a network of it needs {needed:,} bytes, and it is shorter.")
+        make: NetworkFactory = network or (lambda inputs, outputs: MLP(inputs, outputs, **shape))
+        networks = [make(width, actions) for _ in range(loaded.num_players())]
         if features is not None:
             networks = [Featured(features, each) for each in networks]
         arrays = _arrays_of(networks)
@@ -142,20 +130,9 @@ class NetworkPolicy(openspiel_policy.Policy):
         checkpoint_file.read_into(path, arrays)
         return cls(loaded, networks, header["kind"], header["discount"])
 
-    @staticmethod
-    def _check_header(path: str | os.PathLike, header: dict[str, Any]) -> None:
-        """Raises CheckpointError if a header is damaged, or its networks have more parameters than the file."""
-        check_entries(path, header, _ENTRIES)
-        if header["kind"] not in RULES:
-            raise CheckpointError(f"{path} is damaged: its header has networks of kind {header['kind']}.")
-        sizes = [(first, *hidden, last) for first, last, hidden, *_ in filter(None, header["networks"])]
-        needed = sum(4 * a * b for widths in sizes for a, b in itertools.pairwise(widths))
-        if needed > os.path.getsize(path):
-            raise CheckpointError(f"{path} is damaged: its networks need {needed:,} bytes, and it is shorter.")
 
-
-def _shape_of(network: torch.nn.Module) -> list | None:
-    """Returns the arguments of the default network; None: it is another one."""
+def _shape_of(network: torch.nn.Module) -> dict[str, Any] | None:
+    """Returns the arguments of `MLP` after the widths; None: it is another network."""
     inner = network.network if isinstance(network, Featured) else network
     return inner.shape if isinstance(inner, MLP) else None
 

@@ -1,1 +1,0 @@
-"""Neural solvers for games that are too large to enumerate: information sets are tensors, strategies networks."""
