@@ -201,6 +201,12 @@ class BatchedDeepCFR(DeepCFR, BatchedSolver):
 
     A traversal visits all own actions, so its size is exponential in the number of own moves: 285,000 histories in
     phantom tic-tac-toe. Use `BatchedDREAM` or `BatchedESCHER` for such games.
+
+    Examples:
+        >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
+        >>> solver = BatchedDeepCFR("liars_dice", BatchedDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1)
+        >>> solver.iterations
+        1
     """
 
     config_class: ClassVar[type] = configs.BatchedDeepCFRConfig
@@ -224,6 +230,12 @@ class BatchedESCHER(ESCHER, BatchedSolver):
 
     The network of values has an output per action, so that one forward pass at a history replaces one at each history
     after it.
+
+    Examples:
+        >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig
+        >>> solver = BatchedESCHER("phantom_ttt", BatchedESCHERConfig(traversals=20, train_steps=2), seed=1).run(1)
+        >>> solver.iterations
+        1
     """
 
     config_class: ClassVar[type] = configs.BatchedESCHERConfig

@@ -115,11 +115,28 @@ class DistributedDeepCFR(Distributed, DeepCFR):
 
 
 class DistributedDREAM(Distributed, DREAM):
-    """`DREAM` with trajectories by workers on a Ray cluster; see `DREAM` and `Distributed` for the arguments."""
+    """`DREAM` with trajectories by workers on a Ray cluster; see `DREAM` and `Distributed` for the arguments.
+
+    Examples:
+        >>> from mccfr_plus.cluster.neural import DistributedDREAM
+        >>> from mccfr_plus.neural import DREAMConfig
+        >>> solver = DistributedDREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1, cluster="local").run(3)
+        >>> solver.iterations, len(solver.average_policy())
+        (3, 12)
+    """
 
 
 class DistributedESCHER(Distributed, ESCHER):
-    """`ESCHER` with trajectories by workers on a Ray cluster; see `ESCHER` and `Distributed` for the arguments."""
+    """`ESCHER` with trajectories by workers on a Ray cluster; see `ESCHER` and `Distributed` for the arguments.
+
+    Examples:
+        >>> from mccfr_plus.cluster.neural import DistributedESCHER
+        >>> from mccfr_plus.neural import ESCHERConfig
+        >>> config = ESCHERConfig(traversals=100, values="exact")
+        >>> solver = DistributedESCHER("kuhn_poker", config, seed=1, cluster="local").run(3)
+        >>> solver.iterations, len(solver.average_policy())
+        (3, 12)
+    """
 
 
 class DistributedNFSP(Distributed, NFSP):
