@@ -28,7 +28,7 @@ LAYERS = """
     estimators
     minimizers
     averages
-    kernels.loops kernels.loop kernels.thread_team kernels.work_partition
+    kernels.loops
     checkpoints
     policies
     evaluation
