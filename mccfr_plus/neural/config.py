@@ -35,7 +35,7 @@ class TrainingConfig(Settings):
     hidden_layers: tuple[int, ...] = (128, 128)
     layer_norm: bool = False
     skip: bool = False
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     batch_size: int = 1024
     train_steps: int = 40
     warm_start: bool = True

@@ -96,7 +96,7 @@ def test_other_config_game_or_algorithm(path, tmp_path):
     solver.save_checkpoint(path)
     other = DeepCFR("kuhn_poker", dataclasses.replace(SMALL, learning_rate=0.5), seed=1)
     before = copy_of(other)
-    message = r"its learning_rate is 0.001, and the solver's is 0.5. Use DeepCFR.from_checkpoint"
+    message = r"its learning_rate is 0.002, and the solver's is 0.5. Use DeepCFR.from_checkpoint"
     with pytest.raises(CheckpointError, match=message):
         other.restore(path)
     assert differing(other, before) == []

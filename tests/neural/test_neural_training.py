@@ -38,7 +38,7 @@ def test_steps_equal_adam(three_rows, memory):
         gradient = learner.gradient.numpy().astype(np.float64)
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
-        reference -= 1e-3 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        reference -= CONFIG.learning_rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
         np.testing.assert_allclose(learner.vector.detach(), reference, rtol=1e-4, atol=1e-5)
 
 
@@ -129,7 +129,7 @@ def test_divergence_names_the_loss(three_rows, memory):
     ):
         learner.fit(memory, 3)
     with pytest.raises(
-        TrainingError, match=r"after iteration 2. Lower learning_rate \(it is 0.001\), set gradient_clip"
+        TrainingError, match=r"after iteration 2. Lower learning_rate \(it is 0.002\), set gradient_clip"
     ):
         learner_of(three_rows)._check(math.nan, "is nan", 3)
 
