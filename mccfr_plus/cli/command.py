@@ -359,7 +359,7 @@ def _setting(argument: str) -> tuple[str, Any]:
     try:
         return name, ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        if value.isidentifier():
+        if value.rstrip("+").isidentifier():  # pdcfr+, too
             return name, value
         raise ValueError(
             "must have a value as Python writes it: a number, True, False, None, a word, or a tuple such as (64,64)"

@@ -223,6 +223,7 @@ class BatchedConfig(AdvantageConfig):
     """
 
     memory: Literal["reservoir"] = "reservoir"
+    learning_rate: float = 1e-3
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000

@@ -37,7 +37,7 @@ SETTINGS = {
     "escher": (*_STEPS, "--set", "value_traversals=10", "--set", "value_training.train_steps=2"),
     "nfsp": ("--set", "episodes=300", "--set", "min_samples=20", "--set", "learn_every=32", "--set", "batch_size=32"),
     "batched_deep_cfr": (*_STEPS, "--set", "policy_training.train_steps=2"),
-    "batched_dream": (*_STEPS, "--set", "policy_training.train_steps=2"),
+    "batched_dream": (*_STEPS, "--set", "policy_training.train_steps=2", "--set", "minimizer=pdcfr+"),
     "batched_nfsp": ("--set", "episodes=100", "--set", "min_samples=20", "--set", "learn_every=16"),
     "batched_escher": (*_STEPS, "--set", "value_traversals=5", "--set", "policy_training.train_steps=2"),
 }
