@@ -85,28 +85,15 @@ def new_row(info_state: str | None, actions: Sequence[int], weights: Sequence[fl
     return Row(info_state, actions, probabilities, (*itertools.accumulate(probabilities[:-1]), 1.0))
 
 
-def answers_at_batches(policy: PlayerPolicy) -> Callable[[Sequence[pyspiel.State], int], Sequence[Any]]:
-    """Returns a function from (states, player to move) to {action: probability} of each, None where it has none.
-
-    A policy with a method ``action_probabilities_of(states)`` gets the states at once.
-    """
-    together = getattr(policy, "action_probabilities_of", None)
-    if together is not None:
-        return lambda states, _: together(states)
-    one = _function(policy) or answers_at_states(policy)
-    return lambda states, player: [one(state, player) for state in states]
-
-
-def _function(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any] | None:
+def answers_of(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
+    """Returns a function from (state, player to move) to {action: probability}, None where it has none."""
     if callable(policy) and not isinstance(policy, openspiel_policy.Policy | pyspiel.Policy | Mapping):
         return lambda state, _: policy(state)
-    return None
+    return answers_at_states(policy)
 
 
 def _answers(policy: PlayerPolicy) -> Callable[[pyspiel.State, int], Any]:
-    if function := _function(policy):
-        return function
-    answers = answers_at_states(policy)
+    answers = answers_of(policy)
     if answers_by_text(policy) is None or isinstance(policy, openspiel_policy.Policy):
         return answers
 

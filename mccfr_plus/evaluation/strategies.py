@@ -97,6 +97,12 @@ def distribution(answer: Probabilities | None, legal: list[int], where: str) -> 
     return row
 
 
+def are_distributions(table: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Returns which rows have a distribution over the legal actions, ``[n]`` bool, of arrays ``[n, num_actions]``."""
+    legal = np.where(masks, table, 0.0)
+    return (legal >= 0).all(1) & (np.abs(legal.sum(1) - 1.0) <= _TOLERANCE)
+
+
 def _strategy_of(tree: GameTree, policy: AnyPolicy, players: Sequence[int]) -> np.ndarray:
     if isinstance(policy, TreePolicy):
         if policy.tree is tree or policy.tree.fingerprint == tree.fingerprint:

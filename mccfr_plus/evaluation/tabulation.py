@@ -1,13 +1,12 @@
 """The probabilities of any policy at all infosets of a game that is not stored.
 
-A history of each infoset is known (`tree.by_rules.histories`). In the order of their actions, histories share most of
-their states with the one before, so that a state takes one or two moves of pyspiel. The policy gives its probabilities
-once per infoset: batch by batch if it can, as networks do.
+A history of each infoset is known (`tree.by_rules.histories`). The policy gives its probabilities once per infoset: a
+network at once for many histories, which compiled rules play; others at pyspiel's states. In the order of their
+actions, histories share most of their states with the one before, so that a state takes one or two moves.
 """
 
-import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,8 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import PolicyError
-from mccfr_plus.evaluation.behavior import JointPolicy, answers_at_batches
-from mccfr_plus.evaluation.strategies import distribution, one_per_player
+from mccfr_plus.evaluation.behavior import JointPolicy, PlayerPolicy, answers_of
+from mccfr_plus.evaluation.strategies import are_distributions, distribution, one_per_player
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.by_rules.frames import element_of, stabilizer_of
@@ -24,9 +23,13 @@ from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
 from mccfr_plus.tree.by_rules.symmetric_tree import SymmetricTree
 
 _BATCH = 4096  # states
+_CELLS = 2**22  # of a batch's table
 _WHAT = "tabulating the policy"
 _BESIDE = 2 + 4 + 8  # bytes per infoset, beside its history: of its length, frame and place in the order
 _SAME = 1e-9  # difference of probabilities of a symmetric policy
+
+
+_Answer = Callable[[int, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class InfosetHistories(NamedTuple):
@@ -65,20 +68,28 @@ class InfosetHistories(NamedTuple):
         """Returns the histories that a permutation of the actions makes of these."""
         return self._replace(actions=permutation.astype(self.actions.dtype)[self.actions])
 
-    def states(self, game: pyspiel.Game, order: np.ndarray) -> Iterator[pyspiel.State]:
-        """Yields a state of each infoset, in the order given."""
-        path: list[int] = []
-        states = [game.new_initial_state()]
-        for infoset in order.tolist():
-            history = self.actions[infoset, : self.lengths[infoset] - 1].tolist()
-            same = 0
-            while same < len(path) and same < len(history) and path[same] == history[same]:
-                same += 1
-            del states[same + 1 :]
-            for action in history[same:]:
-                states.append(states[-1].child(action))
-            path = history
-            yield states[-1]
+    def after(self, infosets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the histories of infosets: actions, ``[n, max_depth]``, and how many there are in each, ``[n]``."""
+        return self.actions[infosets], self.lengths[infosets].astype(np.int64) - 1
+
+
+def states_after(game: pyspiel.Game, actions: np.ndarray, lengths: np.ndarray) -> Iterator[pyspiel.State]:
+    """Yields the states after histories of actions, as `InfosetHistories.after` returns them.
+
+    A state shares those on the way to it with the one before.
+    """
+    path: list[int] = []
+    states = [game.new_initial_state()]
+    for row, length in zip(actions, lengths.tolist(), strict=True):
+        history = row[:length].tolist()
+        same = 0
+        while same < len(path) and same < len(history) and path[same] == history[same]:
+            same += 1
+        del states[same + 1 :]
+        for action in history[same:]:
+            states.append(states[-1].child(action))
+        path = history
+        yield states[-1]
 
 
 def _dtype(game: RulesGame) -> np.dtype:
@@ -107,58 +118,63 @@ def tabulate(
         PolicyError: If the policy lacks infosets, has no distribution over the legal actions, or, on a tree with
             symmetries, is not symmetric.
     """
-    if not isinstance(tree, SymmetricTree):
-        rows = _rows(tree, policy, histories, uniform_elsewhere, progress)
-        for infoset, _, row, _ in rows:
-            strategy[tree.slots(infoset)] = row
+    group = tree.symmetries if isinstance(tree, SymmetricTree) else None
+    if group is None:
+        for infosets, masks, table in _tables(tree, policy, histories, uniform_elsewhere, progress):
+            first = tree.found_infosets["first_slot"][infosets]
+            strategy[(first[:, None] + masks.cumsum(1) - 1)[masks]] = table[masks]
         return
-    group = tree.symmetries
     for element, permutation in enumerate(group.permutations):
-        for infoset, legal, row, where in _rows(
-            tree, policy, histories.turned(permutation), uniform_elsewhere, progress
-        ):
-            frame, slots = int(histories.frames[infoset]), tree.slots(infoset)
-            own = group.products[element_of(frame), group.inverses[element]]
-            action = group.representatives(stabilizer_of(frame))[group.permutations[own, legal]]
-            members = action == tree.found_actions[slots, None]  # of each slot's orbit
-            row_of_slots = members @ row
-            if not element:
-                strategy[slots] = row_of_slots
-            even = members.T @ (strategy[slots] / members.sum(1))
-            if np.abs(even - row).max() > _SAME:
-                given, needed = (np.round(each, 6).tolist() for each in (row, even))
-                raise PolicyError(
-                    f"symmetry=True with a policy that is not symmetric: {where} its probabilities are {given}, and by "
-                    f"a state that symmetries turn into this one they are {needed}. Evaluate it without symmetry."
-                )
+        turned = histories.turned(permutation)
+        for infosets, masks, table in _tables(tree, policy, turned, uniform_elsewhere, progress):
+            for number, (infoset, mask, row) in enumerate(zip(infosets.tolist(), masks, table, strict=True)):
+                frame, slots, legal = int(histories.frames[infoset]), tree.slots(infoset), np.flatnonzero(mask)
+                own = group.products[element_of(frame), group.inverses[element]]
+                action = group.representatives(stabilizer_of(frame))[group.permutations[own, legal]]
+                members = action == tree.found_actions[slots, None]  # of each slot's orbit
+                if not element:
+                    strategy[slots] = members @ row[legal]
+                even = members.T @ (strategy[slots] / members.sum(1))
+                if np.abs(even - row[legal]).max() > _SAME:
+                    given, needed = (np.round(each, 6).tolist() for each in (row[legal], even))
+                    where = _where(next(states_after(tree.game, *turned.after(infosets[[number]]))))
+                    raise PolicyError(
+                        f"symmetry=True with a policy that is not symmetric: {where} its probabilities are {given}, "
+                        f"and by a state that symmetries turn into this one they are {needed}. Evaluate it without "
+                        "symmetry."
+                    )
 
 
-def _rows(
+def _tables(
     tree: ImplicitTree, policy: JointPolicy, histories: InfosetHistories, uniform_elsewhere: bool, progress: bool | None
-) -> Iterator[tuple[int, list[int], np.ndarray, str]]:
-    """Yields each infoset with the legal actions, their probabilities, and its name; see `tabulate`."""
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yields infosets, ``[n]``, their legal actions and probabilities, both ``[n, num_actions]``; see `tabulate`."""
     policies = one_per_player(policy, tree.num_players)
-    answers = [answers_at_batches(one) for one in policies]
+    answers = [_answer_after(tree.game, one) for one in policies]
     may_lack = [uniform_elsewhere or isinstance(one, KeyedPolicy) for one in policies]
-    order, owner = histories.in_order(), tree.found_infosets["player"]
+    order, owner, num_actions = histories.in_order(), tree.found_infosets["player"], tree.game.num_distinct_actions()
     missing, example, begin = 0, "", time.monotonic()
     disable = None if progress is None else not progress
     bar = tqdm(total=len(order), desc=_WHAT, unit=" infosets", delay=1.0, disable=disable, leave=False)
-    states = histories.states(tree.game, order)
+    batch_size = max(1, min(_BATCH, _CELLS // num_actions))
     with bar:
-        for start in range(0, len(order), _BATCH):
+        for start in range(0, len(order), batch_size):
             try:
-                batch = order[start : start + _BATCH]
-                here = list(itertools.islice(states, len(batch)))
+                batch = order[start : start + batch_size]
+                masks, table = np.zeros((len(batch), num_actions), bool), np.zeros((len(batch), num_actions))
                 for player, answer in enumerate(answers):
-                    own = np.flatnonzero(owner[batch] == player).tolist()
-                    for row, found in zip(own, answer([here[row] for row in own], player), strict=True):
-                        legal = here[row].legal_actions()
-                        where = f"at information state {here[row].information_state_string()!r} of player {player}"
-                        if not found and not may_lack[player]:
-                            missing, example = missing + 1, example or where
-                        probabilities = distribution(found, legal, where) if found else [1 / len(legal)] * len(legal)
-                        yield int(batch[row]), legal, np.array(probabilities), where
+                    own = np.flatnonzero(owner[batch] == player)
+                    after = histories.after(batch[own])
+                    masks[own], given, known = answer(player, *after)
+                    table[own] = np.where(known[:, None], given, masks[own] / masks[own].sum(1, keepdims=True))
+                    if not known.all() and not may_lack[player]:
+                        missing += int((~known).sum())
+                        example = example or _where(_first(tree.game, after, ~known))
+                    wrong = ~are_distributions(table[own], masks[own])
+                    if wrong.any():
+                        state, row = _first(tree.game, after, wrong), table[own][wrong][0]
+                        distribution(dict(enumerate(row.tolist())), state.legal_actions(), _where(state))  # raises
+                yield batch, masks, table
                 bar.update(len(batch))
             except KeyboardInterrupt:
                 seconds = time.monotonic() - begin
@@ -169,3 +185,36 @@ def _rows(
             f"the policy has no probabilities at {missing:,} of the {len(order):,} information sets of {tree.game}, "
             f"such as {example}: give a complete policy, or uniform_elsewhere=True to play uniformly there."
         )
+
+
+def _answer_after(game: pyspiel.Game, policy: PlayerPolicy) -> _Answer:
+    """Returns a function from a player and histories to the legal actions, their probabilities, and which are known.
+
+    A policy with a method ``probabilities_after``, as networks have, gets the histories at once.
+    """
+    at_once = getattr(policy, "probabilities_after", None)
+    if at_once is not None:
+        return lambda _, actions, lengths: (*at_once(actions, lengths), np.ones(len(lengths), bool))
+    answer = answers_of(policy)
+
+    def after(player: int, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        table = np.zeros((len(lengths), game.num_distinct_actions()))
+        masks, known = np.zeros(table.shape, bool), np.zeros(len(lengths), bool)
+        for row, state in enumerate(states_after(game, actions, lengths)):
+            legal, found = state.legal_actions(), answer(state, player)
+            masks[row, legal] = True
+            if found:
+                given, known[row] = dict(found), True
+                table[row, legal] = [given.get(action, 0.0) for action in legal]
+        return masks, table, known
+
+    return after
+
+
+def _first(game: pyspiel.Game, after: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> pyspiel.State:
+    actions, lengths = after
+    return next(states_after(game, actions[rows], lengths[rows]))
+
+
+def _where(state: pyspiel.State) -> str:
+    return f"at information state {state.information_state_string()!r} of player {state.current_player()}"

@@ -38,7 +38,7 @@ class NetworkPolicy(openspiel_policy.Policy):
     def __init__(self, game: pyspiel.Game, networks: list[torch.nn.Module], kind: str, discount: float | None = None):
         super().__init__(game, list(range(game.num_players())))
         self._networks, self.kind, self._discount = networks, kind, discount
-        self._observer = Observer(game, "a NetworkPolicy", by_rules=False)
+        self._observer = Observer(game, "a NetworkPolicy")
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """Returns the probability of each legal action at a state.
@@ -47,18 +47,23 @@ class NetworkPolicy(openspiel_policy.Policy):
             state: Where a player is to move.
             player_id: That player, or None.
         """
-        with torch_threads(1):  # more are slower for one row
-            return self.action_probabilities_of([state])[0]
-
-    def action_probabilities_of(self, states: Sequence[pyspiel.State]) -> list[dict[int, float]]:
-        """Returns the probability of each legal action at states where a player is to move, by one pass per player."""
-        positions = self._observer.positions_of(states)
+        positions = self._observer.positions_of([state])
         tensors, _, masks = self._observer.observe(positions)
-        table = strategies_at(positions.movers, tensors, masks, self.probabilities)
-        legal = [np.flatnonzero(mask).tolist() for mask in masks]
-        return [
-            dict(zip(actions, row[actions].tolist(), strict=True)) for actions, row in zip(legal, table, strict=True)
-        ]
+        with torch_threads(1):  # more are slower for one row
+            (row,) = strategies_at(positions.movers, tensors, masks, self.probabilities)
+        actions = np.flatnonzero(masks[0])
+        return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
+
+    def probabilities_after(self, actions: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns legal actions and their probabilities after histories, both ``[n, num_actions]``.
+
+        Args:
+            actions: ``[n, any number]`` integers, of players and chance from the root on.
+            lengths: ``[n]`` int64, how many there are in each history, after which a player is to move.
+        """
+        positions = self._observer.after(actions, lengths)
+        tensors, _, masks = self._observer.observe(positions)
+        return masks, strategies_at(positions.movers, tensors, masks, self.probabilities)
 
     def probabilities(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Returns a player's strategies at information sets, ``[n, num_actions]`` float64.

@@ -113,33 +113,32 @@ def test_a_policy_of_a_lazy_tree_is_uniform_where_it_has_not_been(keys):
     assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-12)
 
 
-def test_policies_that_answer_batches_get_each_infoset_once():
-    texts = []
-
-    class Together(openspiel_policy.UniformRandomPolicy):
-        def action_probabilities_of(self, states):
-            texts.extend((state.current_player(), state.information_state_string()) for state in states)
-            return [self.action_probabilities(state) for state in states]
-
-    policy = Together(pyspiel.load_game(LEDUC))
-    found = evaluate_by_rules(LEDUC, policy, progress=False)
-    assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-12)
-    assert sorted(texts) == sorted(set(texts))
-    assert len(texts) == mccfr_plus.compile_game(LEDUC).num_infosets
-
-
-def test_a_network():
+@pytest.mark.parametrize("game", [LEDUC, TWO_DICE, "goofspiel(num_cards=3,imp_info=True,points_order=descending)"])
+def test_a_network(game):
+    """Its tensors come from compiled rules, or from pyspiel where the rules give none."""
     pytest.importorskip("torch")
     from mccfr_plus.neural import NetworkPolicy
     from mccfr_plus.neural.network import MLP
 
+    game = mccfr_plus.load_game(game)
+    sizes = int(np.prod(game.information_state_tensor_shape())), game.num_distinct_actions()
+    networks = [MLP(*sizes, (8,)) for _ in range(2)]
+    found = evaluate_by_rules(game, NetworkPolicy(game, networks, "softmax"), progress=False)
+    stored = mccfr_plus.nash_conv(game, NetworkPolicy(game, networks, "softmax"))
+    assert found.nash_conv == pytest.approx(stored, abs=1e-6)  # single precision
+
+
+def test_a_network_without_a_distribution():
+    torch = pytest.importorskip("torch")
+    from mccfr_plus.neural import NetworkPolicy
+    from mccfr_plus.neural.network import MLP
+
     game = pyspiel.load_game(LEDUC)
-    sizes = game.information_state_tensor_shape()[0], game.num_distinct_actions()
-    policy = NetworkPolicy(game, [MLP(*sizes, (8,)) for _ in range(2)], "softmax")
-    state = game.new_initial_state().child(0).child(3).child(1)
-    assert policy.action_probabilities_of([state, state]) == [pytest.approx(policy.action_probabilities(state))] * 2
-    found = evaluate_by_rules(LEDUC, policy, progress=False)
-    assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-6)  # single precision
+    network = MLP(game.information_state_tensor_shape()[0], 3, (8,))
+    with torch.no_grad():
+        next(iter(network.parameters())).fill_(np.nan)
+    with pytest.raises(PolicyError, match=r"at information state .* are \[nan, nan.*not a distribution"):
+        evaluate_by_rules(game, NetworkPolicy(game, [network] * 2, "softmax"), progress=False)
 
 
 def test_missing_infosets_are_counted():

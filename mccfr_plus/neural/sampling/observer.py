@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyspiel
 from open_spiel.python.observation import make_observation
 
+from mccfr_plus.evaluation.tabulation import states_after
 from mccfr_plus.games.compiled_rules import compiled_rules
 from mccfr_plus.neural.features import check_has_tensors
 from mccfr_plus.neural.sampling.positions import PyspielPositions
@@ -45,9 +47,13 @@ class Observer:
         except (RuntimeError, ValueError, NotImplementedError):  # no observer, as in most games in Python
             observation = None
         self._observation = observation if observation is not None and observation.tensor.size == self.size else None
-        rules = compiled_rules(game) if by_rules else None
-        has_cells = rules is not None and rules.tensor_cells(0, -1, 0) is not None
-        self._rules = BatchRules(rules, self.size) if rules is not None and has_cells else None
+        self._by_rules = by_rules
+
+    @functools.cached_property
+    def _rules(self) -> BatchRules | None:
+        """The compiled rules, if there are some that give the tensors."""
+        rules = compiled_rules(self.game) if self._by_rules else None
+        return None if rules is None or rules.tensor_cells(0, -1, 0) is None else BatchRules(rules, self.size)
 
     def _write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
         if self._observation is None:
@@ -59,8 +65,16 @@ class Observer:
     def start(self, count: int) -> PyspielPositions | RulesPositions:
         """Returns so many histories at the game's beginning."""
         if self._rules is not None:
-            return RulesPositions(self._rules, np.tile(self._rules.game.first_state, (count, 1)))
+            return self._rules.start(count)
         return self.positions_of([self.game.new_initial_state() for _ in range(count)])
+
+    def after(self, actions: np.ndarray, lengths: np.ndarray) -> PyspielPositions | RulesPositions:
+        """Returns the histories of actions of players and chance, ``[n, any number]``, ``lengths`` of each."""
+        if self._rules is None:
+            return self.positions_of(list(states_after(self.game, actions, lengths)))
+        positions = self._rules.start(len(lengths))
+        positions.play_on(actions, lengths)
+        return positions
 
     def positions_of(self, states: Sequence[pyspiel.State]) -> PyspielPositions:
         """Returns the histories of states, which it modifies as it goes on."""

@@ -55,6 +55,10 @@ class BatchRules:
                 cells[player, row, : len(each)] = each
         self.table = first, np.array(list(itertools.accumulate(values[:-1], initial=0)), np.int64), cells
 
+    def start(self, count: int) -> RulesPositions:
+        """Returns so many histories at the game's beginning."""
+        return RulesPositions(self, np.tile(self.game.first_state, (count, 1)))
+
 
 class RulesPositions(Positions):
     """Histories as states of compiled rules.
@@ -71,7 +75,11 @@ class RulesPositions(Positions):
         return type(self)(self._rules, self._words[rows])
 
     def play(self, actions: np.ndarray) -> None:
-        self._rules.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions))
+        self.play_on(actions[:, None], np.ones(len(actions), np.int64))
+
+    def play_on(self, actions: np.ndarray, counts: np.ndarray) -> None:
+        """Plays the first ``counts`` of the actions, ``[n, any number]``, of players and chance, in each history."""
+        self._rules.play(*self._rules.arguments, self._words, np.ascontiguousarray(actions, np.int64), counts)
 
     def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
         rules = self._rules
@@ -88,9 +96,10 @@ class RulesPositions(Positions):
 
 
 @kernel
-def _play(parameters, table, words, actions):
+def _play(parameters, table, words, actions, counts):
     for row in range(len(words)):
-        rule_apply(parameters, table, words[row], actions[row])
+        for number in range(counts[row]):
+            rule_apply(parameters, table, words[row], actions[row, number])
 
 
 @kernel
