@@ -6,7 +6,9 @@ escher    ESCHER beside OpenSpiel's, each with its defaults: exploitability afte
 dream     DREAM with and without baselines: exploitability, and the variance of sampled regrets
 sampling  histories/s of sampling alone, on a tree and batched, over OpenSpiel's Deep CFR; with --nopeer batched alone
 batched   batched DREAM, ESCHER or NFSP on a game that is not enumerated, against uniform play as it trains
-exact     the exact exploitability of the same after histories, on a game with compiled rules; --out keeps it as JSON
+exact     exact exploitability of the same, or of external or outcome sampling, after histories, on a game with compiled
+          rules; --out keeps it as JSON
+picture   the records of `exact` in --out as pictures beside that file
 
 One thread. Evaluations are not counted, nor the training of OpenSpiel's average-policy networks, whose policies are
 masked and renormalized before they are measured.
@@ -14,6 +16,7 @@ masked and renormalized before they are measured.
 
 import json
 import math
+import os
 import resource
 import statistics
 import time
@@ -27,8 +30,16 @@ from measuring import FLAGS, run, settings, spread, timed
 import mccfr_plus
 from mccfr_plus import neural
 from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.evaluation.by_rules import RulesEvaluator
+from mccfr_plus.evaluation.policy_by_rules import memory_plan
+from mccfr_plus.evaluation.tabulation import tabulate
+from mccfr_plus.experiments.curves import Curve
+from mccfr_plus.experiments.plot import plot_curves
+from mccfr_plus.experiments.record import Point
 from mccfr_plus.neural.sampling.observer import Observer, uniform
 from mccfr_plus.neural.sampling.paths import Trajectories, corrected_regrets
+from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
+from mccfr_plus.tree.by_rules.requirements import rules_to_traverse
 from mccfr_plus.tree.order import representative_states
 
 flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched, exact: phantom_ttt")
@@ -37,11 +48,11 @@ flags.DEFINE_list(
     "marks", None, "When to evaluate: CPU seconds; deep_cfr: iterations; exact: histories. Default: the subject's"
 )
 flags.DEFINE_multi_string("set", [], "A field of our config, such as values='exact'; may be given several times")
-flags.DEFINE_enum("algorithm", "DREAM", ["DREAM", "ESCHER", "NFSP"], "batched, exact: which")
+flags.DEFINE_enum("algorithm", "DREAM", ["DREAM", "ESCHER", "NFSP", "external", "outcome"], "batched, exact: which")
 flags.DEFINE_bool("peer", True, "Run OpenSpiel's too, which takes most of the time")
 flags.DEFINE_integer("rounds", 5, "nfsp, sampling: how often both sides take turns")
 flags.DEFINE_integer("games", 4000, "batched: games of an evaluation")
-flags.DEFINE_string("out", None, "exact: write the records there, .json")
+flags.DEFINE_string("out", None, "exact, picture: the file of the records, .json")
 
 CPU = time.process_time
 
@@ -393,35 +404,82 @@ def batched():
     print(f"sampling alone: {paths.nodes / (CPU() - begin):,.0f} histories/s")
 
 
+TABULAR = {"external": "rm", "outcome": "rm"}  # minimizers, with average strategies that weigh iterations linearly
+
+
+class Judge:
+    """The exact evaluation of many policies: `evaluate_by_rules`, with one traversal that numbers the infosets."""
+
+    def __init__(self, game):
+        self._game, self._rules, self._parts = game, rules_to_traverse(game), None
+
+    def evaluate(self, policy):
+        if self._parts is None:
+            plan, threads = memory_plan(self._rules, None, True), os.cpu_count()
+            tree = ImplicitTree(self._game, self._rules, plan, threads)
+            strategy = np.zeros(tree.slot_capacity)
+            tree.bind(strategy)
+            evaluator = RulesEvaluator(tree, threads)
+            self._parts = tree, strategy, evaluator, evaluator.find_histories()
+        tree, strategy, evaluator, histories = self._parts
+        tabulate(tree, policy, histories, strategy)
+        return evaluator.evaluate(strategy)
+
+
 def exact():
     """The budget of Rudolph et al. 2025 is ten million steps; a step is a history that a traversal visits."""
     torch.set_num_threads(1)
-    name = f"Batched{FLAGS.algorithm}"
-    solver, spent, records = new(name, FLAGS.game or "phantom_ttt", 1), 0.0, []
-    for mark in marks([1e6, 1e7]):
-        while solver.nodes_touched < mark:
-            spent += timed(solver.iteration, CPU)
-        begin = CPU()
-        found = mccfr_plus.evaluate_by_rules(solver.game, solver.average_policy())
-        record = {
-            "game": str(solver.game),
-            "algorithm": name,
-            "seed": 1,
-            "settings": FLAGS.set,
-            "histories": solver.nodes_touched,
-            "iterations": solver.iterations,
-            "cpu_seconds": round(spent, 1),
-            "exploitability": found.nash_conv / len(found.values),
-            "values": found.values.tolist(),
-            "best_response_values": found.best_response_values.tolist(),
-            "evaluation_cpu_seconds": round(CPU() - begin, 1),
-        }
-        print(json.dumps(record), flush=True)
-        records.append(record)
-        if FLAGS.out:
-            Path(FLAGS.out).write_text(json.dumps(records, indent=1) + "\n")
+    game, records, is_tabular = mccfr_plus.load_game(FLAGS.game or "phantom_ttt"), [], FLAGS.algorithm in TABULAR
+    name, judge = FLAGS.algorithm if is_tabular else f"Batched{FLAGS.algorithm}", Judge(game)
+    for seed in range(1, FLAGS.seeds + 1):
+        if is_tabular:
+            given = {"averaging": "linear", "tree": "rules", "seed": seed} | settings(FLAGS.set)
+            solver = mccfr_plus.Solver(game, name, TABULAR[name], **given)
+            solver._prepare()
+        else:
+            solver = new(name, game, seed)
+        spent = 0.0
+        for mark in marks([1e7]):
+            while solver.nodes_touched < mark:
+                spent += timed(solver.iteration, CPU)
+            begin = CPU()
+            found = solver.evaluate() if is_tabular else judge.evaluate(solver.average_policy())
+            record = {
+                "game": str(game),
+                "algorithm": name,
+                "seed": seed,
+                "settings": FLAGS.set,
+                "histories": solver.nodes_touched,
+                "iterations": solver.iterations,
+                "cpu_seconds": round(spent, 2),
+                "exploitability": found.nash_conv / len(found.values),
+                "values": found.values.tolist(),
+                "best_response_values": found.best_response_values.tolist(),
+                "evaluation_cpu_seconds": round(CPU() - begin, 1),
+            }
+            print(json.dumps(record), flush=True)
+            records.append(record)
+            if FLAGS.out:
+                Path(FLAGS.out).write_text(json.dumps(records, indent=1) + "\n")
+
+
+def picture():
+    """Two pictures of the records of `exact`, beside their file: against histories, and against CPU seconds."""
+    runs = {}
+    for each in json.loads(Path(FLAGS.out).read_text()):
+        point = Point(
+            *(each["histories"], each["iterations"], each["histories"], 0.0, 2 * each["exploitability"]),
+            *((), (), each["cpu_seconds"]),
+        )
+        name = each["algorithm"].removeprefix("Batched")
+        key = each["game"], ", ".join([name, *each["settings"]])
+        runs.setdefault(key, {}).setdefault(each["seed"], []).append(point)
+    curves = [Curve(*key, tuple(map(tuple, seeds.values())), 2) for key, seeds in runs.items()]
+    for unit, ending in (("nodes", ".png"), ("cpu_seconds", "-seconds.png")):
+        path = str(Path(FLAGS.out).with_suffix("")) + ending
+        plot_curves(curves, [path], unit=unit)
 
 
 if __name__ == "__main__":
-    subjects = (deep_cfr, nfsp, escher, dream, sampling, batched, exact)
+    subjects = (deep_cfr, nfsp, escher, dream, sampling, batched, exact, picture)
     run(__doc__, {function.__name__: function for function in subjects})
