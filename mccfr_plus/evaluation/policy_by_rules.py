@@ -33,8 +33,9 @@ def evaluate_by_rules(
     """Returns the exact values of a policy in a game that is not stored, by one traversal of all its histories.
 
     A policy that was not solved with ``tree="rules"`` and the same `symmetry` is tabulated first: another traversal
-    finds a history of each infoset, and the policy gives its probabilities at the pyspiel state there, once per
-    infoset, or at all states that symmetries turn into each other.
+    finds a history of each infoset, and the policy gives its probabilities there, once per infoset, or at all states
+    that symmetries turn into each other: networks for many at once, which compiled rules play, others at pyspiel's
+    states.
 
     Args:
         game: A game with compiled rules, or its string.
