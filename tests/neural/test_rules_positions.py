@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from open_spiel.python.policy import UniformRandomPolicy
 
 torch = pytest.importorskip("torch")
+import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators import balanced_strategy  # noqa: E402
 from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
 from mccfr_plus.neural.sampling.observer import Observer, draw  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
-from mccfr_plus.neural.sampling.tree_positions import TreeStrategies  # noqa: E402
+from mccfr_plus.neural.sampling.positions import Positions  # noqa: E402
+from mccfr_plus.neural.sampling.tree_positions import TreePositions, TreeStrategies  # noqa: E402
 from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
 from mccfr_plus.tree.game import load_game  # noqa: E402
 
@@ -56,7 +59,8 @@ def test_branches_are_the_same(game):
 @pytest.mark.parametrize(
     "game", ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 )
-def test_histories_on_a_tree_are_the_same(game):
+def test_histories_on_a_tree_are_the_same(game, monkeypatch):
+    monkeypatch.setattr(TreePositions, "draws", Positions.draws)
     env = TreeEnv(game, "X")
     tree, observer = env.tree, Observer(env.game, "X", by_rules=False)
     tables, draws = [], np.random.default_rng(1)
@@ -95,10 +99,21 @@ def test_exploration_by_another_strategy():
     np.testing.assert_allclose(paths.probabilities, expected)
 
 
-def test_draws_never_take_an_action_of_probability_zero():
-    class Largest:
-        def random(self, count):
-            return np.full(count, 1.0 - 2.0**-53)
+def test_draws_on_a_tree_are_spread_evenly(monkeypatch):
+    """Means over trajectories keep the exact value as their mean, and vary much less than with independent draws."""
+    env = TreeEnv("kuhn_poker", "X")
+    sampling, spreads = Trajectories(env.strategies()), []
+    exact = mccfr_plus.evaluate(env.tree, UniformRandomPolicy(env.game)).values[0]
+    for _ in range(2):
+        generators = map(np.random.default_rng, range(30))
+        means = [sampling.sample(env.observer, 1000, each).returns[:, 0].mean() for each in generators]
+        spreads.append(np.std(means))
+        assert np.mean(means) == pytest.approx(exact, abs=5 * spreads[-1] / 30**0.5)
+        monkeypatch.setattr(TreePositions, "draws", Positions.draws)
+    assert spreads[0] < 0.2 * spreads[1]
 
+
+def test_draws_never_take_an_action_of_probability_zero():
+    largest = np.full(4, 1.0 - 2.0**-53)
     table = np.array([[0.1, 0.2, 0.7, 0.0], [0.0, 1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3, 0.0], [1e-300, 0.0, 3.0, 0.0]])
-    assert draw(table, Largest()).tolist() == [2, 1, 2, 2]
+    assert draw(table, largest).tolist() == [2, 1, 2, 2]

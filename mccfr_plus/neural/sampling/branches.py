@@ -65,7 +65,7 @@ class ExternalSampling(NamedTuple):
             positions = positions.take(left)
             movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)  # type: ignore[arg-type]
             table = strategies_at(movers, infosets, masks, self.strategies)
-            is_own, drawn = movers == self.player, draw(table, rng)
+            is_own, drawn = movers == self.player, draw(table, positions.draws(np.arange(len(left)), rng))
             actions, values = np.where(is_own, -1, drawn), np.zeros(masks.shape)
             levels.append(_Level(movers, infosets, masks, table, actions, parents[left], parent_actions[left], values))
             followed = masks & is_own[:, None]

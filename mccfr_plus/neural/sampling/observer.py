@@ -120,9 +120,9 @@ def uniform(player: int, infosets: np.ndarray, masks: np.ndarray) -> np.ndarray:
     return masks / masks.sum(1, keepdims=True)
 
 
-def draw(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Returns an action for each row, never one of probability 0, ``[n]`` int64."""
+def draw(table: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Returns an action for each row, given a uniform number in [0, 1); never one of probability 0, ``[n]`` int64."""
     ends = np.cumsum(table, axis=1)
     # Rounding might put a draw at the end of the last action, where none begins.
-    draws = np.minimum(rng.random(len(table)) * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
+    draws = np.minimum(numbers * ends[:, -1], np.nextafter(ends[:, -1], 0.0))
     return (ends <= draws[:, None]).sum(1)

@@ -89,7 +89,7 @@ class Trajectories(NamedTuple):
             if self.exploration is not uniform:
                 explored = strategies_at(movers, infosets, masks, self.exploration)
             sampling = share[movers] * explored + (1.0 - share[movers]) * table
-            actions = draw(sampling, rng)
+            actions = draw(sampling, positions.draws(rows, rng))
             positions.play(actions)
             last = np.concatenate([last[:, 1:], actions[:, None]], axis=1)[:, : players - 1]
             levels.append((live, movers, infosets, histories, masks, table, actions, sampling[rows, actions]))

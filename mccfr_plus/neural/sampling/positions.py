@@ -41,11 +41,15 @@ class Positions(abc.ABC):
         """Returns the nodes of a tree that some histories are, ``[len(rows)]`` int64; 0 where there is no tree."""
         return np.zeros(len(rows), np.int64)
 
+    def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Returns a uniform number in [0, 1) for each of some histories, ``[len(rows)]``."""
+        return rng.random(len(rows))
+
     def pass_chance(self, rng: np.random.Generator) -> int:
         """Draws outcomes until chance is to move in no history; returns the number of histories visited."""
         visited = len(self.movers)
         while len(rows := np.flatnonzero(self.movers == CHANCE)):
-            self.draw_outcomes(rows, rng.random(len(rows)))
+            self.draw_outcomes(rows, self.draws(rows, rng))
             visited += len(rows)
         return visited
 
