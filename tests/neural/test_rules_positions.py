@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from open_spiel.python.policy import UniformRandomPolicy
 
 torch = pytest.importorskip("torch")
-import mccfr_plus  # noqa: E402
 from mccfr_plus.estimators import balanced_strategy  # noqa: E402
 from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
-from mccfr_plus.neural.sampling.observer import Observer, draw  # noqa: E402
+from mccfr_plus.neural.sampling.observer import Observer, draw, uniform  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 from mccfr_plus.neural.sampling.positions import Positions  # noqa: E402
-from mccfr_plus.neural.sampling.tree_positions import TreePositions, TreeStrategies  # noqa: E402
+from mccfr_plus.neural.sampling.tree_positions import TreeStrategies  # noqa: E402
 from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
 from mccfr_plus.tree.game import load_game  # noqa: E402
 
@@ -25,6 +23,11 @@ GAMES = [
     "dark_hex(obstype=reveal-numturns,gameversion=adh)",
     "bid_goofspiel",  # of this package: its tensors are its fields'
 ]
+
+
+@pytest.fixture
+def independent_draws(monkeypatch):
+    monkeypatch.setattr(Positions, "draws", lambda _, rows, rng: rng.random(len(rows)))
 
 
 def strategies(player, tensors, masks):
@@ -41,6 +44,7 @@ def both(name):
     return found
 
 
+@pytest.mark.usefixtures("independent_draws")
 @pytest.mark.parametrize("game", GAMES)
 def test_paths_are_the_same(game):
     one, other = (Trajectories(strategies, (0,), 0.5).sample(each, 40, np.random.default_rng(1)) for each in both(game))
@@ -48,6 +52,7 @@ def test_paths_are_the_same(game):
         np.testing.assert_array_equal(left, right, err_msg=name, strict=name != "nodes")
 
 
+@pytest.mark.usefixtures("independent_draws")
 @pytest.mark.parametrize("game", GAMES[:3])
 def test_branches_are_the_same(game):
     sampling = ExternalSampling(strategies, 1, 10**5)
@@ -56,11 +61,11 @@ def test_branches_are_the_same(game):
         np.testing.assert_array_equal(left, right)
 
 
+@pytest.mark.usefixtures("independent_draws")
 @pytest.mark.parametrize(
     "game", ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 )
-def test_histories_on_a_tree_are_the_same(game, monkeypatch):
-    monkeypatch.setattr(TreePositions, "draws", Positions.draws)
+def test_histories_on_a_tree_are_the_same(game):
     env = TreeEnv(game, "X")
     tree, observer = env.tree, Observer(env.game, "X", by_rules=False)
     tables, draws = [], np.random.default_rng(1)
@@ -99,18 +104,20 @@ def test_exploration_by_another_strategy():
     np.testing.assert_allclose(paths.probabilities, expected)
 
 
-def test_draws_on_a_tree_are_spread_evenly(monkeypatch):
+@pytest.mark.parametrize("kind", ["tree", "rules", "pyspiel"])
+def test_draws_are_spread_evenly(kind, request):
     """Means over trajectories keep the exact value as their mean, and vary much less than with independent draws."""
-    env = TreeEnv("kuhn_poker", "X")
-    sampling, spreads = Trajectories(env.strategies()), []
-    exact = mccfr_plus.evaluate(env.tree, UniformRandomPolicy(env.game)).values[0]
+    env, sampling, spreads = TreeEnv("kuhn_poker", "X"), Trajectories(uniform), []
+    observer = env.observer if kind == "tree" else Observer(env.game, "X", by_rules=kind == "rules")
+    if kind == "tree":
+        sampling = Trajectories(env.strategies())
     for _ in range(2):
         generators = map(np.random.default_rng, range(30))
-        means = [sampling.sample(env.observer, 1000, each).returns[:, 0].mean() for each in generators]
+        means = [sampling.sample(observer, 500, each).returns[:, 0].mean() for each in generators]
         spreads.append(np.std(means))
-        assert np.mean(means) == pytest.approx(exact, abs=5 * spreads[-1] / 30**0.5)
-        monkeypatch.setattr(TreePositions, "draws", Positions.draws)
-    assert spreads[0] < 0.2 * spreads[1]
+        assert np.mean(means) == pytest.approx(1 / 8, abs=5 * spreads[-1] / 30**0.5)
+        request.getfixturevalue("independent_draws")
+    assert spreads[0] < 0.5 * spreads[1]
 
 
 def test_draws_never_take_an_action_of_probability_zero():

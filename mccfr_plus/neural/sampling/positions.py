@@ -11,6 +11,8 @@ import pyspiel
 
 from mccfr_plus.games.rules import CHANCE
 
+_GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most evenly
+
 
 class Positions(abc.ABC):
     """Histories that are played on together. Whichever class holds them, the same draws lead to the same histories.
@@ -42,8 +44,20 @@ class Positions(abc.ABC):
         return np.zeros(len(rows), np.int64)
 
     def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Returns a uniform number in [0, 1) for each of some histories, ``[len(rows)]``."""
-        return rng.random(len(rows))
+        """Returns uniform numbers in [0, 1), one for each of some histories, ``[len(rows)]``.
+
+        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), through the rows in the order of
+        their keys: spread evenly where histories are equal, with much less variance than independent ones. Each number
+        is uniform given all earlier ones, so that what is estimated stays unbiased.
+        """
+        sequence = (rng.random() + _GOLDEN_RATIO * np.arange(len(rows))) % 1.0
+        result = np.empty_like(sequence)
+        result[np.argsort(self.keys(rows), kind="stable")] = sequence
+        return result
+
+    @abc.abstractmethod
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        """Returns integers that are the same for equal histories, and others for nearly all others, ``[len(rows)]``."""
 
     def pass_chance(self, rng: np.random.Generator) -> int:
         """Draws outcomes until chance is to move in no history; returns the number of histories visited."""
@@ -77,6 +91,9 @@ class PyspielPositions(Positions):
             states.append(self._states[row].clone() if row in taken else self._states[row])
             taken.add(row)
         return type(self)(states, self._size, self._write)
+
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        return np.array([hash(tuple(self._states[row].history())) for row in rows.tolist()], np.int64)
 
     def play(self, actions: np.ndarray) -> None:
         for state, action in zip(self._states, actions.tolist(), strict=True):

@@ -41,6 +41,7 @@ class BatchRules:
         self.play, self.draw_outcomes, self.observe, self.find_returns = (
             compose(each, strict=False, **names) for each in kernels
         )
+        self.factors = np.random.default_rng(0).integers(2**63, size=len(game.first_state))  # of states' keys
         self.actions = np.zeros(game.most_actions, np.int64)
         self.probabilities = np.zeros(max(sizes.max_chance_outcomes, 1))
         self.seen = np.zeros(sizes.view_size, np.int64)
@@ -73,6 +74,9 @@ class RulesPositions(Positions):
 
     def take(self, rows: np.ndarray) -> Self:
         return type(self)(self._rules, self._words[rows])
+
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        return self._words[rows] @ self._rules.factors
 
     def play(self, actions: np.ndarray) -> None:
         self.play_on(actions[:, None], np.ones(len(actions), np.int64))

@@ -12,8 +12,6 @@ from mccfr_plus.neural.sampling.positions import Positions
 from mccfr_plus.tree import arrays
 from mccfr_plus.tree.game_tree import GameTree
 
-_GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most evenly
-
 
 class TreeObserver:
     """Information sets and histories of a tree, as rows of each player and nodes.
@@ -93,17 +91,8 @@ class TreePositions(Positions):
     def numbers(self, rows: np.ndarray) -> np.ndarray:
         return self.nodes[rows]
 
-    def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Returns uniform numbers that are spread evenly over the rows at the same node, with much less variance.
-
-        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976) through the rows in the order of
-        their nodes. Each number is uniform given all earlier ones, so that what is estimated stays unbiased.
-        """
-        result = np.empty(len(rows))
-        result[np.argsort(self.nodes[rows], kind="stable")] = (
-            rng.random() + _GOLDEN_RATIO * np.arange(len(rows))
-        ) % 1.0
-        return result
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        return self.nodes[rows]
 
     def play(self, actions: np.ndarray) -> None:
         records, slots = self._observer.records[self.nodes], self._observer.slots
