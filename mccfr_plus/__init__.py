@@ -22,9 +22,8 @@ import signal
 import sys
 
 # A command that Ctrl-C ends while it imports says nothing; from then on `main` handles signals.
-if (sys.orig_argv[1:3] == ["-m", "mccfr_plus"] or os.path.basename(sys.argv[0]) == "mccfr-plus") and (
-    signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
+_is_command = sys.orig_argv[1:3] == ["-m", "mccfr_plus"] or os.path.basename(sys.argv[0]) == "mccfr-plus"
+if _is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import gc
@@ -33,6 +32,13 @@ from importlib.metadata import version
 _collecting = gc.isenabled()
 gc.disable()  # importing makes no garbage, but looking for it would take a third of the time
 try:
+    try:
+        import numba
+    except ValueError as error:  # of an environment variable, such as NUMBA_NUM_THREADS=0
+        if not _is_command:
+            raise
+        print(f"mccfr-plus: error: Numba does not start: {error} See NUMBA_NUM_THREADS.", file=sys.stderr)
+        sys.exit(2)
     from mccfr_plus.averages import PowerAverage, ScheduledAverage
     from mccfr_plus.bounds import CoarseCorrelatedEquilibrium, RegretBound, measured_regret, regret_bound, solve_cce
     from mccfr_plus.checks import check_average, check_estimator, check_game, check_minimizer

@@ -120,7 +120,7 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
 def require_zero_sum(tree: GameTree) -> None:
     """Raises GameError unless the game has two players whose payoffs add up to 0."""
     if tree.num_players != 2 or np.abs(tree.arrays.payoffs.sum(axis=1)).max() > 1e-9:
-        raise GameError(f"{tree.game} is no two-player zero-sum game: it has no value. See evaluate().")
+        raise GameError(f"{tree.game} is no two-player zero-sum game, which this needs: the others have no value.")
 
 
 def num_entries(tree: GameTree) -> int:

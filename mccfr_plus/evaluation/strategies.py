@@ -87,10 +87,13 @@ def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabiliti
 
 def distribution(answer: Probabilities | None, legal: list[int], where: str) -> list[float]:
     """Returns the probabilities of the legal actions, as they are. PolicyError if they are no distribution."""
-    if not answer:
+    try:
+        given = {} if answer is None else dict(answer)
+        row = [float(given.get(action, 0.0)) for action in legal]
+    except (TypeError, ValueError):
+        raise PolicyError(f"the policy's answer {where} is {answer!r}: give {{action: probability}}.") from None
+    if not given:
         raise PolicyError(f"the policy has no answer {where}: is it a policy of another game, or a partial one?")
-    given = dict(answer)
-    row = [float(given.get(action, 0.0)) for action in legal]
     total = sum(row)
     if not all(p >= 0 for p in row) or not abs(total - 1.0) <= _TOLERANCE:
         raise PolicyError(f"the policy's probabilities {where} are {row}, summing to {total:.6g}, not a distribution.")

@@ -186,6 +186,11 @@ def _require_same_meaning(name: str, new: Any, source: FunctionType, first: Func
         is_same = not _is_kernel(old) and old == expected
     if is_same and _is_kernel(old) == _is_kernel(new):
         return
+    if source.__module__.startswith("mccfr_plus."):  # the global is right, so that the user-defined kernel is not
+        raise ConfigError(
+            f"{new!r} cannot be {name}, which is a kernel of ({', '.join(_parameters(old))}): "
+            "compile it with numba.njit, and give it these parameters."
+        )
     where = dict.fromkeys(f"{each.__module__}.{each.__name__}" for each in (first, source))
     what = f"a kernel of ({', '.join(_parameters(new))})" if _is_kernel(new) else "a constant"
     raise ConfigError(

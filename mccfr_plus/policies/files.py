@@ -8,7 +8,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write
-from mccfr_plus.errors import PolicyFileError
+from mccfr_plus.errors import PolicyError, PolicyFileError
 from mccfr_plus.policies.keyed_policy import KeyedPolicy, KeyedTable, are_distributions, keys_of_kind
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.game import load_game
@@ -38,6 +38,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
 
     Raises:
         PolicyFileError: If the file cannot be written.
+        PolicyError: If it is another policy, such as one of OpenSpiel.
 
     Examples:
         >>> import mccfr_plus, os, tempfile
@@ -50,6 +51,11 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
     if isinstance(policy, KeyedPolicy):
         texts = np.frombuffer(policy.keys.as_bytes(), np.uint8)
         fields = {"format": KEYED_FORMAT, "kind": policy.keys.kind, "texts": texts, **policy.table._asdict()}
+    elif not isinstance(policy, TreePolicy):
+        raise PolicyError(
+            f"a {type(policy).__name__} cannot be saved: save Solver(game).set_strategy(policy).current_policy(), "
+            "which has the same probabilities."
+        )
     else:
         fields = {"format": FORMAT, "fingerprint": policy.tree.fingerprint, "strategy": policy.strategy()}
     with atomic_write(path, PolicyFileError) as file:

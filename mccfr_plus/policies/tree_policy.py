@@ -185,6 +185,9 @@ class TreePolicy(openspiel_policy.TabularPolicy, Mapping):
         """
         return self.to_table().to_dataframe(library)
 
+    def __repr__(self) -> str:
+        return f"TreePolicy({str(self.game)!r}, {len(self):,} information states)"
+
     def _repr_html_(self) -> str:
         shown = table_of_tree(self.tree, self.strategy(), SHOWN)
         return html_of(f"Policy of {self.game}", self.tree.num_infosets, shown)

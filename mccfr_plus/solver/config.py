@@ -94,7 +94,7 @@ class SolverConfig:
             minimizer,
             average_of(averaging, minimizer),
             baseline_of(baseline),
-            alternating=not estimator.updates_all_players if alternating is None else bool(alternating),
+            alternating=not estimator.updates_all_players if alternating is None else alternating,
             **options,
         )
 
@@ -107,6 +107,9 @@ class SolverConfig:
             raise ConfigError(
                 f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same."
             )
+        for flag in ("alternating", "rules", "symmetry"):
+            if not isinstance(getattr(self, flag), bool):
+                raise ConfigError(f"{flag}={getattr(self, flag)!r}: must be True or False.")
         if self.tree not in TREES:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
         if self.keys not in KINDS:

@@ -212,7 +212,10 @@ class IterativeSolver(abc.ABC):
                     done = self.iterations >= target or now - begin >= limit
                     if self.stopped is not None:
                         if not self.iterations:
-                            raise BudgetError(f"not even the first iteration could be run: {self.stopped}")
+                            raise BudgetError(
+                                f"not even the first iteration could be run: {self.stopped} An iteration of "
+                                "estimator='outcome' is the shortest."
+                            )
                         logger.warning("stopped after %s iterations: %s", f"{self.iterations:,}", self.stopped)
                         done = True
                     unfinished = self._unfinished

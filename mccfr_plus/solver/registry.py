@@ -163,14 +163,14 @@ def _component(
     allowed = ", ".join(table)
     if not isinstance(spec, str):
         raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of class {kind.__name__}.")
-    name, _, rest = spec.partition("(")
+    name, bracket, rest = spec.partition("(")
     name = name.strip()
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"{what}={spec!r} is not known.{hint} Give one of {allowed}.")
     try:
-        return table[name](**keyword_arguments(rest))
+        return table[name](**keyword_arguments(rest if bracket else ")"))
     except SyntaxError:
         example = "write parameters as name=value, such as outcome(epsilon=0.6); infinity is 1e999"
         raise ConfigError(f"{what}={spec!r}: {example}.") from None
@@ -185,7 +185,7 @@ def keyword_arguments(text: str) -> dict[str, Any]:
         SyntaxError: If it is written otherwise.
     """
     try:
-        call = ast.parse(f"component({text or ')'}", mode="eval").body
+        call = ast.parse(f"component({text}", mode="eval").body
         if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
             raise ValueError
         return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}

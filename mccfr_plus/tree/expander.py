@@ -1,5 +1,6 @@
 """The callback that tells kernels, through pyspiel, what a node of a lazy tree is."""
 
+import math
 import random
 import struct
 import threading
@@ -35,6 +36,7 @@ _FIELDS = NODE.itemsize // 4  # of a node, all int32
 _FIRST_CHILD, _PAYLOAD = 2, 3  # among them
 
 _ROUNDS, _CLONES, _CLONE_SECONDS, _LONGEST_PLAY = 20, 250, 0.1, 1000  # for measuring how large a state is
+_MEASURED_EVERY = 1024  # kept states between two measurements of the memory of the process
 _SMALLEST_STATE, _KEEPING_COST = 1000, 200  # bytes of a state, and of its Python object and dictionary entry
 
 
@@ -97,6 +99,8 @@ class Expander:
         self._young: dict[int, pyspiel.State] = {}
         self._old: dict[int, pyspiel.State] = {}
         self._max_states = max(state_bytes // _state_size(game) // 2, 1)  # per generation
+        # Of the process while the first generation grows: states deep in a game may be larger than was measured.
+        self._most_bytes: float = resident_bytes() + state_bytes
         self._last = [_NO_STATE] * len(places.answers)  # per thread, the node expanded last and its state
         self._packers: dict[int, Callable] = {}  # of answers for decision nodes, by number of actions
         self.error: BaseException | None = None
@@ -235,8 +239,12 @@ class Expander:
         return state
 
     def _keep(self, node: int, state: pyspiel.State) -> None:
-        if len(self._young) >= self._max_states:
+        count = len(self._young)
+        if count % _MEASURED_EVERY == _MEASURED_EVERY - 1 and resident_bytes() > self._most_bytes:
+            self._max_states = count
+        if count >= self._max_states:
             self._old, self._young = self._young, {}
+            self._most_bytes = math.inf
         self._young[node] = state
 
     @property
@@ -254,6 +262,7 @@ class Expander:
     def evict_states(self, max_node: int) -> None:
         """Drops the states of all nodes from a number on, which are about to become other nodes."""
         self._last[:] = [_NO_STATE] * len(self._last)
+        self._most_bytes = math.inf
         self._young = {node: state for node, state in self._young.items() if node < max_node}
         self._old = {node: state for node, state in self._old.items() if node < max_node}
 

@@ -4,6 +4,7 @@ The recording needs no child pointers: the order of visit and the number of chil
 """
 
 import math
+import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from mccfr_plus.tree.sizes.size_estimate import probe_size
 _CHECK_EVERY = 1024  # nodes between two checks of the budget
 # Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
 _PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
+_PROBE_AFTER_SECONDS = 5.0  # games in Python may visit some hundred nodes in a second
 ESTIMATE_MARGIN = 20.0  # estimates from a small sample may be far too large
 
 
@@ -85,6 +87,7 @@ class Budget:
         self.max_nodes = max_nodes
         self.max_bytes = max_bytes
         self._estimate: float | None = None  # log10 of the number of nodes
+        self._probe_at = time.monotonic() + _PROBE_AFTER_SECONDS
         self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
 
     def check(self, num_nodes: int, num_bytes: int) -> None:
@@ -93,7 +96,7 @@ class Budget:
         Raises:
             BudgetError: If it is more than the budget, or if an estimate from a sample is far beyond it.
         """
-        if num_nodes > self._probe_after:
+        if num_nodes > self._probe_after or time.monotonic() > self._probe_at:
             self.check_estimate(num_nodes)
         if num_nodes > self.max_nodes:
             self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)

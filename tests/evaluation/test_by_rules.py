@@ -161,6 +161,7 @@ def test_missing_infosets_are_counted():
     ("policy", "message"),
     [
         (lambda state: {0: 0.5}, "not a distribution"),
+        (lambda state: [0.5, 0.5], "give {action: probability}"),
         (7, "give an OpenSpiel policy"),
         ([{}], "1 policies for 2 players"),
     ],

@@ -7,6 +7,7 @@ from numba import config
 
 from mccfr_plus import ConfigError
 from mccfr_plus.kernels.compile import compose, inline_kernel, kernel
+from mccfr_plus.minimizers.base import minimize
 
 FACTOR = 2.0
 
@@ -128,3 +129,8 @@ def test_a_name_with_two_meanings_is_refused():
         both = _with_globals(two_loops, second_loop=second)
         with pytest.raises(ConfigError, match=rf"The global {name} of .*test_compose\.\w+ is not what is composed"):
             compose(both, rule=negative, FACTOR=5.0)
+
+
+def test_a_minimizer_without_numba_is_refused():
+    with pytest.raises(ConfigError, match=r"cannot be update_infoset, which is a kernel of \(values, .* numba.njit"):
+        compose(minimize, update_infoset=lambda values, strategy: 0.0)

@@ -223,6 +223,14 @@ def test_places_that_cannot_be_written(tmp_path):
         save_policy(policy, tmp_path / "missing" / "policy.npz")
 
 
+def test_a_policy_of_openspiel_is_saved_by_way_of_a_solver(tmp_path):
+    uniform = openspiel_policy.TabularPolicy(pyspiel.load_game("kuhn_poker"))
+    with pytest.raises(PolicyError, match="a TabularPolicy cannot be saved: save Solver"):
+        save_policy(uniform, tmp_path / "policy.npz")
+    save_policy(Solver("kuhn_poker").set_strategy(uniform).current_policy(), tmp_path / "policy.npz")
+    np.testing.assert_array_equal(load_policy(tmp_path / "policy.npz").strategy(), 0.5)
+
+
 def test_truncated_and_flipped_files(tmp_path):
     policy = policy_of("kuhn_poker")
     path = tmp_path / "policy.npz"

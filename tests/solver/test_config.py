@@ -37,6 +37,7 @@ CASES = [
     ({"keys": "md5"}, "keys='md5': give one of hash, checked, text"),
     ({"memory": "much"}, "memory='much': give a positive number of bytes, such as 4GB"),
     ({"thread_mode": "quick"}, "thread_mode='quick': give one of deterministic, fast"),
+    ({"alternating": "no"}, "alternating='no': must be True or False"),
     ({"threads": 0}, "threads=0: must be a whole number, at least 1"),
     ({"threads": True}, "threads=True: must be a whole number"),
     ({"threads": 10_000}, "threads=10000: this machine has 2 cores"),

@@ -81,6 +81,11 @@ def test_what_no_text_stands_for():
     assert registry.spec_of(OutcomeSampling(sampling=np.ones(3)), "estimator") is None
 
 
+def test_an_open_parenthesis_is_refused():
+    with pytest.raises(ConfigError, match="write parameters as name=value"):
+        registry.estimator_of("outcome(")
+
+
 def test_numbers_of_other_kinds():
     assert registry.spec_of(registry.estimator_of("outcome(epsilon=1)"), "estimator") == "outcome(epsilon=1.0)"
     assert registry.spec_of(OutcomeSampling(epsilon=np.float64(0.25)), "estimator") == "outcome(epsilon=0.25)"

@@ -12,8 +12,8 @@ from lazy_trees import PLENTY, differences, lazy_solver, pair
 
 from mccfr_plus import BudgetError, ConfigError, GameError, Solver
 from mccfr_plus.solver import registry as parts
+from mccfr_plus.tree import expander, lazy_tree
 from mccfr_plus.tree import expansion as g
-from mccfr_plus.tree import lazy_tree
 from mccfr_plus.tree.keys import KINDS, Keys
 from mccfr_plus.tree.lazy_tree import LazyTree
 
@@ -145,6 +145,16 @@ def test_states_that_are_not_kept_are_replayed(game, estimator, state_bytes):
     whole, lazy = run_both(game, estimator, iterations=200, plan=PLENTY._replace(state_bytes=state_bytes))
     assert differences(whole, lazy) == []
     assert len(lazy.tree.expander._young) <= max(2, state_bytes // 1000)
+
+
+def test_larger_states_than_measured_are_kept_in_smaller_numbers(monkeypatch):
+    sizes = iter(range(1 << 30, 1 << 34, 1 << 20))  # each look finds a megabyte more
+    monkeypatch.setattr(expander, "_MEASURED_EVERY", 8)
+    monkeypatch.setattr(expander, "_state_size", lambda _: 1000)
+    monkeypatch.setattr(expander, "resident_bytes", lambda: next(sizes))
+    whole, lazy = run_both("leduc_poker", "external", iterations=20, plan=PLENTY._replace(state_bytes=3 << 20))
+    assert differences(whole, lazy) == []
+    assert lazy.tree.expander._max_states == 4 * 8 - 1
 
 
 # --- transient nodes ---

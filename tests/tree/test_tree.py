@@ -17,6 +17,7 @@ from open_spiel.python import policy as openspiel_policy
 import mccfr_plus
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.tree import arrays as tree_arrays
+from mccfr_plus.tree import recorder
 from mccfr_plus.tree.layout import alias_table
 from mccfr_plus.tree.order import openspiel_order, representative_states
 from mccfr_plus.tree.recorder import Recording
@@ -235,6 +236,12 @@ def test_a_node_budget_is_exact():
         compile_game("kuhn_poker", max_nodes=nodes - 1)
     assert "about" in str(caught.value)
     assert isinstance(caught.value, MemoryError)
+
+
+def test_a_slow_game_is_estimated_before_many_nodes_are_visited(monkeypatch):
+    monkeypatch.setattr(recorder, "_PROBE_AFTER_SECONDS", 0.0)
+    with pytest.raises(BudgetError, match=r"estimated from a sample\); the budget is 2,000"):
+        compile_game("leduc_poker", max_nodes=2000, estimate_margin=1.0, rules=False)
 
 
 def test_a_memory_budget():
