@@ -465,14 +465,17 @@ def exact():
 
 def picture():
     """Two pictures of the records of `exact`, beside their file: against histories, and against CPU seconds."""
-    runs = {}
-    for each in json.loads(Path(FLAGS.out).read_text()):
+    runs, records = {}, json.loads(Path(FLAGS.out).read_text())
+    settings_of = {}
+    for each in records:
+        settings_of.setdefault(each["algorithm"], set()).add(str(each["settings"]))
+    for each in records:
         point = Point(
             *(each["histories"], each["iterations"], each["histories"], 0.0, 2 * each["exploitability"]),
             *((), (), each["cpu_seconds"]),
         )
-        name = each["algorithm"].removeprefix("Batched")
-        key = each["game"], ", ".join([name, *each["settings"]])
+        told = each["settings"] if len(settings_of[each["algorithm"]]) > 1 else []  # what tells one from another
+        key = each["game"], ", ".join([each["algorithm"].removeprefix("Batched"), *told])
         runs.setdefault(key, {}).setdefault(each["seed"], []).append(point)
     curves = [Curve(*key, tuple(map(tuple, seeds.values())), 2) for key, seeds in runs.items()]
     for unit, ending in (("nodes", ".png"), ("cpu_seconds", "-seconds.png")):
