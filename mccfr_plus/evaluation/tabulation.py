@@ -203,9 +203,12 @@ def _answer_after(game: pyspiel.Game, policy: PlayerPolicy) -> _Answer:
         for row, state in enumerate(states_after(game, actions, lengths)):
             legal, found = state.legal_actions(), answer(state, player)
             masks[row, legal] = True
-            if found:
-                given, known[row] = dict(found), True
+            try:
+                given = {} if found is None else dict(found)
                 table[row, legal] = [given.get(action, 0.0) for action in legal]
+            except (TypeError, ValueError):
+                distribution(found, legal, _where(state))  # raises
+            known[row] = bool(given)
         return masks, table, known
 
     return after
