@@ -228,12 +228,12 @@ def test_a_program_that_is_ended_goes_on(start, command, cluster, undisturbed, t
 
 def test_a_run_that_fails_does_not_end_the_others(cluster, command, tmp_path):
     path = tmp_path / "out"
-    games = ["dark_hex(num_rows=2,num_cols=3)", "kuhn_poker"]
+    games = ["dark_hex(num_rows=1,num_cols=4)", "kuhn_poker"]
     short = ["--algorithms=external", "--seeds=2", "--nodes=2e3", "--num_evaluations=3"]
     code, _, err = command("compare", *games, *short, "--cluster=ray", f"--out={path}")
     assert code == 2
     assert (
-        "2 of 4 runs failed: dark_hex(num_rows=2,num_cols=3) external seed 1: dark_hex has imperfect rec"
+        "2 of 4 runs failed: dark_hex(num_rows=1,num_cols=4) external seed 1: dark_hex(num_cols=4,num_rows=1), at his"
         in " ".join(err.split())
     )
     assert num_ended(path) == 2
