@@ -16,7 +16,6 @@ masked and renormalized before they are measured.
 
 import json
 import math
-import os
 import resource
 import statistics
 import time
@@ -30,16 +29,11 @@ from measuring import FLAGS, run, settings, spread, timed
 import mccfr_plus
 from mccfr_plus import neural
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.evaluation.by_rules import RulesEvaluator
-from mccfr_plus.evaluation.policy_by_rules import memory_plan
-from mccfr_plus.evaluation.tabulation import tabulate
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.plot import plot_curves
 from mccfr_plus.experiments.record import Point
 from mccfr_plus.neural.sampling.observer import Observer, uniform
 from mccfr_plus.neural.sampling.paths import Trajectories, corrected_regrets
-from mccfr_plus.tree.by_rules.implicit_tree import ImplicitTree
-from mccfr_plus.tree.by_rules.requirements import rules_to_traverse
 from mccfr_plus.tree.order import representative_states
 
 flags.DEFINE_string("game", None, "Game. Default: leduc_poker; batched, exact: phantom_ttt")
@@ -407,30 +401,11 @@ def batched():
 TABULAR = {"external": "rm", "outcome": "rm"}  # minimizers, with average strategies that weigh iterations linearly
 
 
-class Judge:
-    """The exact evaluation of many policies: `evaluate_by_rules`, with one traversal that numbers the infosets."""
-
-    def __init__(self, game):
-        self._game, self._rules, self._parts = game, rules_to_traverse(game), None
-
-    def evaluate(self, policy):
-        if self._parts is None:
-            plan, threads = memory_plan(self._rules, None, True), os.cpu_count()
-            tree = ImplicitTree(self._game, self._rules, plan, threads)
-            strategy = np.zeros(tree.slot_capacity)
-            tree.bind(strategy)
-            evaluator = RulesEvaluator(tree, threads)
-            self._parts = tree, strategy, evaluator, evaluator.find_histories()
-        tree, strategy, evaluator, histories = self._parts
-        tabulate(tree, policy, histories, strategy)
-        return evaluator.evaluate(strategy)
-
-
 def exact():
     """The budget of Rudolph et al. 2025 is ten million steps; a step is a history that a traversal visits."""
     torch.set_num_threads(1)
     game, records, is_tabular = mccfr_plus.load_game(FLAGS.game or "phantom_ttt"), [], FLAGS.algorithm in TABULAR
-    name, judge = FLAGS.algorithm if is_tabular else f"Batched{FLAGS.algorithm}", Judge(game)
+    name = FLAGS.algorithm if is_tabular else f"Batched{FLAGS.algorithm}"
     for seed in range(1, FLAGS.seeds + 1):
         if is_tabular:
             given = {"averaging": "linear", "tree": "rules", "seed": seed} | settings(FLAGS.set)
@@ -443,7 +418,7 @@ def exact():
             while solver.nodes_touched < mark:
                 spent += timed(solver.iteration, CPU)
             begin = CPU()
-            found = solver.evaluate() if is_tabular else judge.evaluate(solver.average_policy())
+            found = solver.evaluate() if is_tabular else mccfr_plus.evaluate_by_rules(game, solver.average_policy())
             record = {
                 "game": str(game),
                 "algorithm": name,

@@ -85,14 +85,19 @@ def answers_at_states(policy: Any) -> Callable[[pyspiel.State, int], Probabiliti
     )
 
 
+def row_of(answer: Probabilities | None, legal: list[int]) -> list[float] | None:
+    """Returns the probabilities of the legal actions, None for no answer. TypeError or ValueError for another kind."""
+    given = {} if answer is None else dict(answer)
+    return [float(given.get(action, 0.0)) for action in legal] if given else None
+
+
 def distribution(answer: Probabilities | None, legal: list[int], where: str) -> list[float]:
     """Returns the probabilities of the legal actions, as they are. PolicyError if they are no distribution."""
     try:
-        given = {} if answer is None else dict(answer)
-        row = [float(given.get(action, 0.0)) for action in legal]
+        row = row_of(answer, legal)
     except (TypeError, ValueError):
         raise PolicyError(f"the policy's answer {where} is {answer!r}: give {{action: probability}}.") from None
-    if not given:
+    if row is None:
         raise PolicyError(f"the policy has no answer {where}: is it a policy of another game, or a partial one?")
     total = sum(row)
     if not all(p >= 0 for p in row) or not abs(total - 1.0) <= _TOLERANCE:

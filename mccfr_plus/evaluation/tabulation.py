@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 
 from mccfr_plus.errors import PolicyError
 from mccfr_plus.evaluation.behavior import JointPolicy, PlayerPolicy, answers_of
-from mccfr_plus.evaluation.strategies import are_distributions, distribution, one_per_player
+from mccfr_plus.evaluation.strategies import are_distributions, distribution, one_per_player, row_of
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.tree.by_rules.frames import element_of, stabilizer_of
@@ -137,7 +137,7 @@ def tabulate(
                 even = members.T @ (strategy[slots] / members.sum(1))
                 if np.abs(even - row[legal]).max() > _SAME:
                     given, needed = (np.round(each, 6).tolist() for each in (row[legal], even))
-                    where = _where(next(states_after(tree.game, *turned.after(infosets[[number]]))))
+                    where = _where(_state_at(tree.game, turned, infosets[[number]]))
                     raise PolicyError(
                         f"symmetry=True with a policy that is not symmetric: {where} its probabilities are {given}, "
                         f"and by a state that symmetries turn into this one they are {needed}. Evaluate it without "
@@ -164,15 +164,14 @@ def _tables(
                 masks, table = np.zeros((len(batch), num_actions), bool), np.zeros((len(batch), num_actions))
                 for player, answer in enumerate(answers):
                     own = np.flatnonzero(owner[batch] == player)
-                    after = histories.after(batch[own])
-                    masks[own], given, known = answer(player, *after)
+                    masks[own], given, known = answer(player, *histories.after(batch[own]))
                     table[own] = np.where(known[:, None], given, masks[own] / masks[own].sum(1, keepdims=True))
                     if not known.all() and not may_lack[player]:
                         missing += int((~known).sum())
-                        example = example or _where(_first(tree.game, after, ~known))
+                        example = example or _where(_state_at(tree.game, histories, batch[own][~known]))
                     wrong = ~are_distributions(table[own], masks[own])
                     if wrong.any():
-                        state, row = _first(tree.game, after, wrong), table[own][wrong][0]
+                        state, row = _state_at(tree.game, histories, batch[own][wrong]), table[own][wrong][0]
                         distribution(dict(enumerate(row.tolist())), state.legal_actions(), _where(state))  # raises
                 yield batch, masks, table
                 bar.update(len(batch))
@@ -204,19 +203,19 @@ def _answer_after(game: pyspiel.Game, policy: PlayerPolicy) -> _Answer:
             legal, found = state.legal_actions(), answer(state, player)
             masks[row, legal] = True
             try:
-                given = {} if found is None else dict(found)
-                table[row, legal] = [given.get(action, 0.0) for action in legal]
+                row_found = row_of(found, legal)
             except (TypeError, ValueError):
-                distribution(found, legal, _where(state))  # raises
-            known[row] = bool(given)
+                row_found = distribution(found, legal, _where(state))  # says what is wrong
+            if row_found is not None:
+                table[row, legal], known[row] = row_found, True
         return masks, table, known
 
     return after
 
 
-def _first(game: pyspiel.Game, after: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> pyspiel.State:
-    actions, lengths = after
-    return next(states_after(game, actions[rows], lengths[rows]))
+def _state_at(game: pyspiel.Game, histories: InfosetHistories, infosets: np.ndarray) -> pyspiel.State:
+    """Returns the state at the first of some infosets."""
+    return next(states_after(game, *histories.after(infosets[:1])))
 
 
 def _where(state: pyspiel.State) -> str:

@@ -113,6 +113,17 @@ def test_a_policy_of_a_lazy_tree_is_uniform_where_it_has_not_been(keys):
     assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-12)
 
 
+def test_a_policy_is_asked_once_per_infoset():
+    texts = []
+
+    def policy(state):
+        texts.append((state.current_player(), state.information_state_string()))
+        return dict.fromkeys(state.legal_actions(), 1 / len(state.legal_actions()))
+
+    evaluate_by_rules(LEDUC, policy, progress=False)
+    assert len(texts) == len(set(texts)) == mccfr_plus.compile_game(LEDUC).num_infosets
+
+
 @pytest.mark.usefixtures("interpreted_evaluation")
 @pytest.mark.parametrize("game", [LEDUC, "goofspiel(num_cards=3,imp_info=True,points_order=descending)"])
 def test_a_network(game):

@@ -48,7 +48,7 @@ class Positions(abc.ABC):
 
         They are a Kronecker sequence with a random shift (Cranley, Patterson 1976), through the rows in the order of
         their keys: spread evenly where histories are equal, with much less variance than independent ones. Each number
-        is uniform given all earlier ones, so that what is estimated stays unbiased.
+        is uniform given what was drawn in earlier calls, so that what is estimated stays unbiased.
         """
         sequence = (rng.random() + _GOLDEN_RATIO * np.arange(len(rows))) % 1.0
         result = np.empty_like(sequence)

@@ -91,8 +91,7 @@ class TreePositions(Positions):
     def numbers(self, rows: np.ndarray) -> np.ndarray:
         return self.nodes[rows]
 
-    def keys(self, rows: np.ndarray) -> np.ndarray:
-        return self.nodes[rows]
+    keys = numbers
 
     def play(self, actions: np.ndarray) -> None:
         records, slots = self._observer.records[self.nodes], self._observer.slots
