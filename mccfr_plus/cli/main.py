@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from mccfr_plus.cli.command import PROGRAM, Command, UsageError, wants_help
 from mccfr_plus.errors import MccfrPlusError
 from mccfr_plus.kernels.compile import is_no_notice
-from mccfr_plus.kernels.interrupts import SIGNALS
+from mccfr_plus.kernels.interrupts import SIGNALS, persistent_interrupts
 from mccfr_plus.user_modules import import_user_modules
 
 _CLASSES = {  # by name: the module and the class in it
@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         for number in before:
             signal.signal(number, signal.default_int_handler)  # which raises KeyboardInterrupt
-        with _logging_to_stderr():
+        with persistent_interrupts(), _logging_to_stderr():
             _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
         return 0

@@ -69,6 +69,27 @@ def test_ends_the_compilation_of_a_tree(start_and_interrupt, tmp_path):
     assert not list(tmp_path.glob("*p.npz*"))
 
 
+def test_an_interrupt_during_a_destructor_is_not_lost(start, tmp_path):
+    """Python drops what a destructor raises."""
+    module = tmp_path / "interrupted_destructor.py"
+    module.write_text(
+        """
+import signal
+
+class Garbage:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+Garbage()
+"""
+    )
+    process = start("solve", "kuhn_poker", "--seconds=600", f"--import={module}")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode in (0, 130), err  # with a result or without one
+    assert "interrupted" in err
+    assert "Traceback" not in err
+
+
 def test_before_the_first_iteration_there_is_no_result(command, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
