@@ -21,7 +21,6 @@ from numba.core.registry import CPUDispatcher
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.code_digest import digest_of
 from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
-from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
 from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler
 
 logger = logging.getLogger("mccfr_plus")
@@ -79,14 +78,6 @@ def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options:
 
 
 class _Kernel(CPUDispatcher):
-    def compile(self, sig: Any) -> Any:
-        """Compiles a version, or loads it, without garbage collections: they take a sixth of the time.
-
-        Signals wait for some seconds: Numba is not made to be interrupted, and would raise errors of its own.
-        """
-        with deferred_signals(lambda: None), no_collection():
-            return super().compile(sig)
-
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compiles a version for types only: by default, one more is compiled for each constant that is passed."""
         return super().get_call_template(

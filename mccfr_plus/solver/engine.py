@@ -10,7 +10,7 @@ from mccfr_plus.averages.methods import LAZY, settled
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Estimator, SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
+from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.evaluation.strategies import strategy_of
@@ -178,7 +178,7 @@ class Engine:
     def _max_visits(self) -> int:
         tree, estimator, method = self.tree, self.config.estimator, self.average_method
         is_own = method.name == "own traversal"
-        if not (is_own or method.lists_visits):
+        if not is_own and method.list_visit is list_nothing:
             return 0
         if isinstance(tree, ExpandingTree):  # memory that is not used costs nothing
             return tree.node_capacity

@@ -15,7 +15,8 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.checkpoints.writer import CheckpointWriter
-from mccfr_plus.errors import BudgetError, ConfigError, check_whole
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.solver.history import EvaluationClock, History, axes_for
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
@@ -235,7 +236,8 @@ class IterativeSolver(abc.ABC):
                             when = "before" if unfinished else "within"
                             logger.warning("ended %s the first iteration (%s): give more time.", when, why)
                         return self
-                    self._history.exclude(evaluated - now)
+                    if evaluation is not None:
+                        self._history.exclude(evaluated - now)
                     if writer is not None:
                         writer.maybe_write()
                     left = max(limit - (time.perf_counter() - begin), 0.0)
