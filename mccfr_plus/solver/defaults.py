@@ -121,7 +121,7 @@ def _full_by_rules(
     infosets = estimate_infosets(rules) if leaves * BYTES_PER_ENTRY < max_bytes else None
     if infosets is None:
         return None
-    chosen = {"estimator": "full", **({"symmetry": True} if symmetries > 1 else {})}
+    chosen: dict[str, Any] = {"estimator": "full", **({"symmetry": True} if symmetries > 1 else {})}
     found, config = infosets.times(1 / symmetries), SolverConfig.from_specs(minimizer=None, **chosen)
     needed = bytes_to_solve(rules, config, found) + bytes_of_matrix(leaves, found.slots, config.threads)
     seconds = estimated_seconds_to_begin(visited, found.slots, True, symmetries > 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 
-# Bytes of a compiled tree; the recorder counts with them, too.
+# Bytes of a compiled tree; recording a game counts with them, too.
 COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
 COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
 
