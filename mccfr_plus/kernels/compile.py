@@ -20,6 +20,7 @@ from numba.core.registry import CPUDispatcher
 
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache, digest_of, names_of
+from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
 from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler
 
 logger = logging.getLogger("mccfr_plus")
@@ -77,6 +78,16 @@ def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options:
 
 
 class _Kernel(CPUDispatcher):
+    def compile(self, sig: Any) -> Any:
+        """Compiles a version without garbage collections, which take a sixth of the time, or loads it.
+
+        Signals wait while it compiles: Numba is not made to be interrupted, and would raise errors of its own.
+        """
+        if self._cache.holds(sig, self.targetctx):
+            return super().compile(sig)
+        with deferred_signals(lambda: None), no_collection():
+            return super().compile(sig)
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compiles a version for types only: by default, one more is compiled for each constant that is passed."""
         return super().get_call_template(

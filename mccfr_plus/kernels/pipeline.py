@@ -23,8 +23,6 @@ from numba.core.errors import NumbaRuntimeError, UnsupportedError
 from numba.core.typed_passes import InlineOverloads, NativeLowering
 from numba.np import linalg
 
-from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
-
 _MAKING = {"binop", "inplace_binop", "unary", "arrayexpr", "call"}  # of array expressions, those that make an array
 
 _ARRAY_IS_MADE = (
@@ -89,14 +87,6 @@ class AllocatingCompiler(CompilerBase):
     """Numba's compiler, which keeps all writes."""
 
     lowering: type[NativeLowering] = NativeLowering
-
-    def compile_extra(self, func: Any) -> Any:
-        """Compiles a version, without garbage collections: they take a sixth of the time.
-
-        Signals wait for some seconds: Numba is not made to be interrupted, and would raise errors of its own.
-        """
-        with deferred_signals(lambda: None), no_collection():
-            return super().compile_extra(func)
 
     def define_pipelines(self) -> list:
         """Returns Numba's passes, of which two are replaced."""
