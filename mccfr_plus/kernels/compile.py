@@ -78,6 +78,8 @@ def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options:
 
 
 class _Kernel(CPUDispatcher):
+    _cache: DiskCache
+
     def compile(self, sig: Any) -> Any:
         """Compiles a version without garbage collections, which take a sixth of the time, or loads it.
 
