@@ -78,14 +78,14 @@ def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options:
 
 
 class _Kernel(CPUDispatcher):
-    _cache: DiskCache
+    _cache: Any
 
     def compile(self, sig: Any) -> Any:
         """Compiles a version without garbage collections, which take a sixth of the time, or loads it.
 
         Signals wait while it compiles: Numba is not made to be interrupted, and would raise errors of its own.
         """
-        if self._cache.holds(sig, self.targetctx):
+        if isinstance(self._cache, DiskCache) and self._cache.holds(sig, self.targetctx):  # a sent kernel has another
             return super().compile(sig)
         with deferred_signals(lambda: None), no_collection():
             return super().compile(sig)
