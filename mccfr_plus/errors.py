@@ -1,7 +1,5 @@
 """The errors of this package. Each message says what was given, what is allowed and what to do."""
 
-import numpy as np
-
 
 class MccfrPlusError(Exception):
     """The base class of this package's errors.
@@ -100,9 +98,3 @@ class TrainingError(MccfrPlusError, ArithmeticError):
 
 class ClusterError(MccfrPlusError, RuntimeError):
     """A cluster that cannot be reached, or whose machines cannot do the work."""
-
-
-def check_whole(name: str, value: object) -> None:
-    """Raises ConfigError if a value is not a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ConfigError(f"{name}={value!r}: must be a whole number, at least 1.")

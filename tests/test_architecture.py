@@ -309,3 +309,36 @@ def test_importing_has_no_side_effects():
     own_games = sorted(game.short_name for game in mccfr_plus.games.GAMES)
     assert json.loads(result.stdout) == [[], True, [], own_games]
     assert result.stderr == ""
+
+
+FILES_PASSED = """
+import gc, json, sys
+from numba.core.dispatcher import Dispatcher
+from mccfr_plus.cli.main import main
+called, imports = set(), []
+
+def note(frame, event, _):
+    if event == "call" and frame.f_code.co_name == "<module>":
+        imports.append(frame)
+    elif event == "return" and imports and frame is imports[-1]:
+        imports.pop()
+    elif event == "call" and not imports:
+        called.add(frame.f_code)
+
+sys.setprofile(note)
+code = main(sys.argv[1:])
+sys.setprofile(None)
+kernels = {each.py_func.__code__ for each in gc.get_objects() if isinstance(each, Dispatcher)}
+print(json.dumps(sorted({each.co_filename for each in called - kernels})))
+sys.exit(code)
+"""
+
+
+def test_a_solve_passes_few_files():
+    """Files with a function that runs, where kernels and what is done by importing do not count."""
+    command = ["solve", "leduc_poker", "--estimator=external", "--seconds=0.3"]
+    for _ in range(2):  # the second process finds the kernels on disk
+        result = subprocess.run([sys.executable, "-c", FILES_PASSED, *command], capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+    passed = [path for path in json.loads(result.stdout.splitlines()[-1]) if path.startswith(str(ROOT))]
+    assert len(passed) <= 25, "\n".join(passed)

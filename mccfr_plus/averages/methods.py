@@ -47,7 +47,7 @@ class AverageMethod:
             tree could not expand.
         settle: ``kernel(tree, strategy, average, scratch, player)``, called by each thread of a team at the infosets
             that it updates, after `accumulate` at those that no thread owns.
-        list_visit: What traversals list; see `mccfr_plus.estimators.visits`.
+        list_visit: What traversals list, which is added up after each of them; see `mccfr_plus.estimators.visits`.
         is_shared: Whether threads of a team may each average infosets of their own.
         has_sums: Whether there are sums.
     """
@@ -58,11 +58,6 @@ class AverageMethod:
     list_visit: Callable = list_nothing
     is_shared: bool = True
     has_sums: bool = True
-
-    @property
-    def lists_visits(self) -> bool:
-        """Whether the visits that traversals list are added up, after each traversal."""
-        return self.list_visit is not list_nothing
 
 
 @inline_kernel

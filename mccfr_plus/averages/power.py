@@ -1,12 +1,12 @@
 """Averages in which iteration t has weight t^gamma: the config class and its short names."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number
 
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
 
@@ -50,9 +50,8 @@ class PowerAverage:
     kernel: ClassVar[Any] = None  # of an average that is not built in
 
     def __post_init__(self) -> None:
-        gamma = self.gamma
-        if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not math.isfinite(gamma) or gamma < 0:
-            raise ConfigError(f"gamma={gamma!r}: the exponent of an average must be a finite number >= 0.")
+        allowed = "the exponent of an average must be a finite number >= 0"
+        check_number("gamma", self.gamma, 0, LARGEST, allowed, inclusive=True)
         if self.method not in METHODS:
             raise ConfigError(f"method={self.method!r}: give one of {', '.join(METHODS)}.")
 
@@ -107,9 +106,9 @@ class ScheduledAverage(PowerAverage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        drop, iterations = self.drop, self.iterations
-        if isinstance(drop, bool) or not isinstance(drop, int | float) or not 0 < drop <= self.gamma:
-            raise ConfigError(f"drop={drop!r}: must be above 0 and at most gamma={self.gamma!r}; the paper has 5.")
+        allowed = f"must be above 0 and at most gamma={self.gamma!r}; the paper has 5"
+        check_number("drop", self.drop, 0, self.gamma, allowed)
+        iterations = self.iterations
         if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= _MOST_SCHEDULED:
             raise ConfigError(
                 f"iterations={iterations!r}: give the planned number of iterations, from 1 to {_MOST_SCHEDULED:,}."

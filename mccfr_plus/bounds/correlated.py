@@ -19,7 +19,8 @@ import pyspiel
 
 from mccfr_plus.bounds.measured import add_gradient
 from mccfr_plus.bounds.treeplex import vertex_maximum
-from mccfr_plus.errors import ConfigError, check_whole
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.estimators.draws import draw_action
 from mccfr_plus.estimators.full import touch_all
 from mccfr_plus.evaluation.kernels import own_reach

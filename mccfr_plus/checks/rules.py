@@ -17,10 +17,10 @@ from mccfr_plus.checks.symmetries import check_symmetries
 from mccfr_plus.errors import BudgetError, ConfigError, GameError
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.openspiel import why_no_rules
-from mccfr_plus.tree.game import load_game, quiet_openspiel
+from mccfr_plus.tree.game import load_game, quiet_openspiel, record
 from mccfr_plus.tree.game_tree import GameTree, build_by_rules, build_tree
+from mccfr_plus.tree.memory import Budget
 from mccfr_plus.tree.order import representative_states
-from mccfr_plus.tree.recorder import Budget, record
 
 _MARGIN = 64
 _GUARD = -7_777_777
@@ -222,7 +222,7 @@ def _compare_trees(game: pyspiel.Game, tree: GameTree) -> None:
     look_at = "texts of fields, which must differ where values do, and overridden methods of the game and its states"
     subject = Subject(game)
     try:
-        other = build_tree(game, record(game, Budget(game, 2 * tree.num_nodes + 1, _MAX_BYTES), progress=False))
+        other = build_tree(game, record(game, Budget(game, 2 * tree.num_nodes + 1, _MAX_BYTES).check, progress=False))
     except GameError as error:
         subject.fail(f"the tree from the rules has {tree.num_nodes:,} histories, but pyspiel's: {error}", look_at)
     pairs = {f"`{name}`": (array, getattr(other.arrays, name)) for name, array in tree.arrays._asdict().items()}

@@ -9,11 +9,11 @@ from mccfr_plus.checks.script import Script, plain, scripted_draws
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
+from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.compile import compose, kernel
 from mccfr_plus.kernels.loops.components import UPDATE_ALL_PLAYERS, begin_gradients, estimate, estimate_with
 from mccfr_plus.kernels.scratch import begin_traversal, mean_of_traversals, new_scratch
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.engine import sampling_strategy
 from mccfr_plus.tree.game_tree import GameTree
 
 SENTINEL = 1e12  # stands in the gradient before every traversal, so that adding to it without `touch` is seen
@@ -120,7 +120,7 @@ class Sampler:
         tree, kind = self.tree, self.estimator.sampling_weights
         if kind == SamplingWeights.SAMPLING:
             try:
-                return sampling_strategy(self.estimator, tree)
+                return sampling_strategy_of(tree, self.estimator)
             except (ConfigError, PolicyError):  # the policy of another game: any will do
                 return random_strategy(tree, rng)
         # Of all magnitudes, so that all branches of a rule that looks at them are taken.

@@ -15,6 +15,7 @@ from numba.core.dispatcher import Dispatcher
 
 from mccfr_plus.estimators import draws
 from mccfr_plus.kernels import random_numbers as rng
+from mccfr_plus.kernels.disk_cache import names_of
 
 
 class DrawsDirectly(Exception):
@@ -137,7 +138,7 @@ class _Translator:
             copy = types.FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
             copy.__kwdefaults__ = source.__kwdefaults__
             self._copies[id(source)] = copy  # before what it calls, which may call it
-            for name in _names_in(source.__code__) & set(names):
+            for name in names_of(source.__code__) & set(names):
                 names[name] = self.value(names[name])
         return self._copies[id(source)]
 
@@ -164,9 +165,3 @@ class _PlainModule:
 
 def _source(function: Any) -> Any:
     return getattr(function, "py_func", function)
-
-
-def _names_in(code: types.CodeType) -> set[str]:
-    """Returns the names that a function and those defined inside it use."""
-    nested = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return set(code.co_names).union(*(_names_in(inner) for inner in nested))

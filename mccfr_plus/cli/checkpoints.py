@@ -8,7 +8,6 @@ from typing import Any
 from mccfr_plus.checkpoints import file as checkpoint_file
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli.command import UsageError
-from mccfr_plus.cli.components import arguments_of
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural import ALGORITHMS
 from mccfr_plus.solver import saved_state
@@ -67,8 +66,16 @@ def algorithm_in(lock: CheckpointLock, values: Any) -> str:
     return found[0]
 
 
-def config_to_resume(lock: CheckpointLock, game: str, values: Any) -> tuple[SolverConfig, int | None]:
+def config_to_resume(
+    lock: CheckpointLock, game: str, given: dict[str, Any], values: Any
+) -> tuple[SolverConfig, int | None]:
     """Returns config and seed of a tabular solver's checkpoint to continue from.
+
+    Args:
+        lock: Of the checkpoint.
+        game: The game of the command line.
+        given: The arguments of `SolverConfig.from_specs` that it gives.
+        values: Its parsed flags.
 
     Raises:
         CheckpointError: If it is damaged, or the command line names another game, other components or another seed.
@@ -77,9 +84,7 @@ def config_to_resume(lock: CheckpointLock, game: str, values: Any) -> tuple[Solv
     header = saved_state.read_header(lock)
     kept = saved_state.arguments_of(lock, header)
     seed = kept.pop("seed")
-    given = arguments_of(values)
-    if given.get("tree") == "auto":
-        del given["tree"]
+    given = {name: value for name, value in given.items() if (name, value) != ("tree", "auto")}
     config, wanted = SolverConfig.from_specs(**kept), SolverConfig.from_specs(**{**kept, **given})
     pairs: dict[str, tuple[Any, Any]] = {}
     for name in set(given) - {"memory", "rules"}:

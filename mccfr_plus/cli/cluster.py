@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from absl import flags
 
-from mccfr_plus.cli.command import LOCAL, UsageError, address, define, whole
+from mccfr_plus.cli.command import LOCAL, UsageError, address, define, seed_of, whole
 from mccfr_plus.user_modules import imported_modules
 
 if TYPE_CHECKING:
@@ -65,26 +65,34 @@ def connected(values: Any) -> AbstractContextManager[Cluster | str]:
     )
 
 
-def new_solver(game: str, values: Any, cluster: Cluster | str, lock: CheckpointLock | None) -> DistributedSolver:
-    """Returns the tabular solver of the command line, or the one of the checkpoint. The caller closes it."""
+def new_solver(
+    game: str, given: dict[str, Any], values: Any, cluster: Cluster | str, lock: CheckpointLock | None
+) -> DistributedSolver:
+    """Returns the tabular solver of the command line, or the one of the checkpoint. The caller closes it.
+
+    Args:
+        given: The arguments of `SolverConfig.from_specs` that the command line gives.
+        values: Its parsed flags.
+        cluster: See `connected`.
+        lock: Of the checkpoint to continue from, if there is one.
+    """
+    from mccfr_plus.cli.budget import compile_within_budget
     from mccfr_plus.cli.checkpoints import config_to_resume
-    from mccfr_plus.cli.components import arguments_of, compile_within_budget, seed_of
     from mccfr_plus.cluster.solver import DistributedSolver
     from mccfr_plus.solver.config import SolverConfig
 
     plan = plan_of(values)
-    given = arguments_of(values)
-    given = {name: given[name] for name in ("estimator", "minimizer", "averaging", "alternating") if name in given}
+    components = {name: given[name] for name in ("estimator", "minimizer", "averaging", "alternating") if name in given}
     traversals = values.batch // plan["num_batches"] if values["batch"].present else _TRAVERSALS
     # Errors come before the tree is compiled, which may take long.
     if lock is not None:
-        config_to_resume(lock, game, values)
+        config_to_resume(lock, game, given, values)
     else:
-        SolverConfig.from_specs(**given, batch=plan["num_batches"] * traversals)
+        SolverConfig.from_specs(**components, batch=plan["num_batches"] * traversals)
     tree = compile_within_budget(game, values)
     if lock is not None:
         return DistributedSolver.from_checkpoint(lock, tree, workers=plan["workers"], cluster=cluster)
-    return DistributedSolver(tree, **given, traversals=traversals, seed=seed_of(values), cluster=cluster, **plan)
+    return DistributedSolver(tree, **components, traversals=traversals, seed=seed_of(values), cluster=cluster, **plan)
 
 
 # --- mccfr-plus compare and reproduce: whole runs ---

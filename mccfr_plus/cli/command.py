@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import math
+import secrets
 import shutil
 import textwrap
 from abc import ABC, abstractmethod
@@ -158,6 +159,27 @@ class Command(ABC):
             define_switch(values, f"help_{name}", f"Help on: {topic.summary}.")
         define_switch(values, "help", "Print this and exit.", short_name="h")
         return values
+
+
+# --- flags of several commands ---
+
+
+def define_limits(values: flags.FlagValues) -> None:
+    """Defines the limits of a tree that need not be compiled: ``--max_nodes`` and ``--max_bytes``."""
+    meaning = "Most histories to compile. Default: 10,000,000, or any with compiled rules (mccfr-plus games)."
+    define(values, "max_nodes", whole(), meaning)
+    define(values, "max_bytes", whole(), "Most memory of a compiled tree, in bytes. Default: half of --memory.")
+
+
+def define_rules(values: flags.FlagValues) -> None:
+    """Defines ``--rules``."""
+    meaning = "off: do without the compiled rules of games that have some (mccfr-plus games). Results are the same."
+    define(values, "rules", one_of("on", "off"), meaning, "on")
+
+
+def seed_of(values: Any) -> int:
+    """Returns the seed of the command line, or a new one."""
+    return secrets.randbits(32) if values.seed is None else values.seed
 
 
 def wants_help(values: flags.FlagValues) -> bool:

@@ -13,6 +13,8 @@ from mccfr_plus.cli.command import (
     Command,
     UsageError,
     define,
+    define_limits,
+    define_rules,
     define_switch,
     fraction,
     memory_size,
@@ -22,7 +24,6 @@ from mccfr_plus.cli.command import (
     whole,
     wrapped,
 )
-from mccfr_plus.cli.components import define_limits, define_rules, uses_rules
 from mccfr_plus.cli.policy_source import UNIFORM, read_policy, require_policy
 from mccfr_plus.evaluation import (
     Estimate,
@@ -111,7 +112,7 @@ games, with control variates for chance and for both policies' own actions.
             raise UsageError(
                 "--estimate and --tree=compiled exclude each other: --tree=compiled asks for exact numbers."
             )
-        excluded = values.estimate or values.tree == "compiled" or not uses_rules(values)
+        excluded = values.estimate or values.tree == "compiled" or values.rules == "off"
         if values.symmetry and excluded:
             raise UsageError("--symmetry is about exact evaluation by rules: leave it out, or the other flags.")
         require_confidence(values.confidence)
@@ -123,12 +124,12 @@ games, with control variates for chance and for both policies' own actions.
         if needs_a_tree or not (values.estimate or values.symmetry):
             kind = "compiled" if needs_a_tree else values.tree
             limits = TreeLimits(values.max_nodes, values.max_bytes)
-            tree = compiled_if_it_fits(game, kind, values.memory, limits, rules=uses_rules(values))
+            tree = compiled_if_it_fits(game, kind, values.memory, limits, rules=values.rules == "on")
         chosen = [policies[file] if file in policies else read_policy(file, tree or game) for file in sources]
         output.show_notes()
         against = None
         by_rules = None
-        if (tree is None or values.symmetry) and not values.estimate and uses_rules(values):
+        if (tree is None or values.symmetry) and not values.estimate and values.rules == "on":
             by_rules = _evaluated_by_rules(game, source, chosen[0], values)
         if by_rules is not None:
             result = _print_exact(game, source, by_rules._asdict() | _distances(by_rules))

@@ -14,8 +14,8 @@ from absl import flags
 
 from mccfr_plus.checkpoints.atomic_write import atomic_write, require_new
 from mccfr_plus.cli import output
+from mccfr_plus.cli.budget import compile_within_budget, define_budget
 from mccfr_plus.cli.command import Command, UsageError, define, one_of, text
-from mccfr_plus.cli.components import compile_within_budget, define_budget
 from mccfr_plus.cli.policy_source import NOTE, UNIFORM, read_policy, require_policy
 from mccfr_plus.errors import ConfigError, PolicyFileError
 from mccfr_plus.evaluation.strategies import strategy_of

@@ -11,9 +11,9 @@ from typing import Any
 
 from mccfr_plus.checkpoints.lock import CheckpointLock
 from mccfr_plus.cli import checkpoints, cluster, output
+from mccfr_plus.cli.budget import compile_within_budget
 from mccfr_plus.cli.checkpoints import DISTRIBUTED
-from mccfr_plus.cli.command import UsageError
-from mccfr_plus.cli.components import compile_within_budget, seed_of
+from mccfr_plus.cli.command import UsageError, seed_of
 from mccfr_plus.cli.run import Watch, run_and_print
 from mccfr_plus.errors import BudgetError, MccfrPlusError
 from mccfr_plus.neural import ALGORITHMS, WITHOUT_TREE, default_config

@@ -8,12 +8,22 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output, play_page
-from mccfr_plus.cli.command import Command, UsageError, define, define_switch, port, positive, whole
-from mccfr_plus.cli.components import define_limits, limits_of, seed_of
+from mccfr_plus.cli.command import (
+    Command,
+    UsageError,
+    define,
+    define_limits,
+    define_switch,
+    port,
+    positive,
+    seed_of,
+    whole,
+)
 from mccfr_plus.cli.local_server import serve_until_interrupted
 from mccfr_plus.cli.play_session import PlaySession
 from mccfr_plus.cli.policy_source import NOTE, read_policy, require_policy
 from mccfr_plus.solver.defaults import solver_for
+from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.tree.game import load_game
 
 _QUIT = ("q", "quit", "exit")
@@ -66,7 +76,8 @@ All actions are shown when a game has ended. In the terminal, type
 
 def _solved(name: str, seed: int, values: Any) -> Any:
     """Returns the average policy of a short run."""
-    solver, _ = solver_for(name, {}, seed=seed, limits=limits_of(values))
+    limits = TreeLimits(values.max_nodes, values.max_bytes, False if values.quiet else None)
+    solver, _ = solver_for(name, {}, seed=seed, limits=limits)
     if not values.quiet:
         print(f"solving {name} for {values.seconds:g} s: for a better opponent give a POLICY", file=sys.stderr)
     return solver.run(seconds=values.seconds, progress=not values.quiet and sys.stderr.isatty()).average_policy()

@@ -16,6 +16,8 @@ from mccfr_plus.cli.command import (
     UsageError,
     address,
     define,
+    define_limits,
+    define_rules,
     define_settings,
     define_switch,
     duration,
@@ -24,17 +26,19 @@ from mccfr_plus.cli.command import (
     one_of,
     positive,
     real,
+    seed_of,
     text,
     whole,
 )
-from mccfr_plus.cli.components import arguments_of, define_limits, define_rules, limits_of, seed_of
 from mccfr_plus.cli.run import Watch, announce_beginning, run_and_print
 from mccfr_plus.errors import ConfigError, PolicyFileError
+from mccfr_plus.estimators import Baseline
 from mccfr_plus.neural import ALGORITHMS
-from mccfr_plus.solver.config import THREAD_MODES, TREES
-from mccfr_plus.solver.defaults import solver_for
+from mccfr_plus.solver.config import THREAD_MODES, TREES, SolverConfig
+from mccfr_plus.solver.defaults import require_short_traversals, solver_for
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 from mccfr_plus.solver.solver import Solver
+from mccfr_plus.solver.tree_choice import TreeLimits
 from mccfr_plus.tree.keys import KINDS
 
 _NOTES = """
@@ -134,6 +138,13 @@ _ABOUT = {
 }
 
 
+# Those that are arguments of `SolverConfig.from_specs` as they are.
+_OPTIONS = (
+    "estimator", "minimizer", "averaging", "alternating", "batch", "threads", "thread_mode", "tree", "memory", "keys",
+    "symmetry",
+)  # fmt: skip
+
+
 class SolveCommand(Command):
     """Solves a game."""
 
@@ -223,25 +234,37 @@ class SolveCommand(Command):
                 neural.solve(game, algorithm, values, lock, where)
 
 
+def arguments_of(values: Any) -> dict[str, Any]:
+    """Returns the arguments of `SolverConfig.from_specs` that the command line gives."""
+    given = {name: values[name].value for name in _OPTIONS if values[name].present}
+    if values["baseline"].present or values["baseline_rate"].present:
+        given["baseline"] = values.baseline if values.baseline_rate is None else Baseline(values.baseline_rate)
+    if values["rules"].present:
+        given["rules"] = values.rules == "on"
+    return given
+
+
 def _solve(game: str, values: Any, lock: CheckpointLock | None, where: Any, stack: contextlib.ExitStack) -> None:
     """Runs a tabular solver, and prints and writes its result; `stack` ends the workers of a cluster."""
-    to_resume, reason = (lock if values.resume else None), ""
+    to_resume, given, reason = lock if values.resume else None, arguments_of(values), ""
+    limits = TreeLimits(values.max_nodes, values.max_bytes, False if values.quiet else None)
+    needs_exploitability = values.target_exploitability is not None
     solver: Solver
     if where is not None:
-        solver = stack.enter_context(cluster.new_solver(game, values, where, to_resume))
+        solver = stack.enter_context(cluster.new_solver(game, given, values, where, to_resume))
     elif to_resume is not None:
-        config, seed = checkpoints.config_to_resume(to_resume, game, values)
-        solver = Solver.from_config(game, config, seed=seed, limits=limits_of(values)).restore(to_resume)
+        config, seed = checkpoints.config_to_resume(to_resume, game, given, values)
+        solver = Solver.from_config(game, config, seed=seed, limits=limits).restore(to_resume)
+    elif "estimator" in given:
+        config = SolverConfig.from_specs(**{"minimizer": None, **given})
+        solver = Solver.from_config(game, config, seed=seed_of(values), limits=limits)
+        if solver.tree.kind == "lazy":
+            require_short_traversals(solver)
     else:
-        solver, reason = solver_for(
-            game,
-            arguments_of(values),
-            seed=seed_of(values),
-            limits=limits_of(values),
-            needs_exploitability=values.target_exploitability is not None,
-        )
+        seed = seed_of(values)
+        solver, reason = solver_for(game, given, seed=seed, limits=limits, needs_exploitability=needs_exploitability)
     config, tree = solver.config, solver.tree
-    if values.target_exploitability is not None and not tree.is_lazy:
+    if needs_exploitability and not tree.is_lazy:
         tree.require_perfect_recall("an exploitability")
     if values.bounds and tree.is_lazy:
         raise ConfigError(

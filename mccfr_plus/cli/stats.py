@@ -7,11 +7,11 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
+from mccfr_plus.cli.budget import compile_within_budget, define_budget
 from mccfr_plus.cli.command import Command, define, define_switch, fraction, positive, whole, wrapped
-from mccfr_plus.cli.components import compile_within_budget, define_budget
 from mccfr_plus.games.compiled_rules import compiled_rules
+from mccfr_plus.solver.costs import bytes_on_top
 from mccfr_plus.solver.defaults import Recommendation, recommend
-from mccfr_plus.solver.solver import bytes_on_top
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.sizes.infoset_estimate import InfosetEstimate, estimate_infosets
 from mccfr_plus.tree.sizes.size import ESTIMATORS, InfosetBounds, Interval, SizeEstimate, as_text

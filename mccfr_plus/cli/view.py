@@ -7,8 +7,7 @@ from typing import Any
 from absl import flags
 
 from mccfr_plus.cli import output
-from mccfr_plus.cli.command import Command, UsageError, define, port, text
-from mccfr_plus.cli.components import define_limits
+from mccfr_plus.cli.command import Command, UsageError, define, define_limits, port, text
 from mccfr_plus.cli.local_server import Answer, serve_until_interrupted
 from mccfr_plus.cli.policy_source import NOTE, policy_and_tree
 from mccfr_plus.display import html_table

@@ -5,6 +5,7 @@ import numpy as np
 from mccfr_plus.averages.methods import DRAWN_ACTIONS
 from mccfr_plus.cluster.batch import Batch, Sampler, SamplingPlan, add_sums, add_visits, begin_sums, stream_of
 from mccfr_plus.cluster.worker_pool import WorkerPool
+from mccfr_plus.estimators.visits import list_nothing
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.kernels.loops.components import State, accumulate, composed, minimize, weight_of
@@ -72,12 +73,13 @@ class DistributedEngine(Engine):
         if self._worker_pool.has_started:
             return
         arrays, method = self.tree.arrays, self.average_method
+        lists_visits = method.list_visit is not list_nothing
         plan = SamplingPlan(
             self.config.estimator,
             self.tree.shape,
             self.config.batch // self._num_batches,
-            self._max_visits() if method.lists_visits else 0,
-            "nothing" if not method.lists_visits else "drawn actions" if method is DRAWN_ACTIONS else "infosets",
+            self._max_visits() if lists_visits else 0,
+            "nothing" if not lists_visits else "drawn actions" if method is DRAWN_ACTIONS else "infosets",
         )
         strategies = 2 * self.strategy.nbytes  # the last round's may still be there
         num_bytes = sum(array.nbytes for array in arrays) + strategies

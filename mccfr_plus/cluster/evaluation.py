@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_plus.cluster.cluster import WORK_SECONDS, Closing, Cluster
-from mccfr_plus.errors import check_whole
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.exact import AnyGame, Evaluation
 from mccfr_plus.evaluation.kernels import own_reach, respond

@@ -9,7 +9,7 @@ import pyspiel
 
 from mccfr_plus.cluster.batch import stream_of
 from mccfr_plus.cluster.cluster import WORK_SECONDS, Cluster
-from mccfr_plus.errors import check_whole
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import JointPolicy
 from mccfr_plus.evaluation.estimates import MIN_SAMPLES, Running
 from mccfr_plus.evaluation.head_to_head import HeadToHead, result_of, seats_of

@@ -205,6 +205,12 @@ def check_exploration(epsilon: Any, paper: str) -> None:
     check_number("epsilon", epsilon, 0, 1, allowed + paper)
 
 
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Raises ConfigError unless a value is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ConfigError(f"{name}={value!r}: must be a whole number, at least {least}.")
+
+
 def check_switch(name: str, value: Any) -> None:
     """Raises ConfigError unless a value is True or False."""
     if not isinstance(value, bool):

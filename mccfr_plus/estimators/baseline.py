@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import check_number
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,6 @@ class Baseline:
     references: ClassVar[tuple[str, ...]] = ("schmid2019variance", "davis2020low")
 
     def __post_init__(self) -> None:
-        rate = self.rate
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
-            raise ConfigError(f"rate={rate!r}: the rate of a baseline must be a number above 0 and at most 1.")
+        check_number("rate", self.rate, 0, 1, "the rate of a baseline must be a number above 0 and at most 1")
         if self.backup not in ("expected", "sampled"):
             raise ConfigError(f"backup={self.backup!r}: give expected or sampled.")

@@ -4,8 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.tree.sizes.size import student_t
 
@@ -151,9 +149,3 @@ def require_seconds(seconds: float | None, *, optional: bool = True) -> None:
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not (optional if seconds is None else is_number and 0 < seconds < math.inf):
         raise ConfigError(f"seconds={seconds!r}: give a positive number{', or None' * optional}.")
-
-
-def require_integer(name: str, value: int, least: int) -> None:
-    """Raises ConfigError unless the value is an integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ConfigError(f"{name}={value!r}: give an integer >= {least}.")

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, RowOf
-from mccfr_plus.evaluation.estimates import Estimate, Kind, require_integer, sum_of
+from mccfr_plus.evaluation.estimates import Estimate, Kind, sum_of
 from mccfr_plus.evaluation.lookahead import LocalResponder, Lookahead
 from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player, sum_of_payoffs
 from mccfr_plus.kernels.random_numbers import new_state
@@ -177,7 +178,7 @@ def _prepare(
     seed: int | np.random.Generator | None,
 ) -> LocalResponses:
     for name, value in lookahead._asdict().items():
-        require_integer(name, value, 1)
+        check_whole(name, value)
     game = load_game(game)
     behavior = Behavior(game, policy)
     own = behavior if rollout is None else Behavior(game, rollout)

@@ -31,6 +31,7 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import Row, RowOf, chance_row
 from mccfr_plus.evaluation.estimates import (
     MIN_SAMPLES,
@@ -39,7 +40,6 @@ from mccfr_plus.evaluation.estimates import (
     Running,
     mean_estimate,
     require_confidence,
-    require_integer,
     require_seconds,
 )
 
@@ -237,7 +237,7 @@ class Stop:
         if self.num_games is None and self.seconds is None:
             raise ConfigError("num_games and seconds are both None: give at least one of them.")
         if self.num_games is not None:
-            require_integer("num_games", self.num_games, MIN_SAMPLES)
+            check_whole("num_games", self.num_games, MIN_SAMPLES)
         require_seconds(self.seconds)
         require_confidence(self.confidence)
 

@@ -16,13 +16,13 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import BudgetError
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.evaluation.behavior import Behavior, JointPolicy, Response, Row, chance_row, new_row
 from mccfr_plus.evaluation.estimates import (
     MIN_SAMPLES,
     Estimate,
     Running,
     mean_estimate,
-    require_integer,
     require_seconds,
 )
 from mccfr_plus.evaluation.play import Stop, payoff_estimate, require_player
@@ -93,10 +93,10 @@ def sampled_best_response(
         True
     """
     stop = Stop(num_games, None, confidence, progress)
-    require_integer("num_samples", num_samples, 1)
-    require_integer("repetitions", repetitions, MIN_SAMPLES)
-    require_integer("max_nodes", max_nodes, 1)
-    require_integer("depth", 1 if depth is None else depth, 1)
+    check_whole("num_samples", num_samples)
+    check_whole("repetitions", repetitions, MIN_SAMPLES)
+    check_whole("max_nodes", max_nodes)
+    check_whole("depth", 1 if depth is None else depth)
     require_seconds(seconds)
     game = load_game(game)
     require_player(game, player)

@@ -7,7 +7,8 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_plus.errors import PolicyError
+from mccfr_plus.errors import ConfigError, PolicyError
+from mccfr_plus.estimators import Estimator
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.tree.by_rules.rules_keys import RulesKeys
@@ -19,6 +20,7 @@ Probabilities: TypeAlias = Mapping[int, float] | Sequence[tuple[int, float]]
 AnyPolicy: TypeAlias = openspiel_policy.Policy | pyspiel.Policy | Mapping[str, Probabilities]
 
 _TOLERANCE = 1e-4  # a policy computed in single precision misses 1 by less
+_SUM_TOLERANCE = 1e-6  # of a strategy to sample by
 
 
 def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.ndarray:
@@ -35,6 +37,29 @@ def strategy_of(tree: GameTree, policy: AnyPolicy | Sequence[AnyPolicy]) -> np.n
         return _strategy_of(tree, policy, range(tree.num_players))
     policies, ranges = one_per_player(policy, tree.num_players), tree.arrays.slot_range
     return np.concatenate([_strategy_of(tree, p, [i])[ranges[i] : ranges[i + 1]] for i, p in enumerate(policies)])
+
+
+def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
+    """Returns the strategy that an estimator samples by, ``[num_slots]`` float64.
+
+    Raises:
+        ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
+    """
+    given = estimator.sampling_strategy(tree)
+    strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
+    if strategy.shape != (tree.num_slots,):
+        raise ConfigError(
+            f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
+            "action) pairs, in the order of its GameTree."
+        )
+    for infoset in range(tree.num_infosets):
+        row = strategy[tree.slots(infoset)]
+        if not (row > 0).all() or not abs(row.sum() - 1.0) < _SUM_TOLERANCE:
+            raise ConfigError(
+                f"the sampling strategy at information state {tree.info_states[infoset]!r} is {row.tolist()}: "
+                "every legal action must have positive probability, or it is never tried, and they must sum to 1."
+            )
+    return strategy
 
 
 def one_per_player(policy: Any, num_players: int) -> list:

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -19,8 +19,7 @@ from numba.core import config, types
 from numba.core.registry import CPUDispatcher
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.kernels.code_digest import digest_of
-from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache
+from mccfr_plus.kernels.disk_cache import DiskCache, InlineCache, digest_of, names_of
 from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
 from mccfr_plus.kernels.pipeline import AllocatingCompiler, InlineCompiler, KernelCompiler
 
@@ -79,11 +78,15 @@ def _dispatcher(function: Callable, kind: type, cache: type[DiskCache], options:
 
 
 class _Kernel(CPUDispatcher):
-    def compile(self, sig: Any) -> Any:
-        """Compiles a version, or loads it, without garbage collections: they take a sixth of the time.
+    _cache: Any
 
-        Signals wait for some seconds: Numba is not made to be interrupted, and would raise errors of its own.
+    def compile(self, sig: Any) -> Any:
+        """Compiles a version without garbage collections, which take a sixth of the time, or loads it.
+
+        Signals wait while it compiles: Numba is not made to be interrupted, and would raise errors of its own.
         """
+        if isinstance(self._cache, DiskCache) and self._cache.holds(sig, self.targetctx):  # a sent kernel has another
+            return super().compile(sig)
         with deferred_signals(lambda: None), no_collection():
             return super().compile(sig)
 
@@ -146,7 +149,7 @@ def _compose(function: Any, names: dict[str, Any], used: dict[str, FunctionType]
     """Returns the kernel; enters in `used` which function was the first to use each name."""
     source = _source(function)
     replacements = {}
-    for name in sorted(_names(source.__code__)):
+    for name in sorted(names_of(source.__code__)):
         if name in names:
             first = used.setdefault(name, source)
             if source.__globals__.get(name, names) is not names[name]:
@@ -221,10 +224,6 @@ def _is_kernel(value: Any) -> bool:
     if isinstance(getattr(value, "py_func", None), FunctionType):
         return True
     return getattr(config, "DISABLE_JIT", 0) == 1 and isinstance(value, FunctionType)
-
-
-def _names(code: CodeType) -> set[str]:
-    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 def _label(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import check_number
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import at
@@ -153,8 +153,8 @@ class Discounted(Minimizer):
 
 def check_exponent(name: str, value: Any, of_paper: str) -> None:
     """Raises ConfigError unless an exponent of discounts is a number or +-infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise ConfigError(f"{name}={value!r}: must be a number or +-inf; the paper uses {of_paper}.")
+    allowed = f"must be a number or +-inf; the paper uses {of_paper}"
+    check_number(name, value, -math.inf, math.inf, allowed, inclusive=True)
 
 
 def linear() -> Discounted:

@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import check_whole
-from mccfr_plus.estimators.base import check_number
+from mccfr_plus.estimators.base import check_number, check_whole
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.scratch import at

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.errors import check_whole
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.minimizers.discounted import ALPHA, AT, BETA, NUM_DISCOUNTED, Discounted, next_discount
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number, check_switch
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 
 # Entries of the parameters.
@@ -31,13 +31,7 @@ def step_size_parameters(eta: float, decay: float, optimistic: bool) -> np.ndarr
 
 def check_step_size(eta: Any, decay: Any, optimistic: Any) -> None:
     """Raises ConfigError unless eta > 0, 0 <= decay <= 1 and `optimistic` is a bool."""
-
-    def is_finite(value: Any) -> bool:
-        return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
-
-    if not is_finite(eta) or eta <= 0:
-        raise ConfigError(f"eta={eta!r}: the step size must be a finite number above 0.")
-    if not is_finite(decay) or not 0 <= decay <= 1:
-        raise ConfigError(f"decay={decay!r}: must be a number from 0 (constant step size) to 1; 0.5 is eta / sqrt(t).")
-    if not isinstance(optimistic, bool):
-        raise ConfigError(f"optimistic={optimistic!r}: must be True or False.")
+    check_number("eta", eta, 0, LARGEST, "the step size must be a finite number above 0")
+    allowed = "must be a number from 0 (constant step size) to 1; 0.5 is eta / sqrt(t)"
+    check_number("decay", decay, 0, 1, allowed, inclusive=True)
+    check_switch("optimistic", optimistic)

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origi
 
 import numpy as np
 
-from mccfr_plus.errors import ConfigError, check_whole
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.solver.config import check_threads
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import ConfigError, GameError
-from mccfr_plus.evaluation.estimates import require_integer
+from mccfr_plus.estimators.base import check_number, check_whole
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.online.memory import Infoset
 from mccfr_plus.policies.info_state_policy import InfoStatePolicy
@@ -74,7 +74,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         seed: int | np.random.Generator | None = None,
     ):
         super().__init__()
-        require_integer("player", player, 0)
+        check_whole("player", player, 0)
         self.epsilon = _exploration(epsilon, horizon)
         self.horizon = None if horizon is None else int(horizon)
         self._player = int(player)
@@ -276,8 +276,7 @@ def _exploration(epsilon: float | None, horizon: int | None) -> float:
             "the number of games that will be played."
         )
     if horizon is not None:
-        require_integer("horizon", horizon, 1)
+        check_whole("horizon", horizon)
         return float(horizon) ** (-1.0 / 3.0)
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not 0.0 < float(epsilon) <= 1.0:
-        raise ConfigError(f"epsilon={epsilon!r}: give a number in (0, 1]; without exploration nothing is learned.")
-    return float(epsilon)
+    check_number("epsilon", epsilon, 0, 1, "give a number in (0, 1]; without exploration nothing is learned")
+    return float(epsilon)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.errors import ConfigError, GameError
-from mccfr_plus.evaluation.estimates import require_integer
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.kernels.random_numbers import new_state
 from mccfr_plus.tree.game import game_of_name
 
@@ -80,7 +80,7 @@ def play_games(
     if len(bots) != game.num_players() or not all(isinstance(bot, pyspiel.Bot) for bot in bots):
         given = ", ".join(type(bot).__name__ for bot in bots) or "none"
         raise ConfigError(f"bots={given}: give one pyspiel.Bot for each of the {game.num_players()} players.")
-    require_integer("num_games", num_games, 1)
+    check_whole("num_games", num_games)
     rng = random.Random(int(new_state(seed)[0]))
     listeners = [(p, bot.end_game) for p, bot in enumerate(bots) if callable(getattr(bot, "end_game", None))]
     payoffs = np.empty((num_games, game.num_players()))

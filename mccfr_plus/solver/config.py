@@ -5,8 +5,6 @@ import os
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from mccfr_plus.averages.methods import (
     DRAWN_ACTIONS,
     EXACT,
@@ -20,12 +18,13 @@ from mccfr_plus.averages.methods import (
 )
 from mccfr_plus.averages.own_traversal import own_traversal_method
 from mccfr_plus.averages.power import PowerAverage
-from mccfr_plus.errors import ConfigError, check_whole
+from mccfr_plus.errors import ConfigError
 from mccfr_plus.estimators import Baseline, Estimator, SamplingWeights
+from mccfr_plus.estimators.base import check_switch, check_whole
 from mccfr_plus.evaluation.linear_program import require_zero_sum
 from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.minimizers.dilated import Dilated
-from mccfr_plus.solver.registry import average_of, baseline_of, estimator_of, minimizer_of, spec_of
+from mccfr_plus.solver.registry import average_of, baseline_of, default_minimizer, estimator_of, minimizer_of, spec_of
 from mccfr_plus.tree.expanding_tree import ExpandingTree
 from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.keys import KINDS
@@ -68,7 +67,7 @@ class SolverConfig:
     def from_specs(
         cls,
         estimator: Estimator | str = "external",
-        minimizer: Minimizer | str = "rm",
+        minimizer: Minimizer | str | None = "rm",
         averaging: PowerAverage | str | None = None,
         *,
         alternating: bool | None = None,
@@ -79,7 +78,7 @@ class SolverConfig:
 
         Args:
             estimator: An estimator or its short name.
-            minimizer: A minimizer or its short name.
+            minimizer: A minimizer or its short name; None: see `default_minimizer`.
             averaging: An average or its short name; None: the one of the minimizer's paper.
             alternating: None: alternating, unless a traversal serves all players.
             baseline: A baseline, its short name, True for the default one, or None.
@@ -88,7 +87,8 @@ class SolverConfig:
         Raises:
             ConfigError: If a name is unknown, or as for the class.
         """
-        estimator, minimizer = estimator_of(estimator), minimizer_of(minimizer)
+        estimator = estimator_of(estimator)
+        minimizer = minimizer_of(default_minimizer(estimator) if minimizer is None else minimizer)
         return cls(
             estimator,
             minimizer,
@@ -101,15 +101,13 @@ class SolverConfig:
     def __post_init__(self) -> None:
         estimator, name = self.estimator, f"estimator={self.estimator.short_name!r}"
         batch = self.batch
-        if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
-            raise ConfigError(f"batch={batch!r}: must be a whole number of traversals per gradient, at least 1.")
+        check_whole("batch", batch)
         if batch > 1 and not estimator.samples:
             raise ConfigError(
                 f"batch={batch} with {name}: it samples nothing, so that all traversals would be the same."
             )
         for flag in ("alternating", "rules", "symmetry"):
-            if not isinstance(getattr(self, flag), bool):
-                raise ConfigError(f"{flag}={getattr(self, flag)!r}: must be True or False.")
+            check_switch(flag, getattr(self, flag))
         if self.tree not in TREES:
             raise ConfigError(f"tree={self.tree!r}: give one of {', '.join(TREES)}.")
         if self.keys not in KINDS:

@@ -6,9 +6,11 @@ import numpy as np
 
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.games.game import RulesGame
-from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED
+from mccfr_plus.kernels.scratch import DRAWN, MARK, TOUCHED, scratch_bytes
+from mccfr_plus.minimizers import RegretMatching
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.tree.by_rules import costs as rules_costs
+from mccfr_plus.tree.game_tree import GameTree
 from mccfr_plus.tree.keys import Keys
 from mccfr_plus.tree.lazy_tree import NODE_COST, SLOT_ACTION_COST, infoset_cost
 from mccfr_plus.tree.memory import KERNELS, resident_bytes
@@ -69,3 +71,9 @@ def costs_by_rules(rules: RulesGame, config: SolverConfig) -> Costs:
     costs = costs_of_solver(config, rules.sizes.num_players, True, by_rules=True)
     infoset = rules_costs.infoset_cost() + TOUCHED.itemsize + costs.infoset
     return Costs(node=0, infoset=infoset, slot=rules_costs.slot_cost(rules) + costs.slot)
+
+
+def bytes_on_top(tree: GameTree) -> int:
+    """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes. Nothing is allocated."""
+    numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
+    return numbers * _NUMBER + scratch_bytes(tree.arrays, tree.shape)

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import pyspiel
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import ExternalSampling, Full
+from mccfr_plus.estimators import ExternalSampling
 from mccfr_plus.evaluation.expected_time import estimated_seconds_to_begin, visited_histories
 from mccfr_plus.games import RulesGame, compiled_rules
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.costs import bytes_to_solve
-from mccfr_plus.solver.registry import estimator_of
+from mccfr_plus.solver.registry import default_minimizer, estimator_of
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.solver.tree_choice import TreeLimits, compiled_if_it_fits, suits_rules
 from mccfr_plus.tree.by_rules.payoff_matrix import BYTES_PER_ENTRY, bytes_of_matrix
@@ -28,9 +28,6 @@ from mccfr_plus.tree.sizes.size_estimate import probe_size
 _FULL_MAX_NODES = 10_000_000
 # A run of minutes or hours gets several hundred iterations of a second, in which full traversals were ahead.
 _FULL_MAX_NODES_OF_LONG_RUNS = 100_000_000
-
-# Lowest after equal seconds on five of six games: docs/benchmarks/which-algorithm.md has the table and its command.
-_MINIMIZER_OF_FULL = "pdcfr+"
 
 # On a lazy tree pyspiel expands each new history, 1e5 per second and core: a traversal of external sampling with more
 # histories takes over a second, in which outcome sampling learns from thousands of histories.
@@ -54,22 +51,17 @@ def solver_for(
     limits: TreeLimits,
     needs_exploitability: bool = False,
 ) -> tuple[Solver, str]:
-    """Returns a solver, and why it has its estimator; "" if that is given.
+    """Returns a solver with an estimator that is chosen for the game, and the reason for it.
 
     Args:
-        given: Arguments of `SolverConfig.from_specs`; what is missing is chosen for the game.
+        given: Arguments of `SolverConfig.from_specs` without the estimator; what else is missing is chosen, too.
         needs_exploitability: Whether the run will be evaluated.
 
     Raises:
-        ConfigError: If components are unknown or do not go together, or one traversal would not end.
+        ConfigError: If components are unknown or do not go together.
         GameError: If the game cannot be loaded or compiled, or cannot be evaluated.
     """
     game = load_game(game)
-    if "estimator" in given:
-        solver = Solver.from_config(game, _config(given), seed=seed, limits=limits)
-        if solver.tree.kind == "lazy" and isinstance(solver.estimator, ExternalSampling):
-            _require_short_traversals(game)
-        return solver, ""
     draft = SolverConfig.from_specs(**given)
     kind = "rules" if draft.symmetry else "compiled" if draft.needs_whole_tree() else draft.tree
     tree = None
@@ -83,14 +75,8 @@ def solver_for(
         kind = "rules" if kind == "rules" or suits_rules(game, draft) else "lazy"
         size = probe_size(game)
         chosen, reason = _for_rules(size, rules_to_traverse(game)) if kind == "rules" else _for_lazy(size)
-    config = _config({**chosen, **given, "tree": "compiled" if tree else kind})
+    config = SolverConfig.from_specs(**{"minimizer": None, **chosen, **given, "tree": "compiled" if tree else kind})
     return Solver.from_config(tree or game, config, seed=seed), reason
-
-
-def _config(given: dict[str, Any]) -> SolverConfig:
-    estimator = estimator_of(given["estimator"])
-    minimizer = _MINIMIZER_OF_FULL if isinstance(estimator, Full) else "rm"
-    return SolverConfig.from_specs(**{"minimizer": minimizer, **given, "estimator": estimator})
 
 
 def _for_compiled(perfect_recall: bool, num_nodes: float, most_nodes: float) -> tuple[dict[str, Any], str]:
@@ -135,8 +121,8 @@ def _full_by_rules(
     infosets = estimate_infosets(rules) if leaves * BYTES_PER_ENTRY < max_bytes else None
     if infosets is None:
         return None
-    chosen = {"estimator": "full", **({"symmetry": True} if symmetries > 1 else {})}
-    found, config = infosets.times(1 / symmetries), _config(chosen)
+    chosen: dict[str, Any] = {"estimator": "full", **({"symmetry": True} if symmetries > 1 else {})}
+    found, config = infosets.times(1 / symmetries), SolverConfig.from_specs(minimizer=None, **chosen)
     needed = bytes_to_solve(rules, config, found) + bytes_of_matrix(leaves, found.slots, config.threads)
     seconds = estimated_seconds_to_begin(visited, found.slots, True, symmetries > 1)
     if needed > max_bytes or seconds > _LONG_BEGIN:
@@ -148,14 +134,15 @@ def _full_by_rules(
     return chosen, reason
 
 
-def _require_short_traversals(game: pyspiel.Game) -> None:
-    """Raises ConfigError if not even one traversal of external sampling would end."""
-    size = probe_size(game)
-    traversal = max(interval.low for interval in size.external)
+def require_short_traversals(solver: Solver) -> None:
+    """Raises ConfigError if not even one traversal of external sampling on a lazy tree would end."""
+    if not isinstance(solver.estimator, ExternalSampling):
+        return
+    traversal = max(interval.low for interval in probe_size(solver.game).external)
     if traversal > math.log10(_ENDLESS_NODES):
         raise ConfigError(
-            f"one traversal of external sampling on {game} would visit at least {as_text(traversal)} histories, and "
-            "the tree does not fit into memory: use --estimator=outcome, which samples single histories."
+            f"one traversal of external sampling on {solver.game} would visit at least {as_text(traversal)} histories, "
+            "and the tree does not fit into memory: use --estimator=outcome, which samples single histories."
         )
 
 
@@ -192,6 +179,6 @@ def recommend(estimate: SizeEstimate, max_nodes: int | None, max_bytes: int) -> 
             tree, (chosen, reason) = "rules", full or _for_rules(estimate, rules)
         else:
             chosen, reason = _for_lazy(estimate)
-    minimizer = _MINIMIZER_OF_FULL if chosen["estimator"] == "full" else "rm"
-    symmetry = chosen.get("symmetry", False)
-    return Recommendation(tree, chosen["estimator"], minimizer, symmetry, f"the tree {why}; {reason}")
+    estimator, symmetry = chosen["estimator"], chosen.get("symmetry", False)
+    minimizer = default_minimizer(estimator_of(estimator))
+    return Recommendation(tree, estimator, minimizer, symmetry, f"the tree {why}; {reason}")

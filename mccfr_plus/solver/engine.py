@@ -7,13 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from mccfr_plus.averages.methods import LAZY, settled
-from mccfr_plus.errors import ConfigError
-from mccfr_plus.estimators import Estimator, SamplingWeights
+from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.estimators.visits import NO_PLAYER, max_visits
+from mccfr_plus.estimators.visits import NO_PLAYER, list_nothing, max_visits
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.kernels import normalize
-from mccfr_plus.evaluation.strategies import strategy_of
+from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels.interrupts import deferred_signals, no_collection
 from mccfr_plus.kernels.loops.components import Settings, State, composed
 from mccfr_plus.kernels.loops.resumable import resumable
@@ -30,7 +29,6 @@ from mccfr_plus.tree.expansion import EXPANDING, INFOSETS_FULL, INTERRUPTED, NOD
 from mccfr_plus.tree.game_tree import GameTree
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
-_SUM_TOLERANCE = 1e-6
 
 # Fields of the scratch memory that every gradient begins anew. All others carry over. The list of all infosets that
 # `full` makes once stands in `touched`: it depends on the tree alone, and is made again where there is none.
@@ -81,7 +79,11 @@ class Engine:
         if estimator.keeps_values:  # those of uniform play
             for player, values in enumerate(self.baselines):
                 refresh_values(tree.arrays, self.strategy, values, player)
-        self.sampling = sampling_strategy(estimator, tree)
+        self.sampling = np.zeros(0)
+        if estimator.sampling_weights == SamplingWeights.SAMPLING:  # by rules it is 0 until all infosets were found
+            self.sampling = np.zeros(tree.slot_capacity)
+            if isinstance(tree, GameTree):
+                self.sampling = sampling_strategy_of(tree, estimator)
         self._partition = (
             new_work_partition(tree.arrays, config.threads, self._can_partition()) if config.is_team else None
         )
@@ -178,7 +180,7 @@ class Engine:
     def _max_visits(self) -> int:
         tree, estimator, method = self.tree, self.config.estimator, self.average_method
         is_own = method.name == "own traversal"
-        if not (is_own or method.lists_visits):
+        if not is_own and method.list_visit is list_nothing:
             return 0
         if isinstance(tree, ExpandingTree):  # memory that is not used costs nothing
             return tree.node_capacity
@@ -479,32 +481,3 @@ class Engine:
         for name, array in state["state"].items():
             places[name][...] = array
         self.end_loading(state["sizes"], places)
-
-
-def sampling_strategy(estimator: Estimator, tree: GameTree | ExpandingTree) -> np.ndarray:
-    """Returns the estimator's sampling strategy on a tree, ``[slot_capacity]`` float64; empty if it has none.
-
-    By rules it is 0 everywhere, until all infosets have been found.
-
-    Raises:
-        ConfigError: If it is not a strategy of the game, or gives a legal action no probability.
-    """
-    if estimator.sampling_weights != SamplingWeights.SAMPLING:
-        return np.zeros(0)
-    if not isinstance(tree, GameTree):
-        return np.zeros(tree.slot_capacity)
-    given = estimator.sampling_strategy(tree)
-    strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
-    if strategy.shape != (tree.num_slots,):
-        raise ConfigError(
-            f"a sampling strategy of shape {strategy.shape}: {tree.game} has {tree.num_slots} (information state, "
-            "action) pairs, in the order of its GameTree."
-        )
-    for infoset in range(tree.num_infosets):
-        row = strategy[tree.slots(infoset)]
-        if not (row > 0).all() or not abs(row.sum() - 1.0) < _SUM_TOLERANCE:
-            raise ConfigError(
-                f"the sampling strategy at information state {tree.info_states[infoset]!r} is {row.tolist()}: "
-                "every legal action must have positive probability, or it is never tried, and they must sum to 1."
-            )
-    return strategy

@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ _ROW = Entry(
 ENTRY = object_of({"rows": list_of(_ROW), "seconds_evaluating": NUMBER})
 
 
+@dataclass(repr=False, eq=False)
 class History:
     """What ``run`` has measured, in the order of time: a row per evaluation.
 
@@ -34,17 +36,13 @@ class History:
         True
     """
 
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, int, float, float]] = []
-        self._seconds_evaluating = 0.0
+    _rows: list[tuple[int, int, float, float]] = field(default_factory=list)
+    _seconds_evaluating: float = 0.0
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> "History":
         """Returns the history that a checkpoint's header holds as `kept`."""
-        history = cls()
-        history._rows = [tuple(row) for row in kept["rows"]]
-        history._seconds_evaluating = kept["seconds_evaluating"]
-        return history
+        return cls([tuple(row) for row in kept["rows"]], kept["seconds_evaluating"])
 
     def kept(self) -> dict[str, Any]:
         """Returns it in JSON's types."""

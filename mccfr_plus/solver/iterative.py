@@ -15,7 +15,8 @@ import pyspiel
 from tqdm.auto import tqdm
 
 from mccfr_plus.checkpoints.writer import CheckpointWriter
-from mccfr_plus.errors import BudgetError, ConfigError, check_whole
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.estimators.base import LARGEST, check_number, check_whole
 from mccfr_plus.evaluation.exact import Evaluation
 from mccfr_plus.solver.history import EvaluationClock, History, axes_for
 from mccfr_plus.solver.tree_choice import tree_to_evaluate
@@ -235,7 +236,8 @@ class IterativeSolver(abc.ABC):
                             when = "before" if unfinished else "within"
                             logger.warning("ended %s the first iteration (%s): give more time.", when, why)
                         return self
-                    self._history.exclude(evaluated - now)
+                    if evaluation is not None:
+                        self._history.exclude(evaluated - now)
                     if writer is not None:
                         writer.maybe_write()
                     left = max(limit - (time.perf_counter() - begin), 0.0)
@@ -386,10 +388,9 @@ def _check_limits(
     if iterations is not None:
         check_whole("iterations", iterations)
     for name, value in (("seconds", seconds), ("target_exploitability", target_exploitability)):
-        if value is not None and not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
-            raise ConfigError(f"{name}={value!r}: must be a positive number.")
-    is_number = isinstance(checkpoint_interval, int | float | np.number) and not isinstance(checkpoint_interval, bool)
-    if not is_number or not 0 < checkpoint_interval < math.inf:
-        raise ConfigError(f"checkpoint_interval={checkpoint_interval!r}: must be a positive number of seconds.")
-    if evaluate_every is not None and not (isinstance(evaluate_every, int | float) and evaluate_every >= 0):
-        raise ConfigError(f"evaluate_every={evaluate_every!r}: must be a number of seconds, 0 or more.")
+        if value is not None:
+            check_number(name, value, 0, LARGEST, "must be a positive number")
+    check_number("checkpoint_interval", checkpoint_interval, 0, LARGEST, "must be a positive number of seconds")
+    if evaluate_every is not None:
+        allowed = "must be a number of seconds, 0 or more"
+        check_number("evaluate_every", evaluate_every, 0, math.inf, allowed, inclusive=True)

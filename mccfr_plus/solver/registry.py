@@ -90,6 +90,12 @@ def minimizer_of(spec: Minimizer | str) -> Minimizer:
     return _component("minimizer", spec, MINIMIZERS, Minimizer)
 
 
+def default_minimizer(estimator: Estimator) -> str:
+    """Returns the short name of the minimizer for an estimator, where a user leaves it open."""
+    # Lowest after equal seconds on five of six games: docs/benchmarks/which-algorithm.md has the table and its command.
+    return "pdcfr+" if isinstance(estimator, estimators.Full) else "rm"
+
+
 def average_of(spec: PowerAverage | str | None, minimizer: Minimizer) -> PowerAverage:
     """Returns the average itself, the one of a short name, or for None the one that goes with the minimizer.
 

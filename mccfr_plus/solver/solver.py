@@ -19,8 +19,7 @@ from mccfr_plus.evaluation.exact import Evaluation, Evaluator, evaluate
 from mccfr_plus.evaluation.strategies import strategy_of
 from mccfr_plus.kernels.compile import announce_compilation
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.kernels.scratch import scratch_bytes
-from mccfr_plus.minimizers import Minimizer, RegretMatching
+from mccfr_plus.minimizers import Minimizer
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.policies.tree_policy import TreePolicy
 from mccfr_plus.solver import saved_state as checkpoints
@@ -421,9 +420,3 @@ class Solver(IterativeSolver):
 
     def __getstate__(self) -> dict:
         return {**super().__getstate__(), "_evaluator": None}
-
-
-def bytes_on_top(tree: GameTree) -> int:
-    """Returns what ``Solver(tree, "external", "rm")`` needs on top of the tree, in bytes. Nothing is allocated."""
-    numbers = (2 + RegretMatching.num_tables) * tree.num_slots + tree.num_players  # strategy, average and tables
-    return numbers * np.dtype(np.float64).itemsize + scratch_bytes(tree.arrays, tree.shape)

@@ -1,4 +1,4 @@
-"""From a game to flat arrays: recorder or rules_tree -> layout -> GameTree (-> leaves, statistics); or a LazyTree."""
+"""From a game to flat arrays: recorded game or rules_tree -> layout -> GameTree (-> statistics); or a LazyTree."""
 
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game

@@ -1,4 +1,4 @@
-"""Loads games, and checks what they return: every error that a game causes names game, history and action."""
+"""Loads games, and records them within a budget: every error that a game causes names game, history and action."""
 
 import contextlib
 import difflib
@@ -7,12 +7,17 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import pyspiel
+from tqdm.auto import tqdm
 
 import mccfr_plus.games  # noqa: F401 - registers this package's games
 from mccfr_plus.errors import GameError, MccfrPlusError
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.sizes.size import COMPILED_BYTES_PER_INFOSET, COMPILED_BYTES_PER_NODE
 from mccfr_plus.tree.trial import try_out, without_places
 
 logger = logging.getLogger("mccfr_plus")
@@ -22,6 +27,7 @@ Outcomes = tuple[tuple[int, float], ...]
 
 _MAX_LENGTH = 100_000  # of a game, in moves of players and chance: the longest of OpenSpiel by default has 72,922
 _TOLERANCE = 1e-6  # of the sum of a chance node's probabilities
+_CHECK_EVERY = 1024  # nodes between two checks of the budget
 
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
@@ -206,3 +212,183 @@ def different_actions(info_state: str, player: int, known: Sequence[int], found:
         f"information state {info_state!r} of player {player} has two sets of legal actions, {list(known)} and "
         f"{list(found)}: it does not tell apart what the player can tell apart"
     )
+
+
+# --- recording ---
+
+
+@dataclass
+class Recording:
+    """What a depth-first traversal saw, in this order."""
+
+    num_players: int
+    max_depth: int = 0  # longest history, in actions of players and chance
+    kinds: array = field(default_factory=lambda: array("b"))  # per node: its player, CHANCE or TERMINAL
+    payloads: array = field(default_factory=lambda: array("i"))  # per node: infoset, distribution or payoff index
+    infoset_player: list[int] = field(default_factory=list)
+    infoset_key: list[str] = field(default_factory=list)
+    infoset_actions: list[list[int]] = field(default_factory=list)
+    distributions: list[tuple[tuple[int, float], ...]] = field(default_factory=list)
+    payoffs: list[tuple[float, ...]] = field(default_factory=list)
+
+
+def compiling_bar(progress: bool | None) -> tqdm:
+    """Returns a progress bar for work over a second; None shows it if standard error is a terminal."""
+    disable = None if progress is None else not progress
+    return tqdm(desc="compiling the tree", unit=" nodes", unit_scale=True, delay=1.0, disable=disable, leave=False)
+
+
+def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_taken: Sequence[int]) -> None:
+    """Updates the bar of a traversal.
+
+    Args:
+        bar: From `compiling_bar`.
+        num_nodes: How many nodes were visited.
+        num_actions: How many actions the nodes on the path have.
+        num_taken: How many of them were taken.
+    """
+    if bar.disable:
+        return
+    # The fraction of the tree before the current path, if all children of a node had subtrees of one size.
+    fraction, width = 0.0, 1.0
+    for actions, taken in zip(num_actions, num_taken, strict=True):
+        width /= actions
+        fraction += (taken - 1) * width
+    bar.total = round(num_nodes / max(fraction, 1e-9))
+    bar.update(num_nodes - bar.n)
+
+
+def record(game: pyspiel.Game, check_budget: Callable[[int, int], None], progress: bool | None) -> Recording:
+    """Returns the recording of a turn-based game.
+
+    Args:
+        check_budget: Called now and then with the numbers of nodes and bytes so far; see `memory.Budget.check`.
+        progress: Whether to show a progress bar once the traversal takes over a second; None: if standard error is a
+            terminal.
+
+    Raises:
+        BudgetError: What `check_budget` raises.
+        GameError: If the game raises an error or contradicts itself; the text names history and action.
+    """
+    return _Recorder(game, check_budget, progress).run()
+
+
+class _Recorder:
+    """One depth-first traversal, which keeps one path of states in memory.
+
+    It needs no child pointers: the order of visit and the number of children determine them.
+    """
+
+    def __init__(self, game: pyspiel.Game, check_budget: Callable[[int, int], None], progress: bool | None):
+        self._game = game
+        self._check = check_budget
+        self._recording = Recording(game.num_players())
+        self._infosets: list[dict[str, int]] = [{} for _ in range(game.num_players())]
+        self._key_bytes = 0
+        self._actions: list[list[int]] = []  # of the inner nodes on the path,
+        self._position: list[int] = []  # and how many of these were taken
+        self._bar = compiling_bar(progress)
+
+    def run(self) -> Recording:
+        with self._bar:
+            try:
+                self._traverse()
+            except Exception as error:
+                taken = zip(self._actions, self._position, strict=True)
+                named = game_error(self._game, [actions[index - 1] for actions, index in taken], error)
+                try:
+                    raise named from named.__cause__
+                finally:
+                    del named  # or this frame and the error would keep one another, with all that was recorded
+            self._check_budget()
+        return self._recording
+
+    def _traverse(self) -> None:
+        # The loop body runs once per node; what it needs is in local names for speed.
+        recording = self._recording
+        add_kind, add_payload = recording.kinds.append, recording.payloads.append
+        infosets, infoset_actions = self._infosets, recording.infoset_actions
+        distributions: dict[tuple[tuple[int, float], ...], int] = {}
+        payoffs: dict[tuple[float, ...], int] = {}
+        terminal = int(pyspiel.PlayerId.TERMINAL)
+        chance = int(pyspiel.PlayerId.CHANCE)
+        path_actions, position = self._actions, self._position
+        path: list[pyspiel.State] = []
+        state = self._game.new_initial_state()
+        countdown, max_depth = _CHECK_EVERY, 0
+        while True:
+            countdown -= 1
+            if not countdown:
+                countdown = _CHECK_EVERY
+                self._check_budget()
+                show_fraction(self._bar, len(recording.kinds), list(map(len, path_actions)), position)
+            player = state.current_player()
+            if player >= 0:
+                key = state.information_state_string()
+                actions = state.legal_actions()
+                infoset = infosets[player].get(key)
+                if infoset is None:
+                    infoset = self._new_infoset(player, key, actions)
+                elif actions != infoset_actions[infoset]:
+                    raise different_actions(key, player, infoset_actions[infoset], actions)
+                add_kind(player)
+                add_payload(infoset)
+            elif player == terminal:
+                returns = tuple(state.returns())
+                payoff = payoffs.get(returns)
+                if payoff is None:
+                    payoff = payoffs[checked_returns(returns, recording.num_players)] = len(payoffs)
+                add_kind(TERMINAL)
+                add_payload(payoff)
+                if len(path) > max_depth:
+                    max_depth = len(path)
+                while position and position[-1] == len(path_actions[-1]):
+                    position.pop()
+                    path_actions.pop()
+                    path.pop()
+                if not path:
+                    break
+                state, actions, index = path[-1], path_actions[-1], position[-1]
+                position[-1] = index + 1
+                if index + 1 < len(actions):
+                    state = state.child(actions[index])
+                else:
+                    state.apply_action(actions[index])  # the parent's state has served
+                continue
+            elif player == chance:
+                outcomes = tuple(state.chance_outcomes())
+                distribution = distributions.get(outcomes)
+                if distribution is None:
+                    possible = checked_outcomes(outcomes)
+                    distribution = distributions.get(possible)
+                    if distribution is None:
+                        distribution = distributions[possible] = len(recording.distributions)
+                        recording.distributions.append(possible)
+                    distributions[outcomes] = distribution
+                actions = [action for action, _ in recording.distributions[distribution]]
+                add_kind(CHANCE)
+                add_payload(distribution)
+            else:
+                raise unknown_mover(player)
+            path.append(state)
+            path_actions.append(actions)
+            position.append(1)
+            if len(actions) > 1:
+                state = state.child(actions[0])
+            else:
+                state.apply_action(actions[0])
+        recording.payoffs, recording.max_depth = list(payoffs), max_depth
+
+    def _new_infoset(self, player: int, key: str, actions: list[int]) -> int:
+        recording = self._recording
+        index = len(recording.infoset_key)
+        self._infosets[player][key] = index
+        self._key_bytes += len(key)
+        recording.infoset_player.append(player)
+        recording.infoset_key.append(key)
+        recording.infoset_actions.append(checked_actions(actions, self._game.num_distinct_actions()))
+        return index
+
+    def _check_budget(self) -> None:
+        nodes, infosets = len(self._recording.kinds), len(self._recording.infoset_key)
+        self._check(nodes, nodes * COMPILED_BYTES_PER_NODE + infosets * COMPILED_BYTES_PER_INFOSET + self._key_bytes)

@@ -13,13 +13,12 @@ import pyspiel
 from mccfr_plus.display import html_summary
 from mccfr_plus.errors import BudgetError, GameError
 from mccfr_plus.games import PyspielGame, PyspielState, RulesGame, compiled_rules
-from mccfr_plus.tree import leaves
 from mccfr_plus.tree.arrays import INFOSET, Shape, TreeArrays
 from mccfr_plus.tree.by_rules import rules_tree
-from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game import Recording, load_game, record
 from mccfr_plus.tree.info_states import InfoStates
-from mccfr_plus.tree.layout import Layout, lay_out
-from mccfr_plus.tree.recorder import ESTIMATE_MARGIN, Budget, Recording, record
+from mccfr_plus.tree.layout import Layout, lay_out, with_leaves
+from mccfr_plus.tree.memory import ESTIMATE_MARGIN, Budget
 from mccfr_plus.tree.statistics import Statistics, statistics_of
 
 DEFAULT_MAX_NODES = 50_000_000
@@ -203,7 +202,7 @@ class GameTree(Tree):
             GameError: If a player has imperfect recall: then a sequence does not determine an infoset.
         """
         self.require_perfect_recall("a full traversal and a best response")
-        return leaves.with_leaves(self.arrays, self.shape)
+        return with_leaves(self.arrays, self.shape)
 
     def require_perfect_recall(self, what: str) -> None:
         """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
@@ -296,12 +295,23 @@ def compile_game(
     if rules and isinstance(game, PyspielGame):
         return build_by_rules(game, game.rules_game, budget, progress)
     if not rules:
-        return build_tree(game, record(game, budget, progress))
+        return build_tree(game, record(game, budget.check, progress))
+    is_trial = True
+
+    def check(num_nodes: int, num_bytes: int) -> None:
+        nonlocal is_trial
+        budget.check(num_nodes, num_bytes)
+        if is_trial and num_nodes > _TRIAL_NODES:
+            is_trial = False
+            found = compiled_rules(game)
+            if found is not None:
+                raise _HasRules(found)
+
     try:
-        return build_tree(game, record(game, _TrialBudget(game, budget), progress))
-    except _HasRules as found:
+        return build_tree(game, record(game, check, progress))
+    except _HasRules as end:
         budget.check_estimate(_TRIAL_NODES)  # before the rules are compiled
-        return build_by_rules(game, found.rules, budget, progress)
+        return build_by_rules(game, end.rules, budget, progress)
 
 
 class _HasRules(BudgetError):
@@ -310,23 +320,6 @@ class _HasRules(BudgetError):
     def __init__(self, rules: RulesGame):
         super().__init__()
         self.rules = rules
-
-
-class _TrialBudget(Budget):
-    """A budget that also ends a traversal through pyspiel if the game is large and has compiled rules."""
-
-    def __init__(self, game: pyspiel.Game, budget: Budget):
-        self._game, self._budget = game, budget
-        self._is_trial = True
-
-    def check(self, num_nodes: int, num_bytes: int) -> None:
-        """Does what `Budget.check` does, and raises _HasRules after `_TRIAL_NODES`."""
-        self._budget.check(num_nodes, num_bytes)
-        if self._is_trial and num_nodes > _TRIAL_NODES:
-            self._is_trial = False
-            rules = compiled_rules(self._game)
-            if rules is not None:
-                raise _HasRules(rules)
 
 
 def build_tree(game: pyspiel.Game, recording: Recording) -> GameTree:

@@ -1,15 +1,21 @@
-"""How much memory there is, how much this process has, and how a limit is divided among the parts of a tree."""
+"""Memory: how much there is, the budget of a compiled tree, and how a limit is divided among the parts of others."""
 
 import ctypes
 import gc
+import math
 import re
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import psutil
+import pyspiel
 
-from mccfr_plus.errors import ConfigError
+from mccfr_plus.errors import BudgetError, ConfigError
+from mccfr_plus.games import PyspielGame
+from mccfr_plus.tree.sizes.size import as_text
+from mccfr_plus.tree.sizes.size_estimate import probe_size
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][0-9]+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
@@ -24,6 +30,11 @@ _TRANSIENT_SHARE = 0.2  # of the nodes' share: for transient nodes, once the oth
 _LEAST = 32 << 20  # bytes for a tree below which a limit is refused: arrays take memory by huge pages, some 2 MiB each
 
 KERNELS = 75_000_000  # bytes that the kernels of a solver take once they are loaded from the disk cache
+
+# Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
+_PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
+_PROBE_AFTER_SECONDS = 5.0  # games in Python may visit some hundred nodes in a second
+ESTIMATE_MARGIN = 20.0  # estimates from a small sample may be far too large
 
 _LAST_INDEX = int(np.iinfo(np.int32).max) - 1
 
@@ -75,6 +86,58 @@ def available_bytes() -> int:
     except (OSError, ValueError):  # no such control group on this machine
         pass
     return max(free, 0)
+
+
+class Budget:
+    """The largest number of nodes and bytes that compiling a tree may take.
+
+    Args:
+        estimate_margin: An estimate this many times over the budget ends the traversal at once.
+    """
+
+    def __init__(self, game: pyspiel.Game, max_nodes: int, max_bytes: int, estimate_margin: float = ESTIMATE_MARGIN):
+        self._game = game
+        self._estimate_margin = estimate_margin
+        self.max_nodes = max_nodes
+        self.max_bytes = max_bytes
+        self._estimate: float | None = None  # log10 of the number of nodes
+        self._probe_at = time.monotonic() + _PROBE_AFTER_SECONDS
+        self._probe_after = _PROBE_RULES_AFTER if isinstance(game, PyspielGame) else _PROBE_AFTER
+
+    def check(self, num_nodes: int, num_bytes: int) -> None:
+        """Compares what was used so far with the budget.
+
+        Raises:
+            BudgetError: If it is more than the budget, or if an estimate from a sample is far beyond it.
+        """
+        if num_nodes > self._probe_after or time.monotonic() > self._probe_at:
+            self.check_estimate(num_nodes)
+        if num_nodes > self.max_nodes:
+            self._refuse(f"more than the budget of {self.max_nodes:,} nodes", num_nodes)
+        if num_bytes > self.max_bytes:
+            self._refuse(f"more than the memory limit of {self.max_bytes:,} bytes after {num_nodes:,} nodes", num_nodes)
+
+    def check_estimate(self, num_nodes: int) -> None:
+        """Raises BudgetError if the estimate from a sample is far beyond the budget; once only."""
+        if self._estimate is None:
+            self._estimate = _log10_nodes(self._game)
+            if self._estimate > math.log10(self.max_nodes * self._estimate_margin):
+                self._refuse(f"the budget is {self.max_nodes:,} nodes", num_nodes)
+
+    def _refuse(self, reason: str, num_nodes: int) -> None:
+        if self._estimate is None:
+            self._estimate = _log10_nodes(self._game)
+        estimate = as_text(max(self._estimate, math.log10(max(num_nodes, 1))))
+        raise BudgetError(
+            f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
+            "parameters of the game, or raise max_nodes or max_bytes (on the command line --max_nodes, --max_bytes; "
+            "about 20 bytes a node, 250 bytes and its text an information state). What the game would take: "
+            "mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+        )
+
+
+def _log10_nodes(game: pyspiel.Game) -> float:
+    return probe_size(game).histories.log10
 
 
 class MemoryPlan(NamedTuple):

@@ -16,6 +16,7 @@ from mccfr_plus.cli.checkpoints import config_to_resume
 from mccfr_plus.cli.command import duration
 from mccfr_plus.cli.main import COMMANDS
 from mccfr_plus.cli.run import DEFAULT_CHECKPOINT_INTERVAL
+from mccfr_plus.cli.solve import arguments_of
 from mccfr_plus.solver.saved_state import read_header
 
 RUN = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7")
@@ -154,7 +155,7 @@ def test_memory_is_not_kept(command, path):
     command(*RUN, "--iterations=10", "--memory=3GB", f"--checkpoint={path}")
     for flags, memory in (([], None), (["--memory=2GB"], 2_000_000_000)):
         _, values = COMMANDS["solve"].parse([*RUN[1:], *flags])
-        config, seed = config_to_resume(path, "leduc_poker", values)
+        config, seed = config_to_resume(path, "leduc_poker", arguments_of(values), values)
         assert (config.memory, seed) == (memory, 7)
 
 

@@ -3,8 +3,8 @@
 import pytest
 from naive import NEED_FULL
 
-from mccfr_plus.cli.components import arguments_of
 from mccfr_plus.cli.main import COMMANDS
+from mccfr_plus.cli.solve import arguments_of
 from mccfr_plus.solver.config import SolverConfig
 from mccfr_plus.solver.registry import AVERAGES, ESTIMATORS, MINIMIZERS
 

@@ -4,7 +4,7 @@ import pytest
 from absl import flags
 
 import mccfr_plus
-from mccfr_plus.cli.components import define_budget
+from mccfr_plus.cli.budget import define_budget
 
 
 def test_counts_of_kuhn_poker(command):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mccfr_plus
-from mccfr_plus.kernels.code_digest import digest_of
+from mccfr_plus.kernels.disk_cache import digest_of
 
 MODULE = """
 import enum, math
@@ -330,7 +330,7 @@ def run(code, folder, **environment):
 
 def test_the_digest_is_the_same_in_another_process(tmp_path):
     (tmp_path / "own_module.py").write_text(MODULE)
-    code = "import json, own_module; from mccfr_plus.kernels.code_digest import digest_of\n"
+    code = "import json, own_module; from mccfr_plus.kernels.disk_cache import digest_of\n"
     code += "print(json.dumps(digest_of(own_module.outer)))"
     digests = {run(code, tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     assert len(digests) == 1

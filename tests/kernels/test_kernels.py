@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 
@@ -79,3 +80,22 @@ def test_a_player_without_decisions(scheme):
     solver = Solver(pyspiel.load_efg_game(text), scheme, seed=1).run(200)
     assert solver.average_strategy()[1] > 0.9
     assert solver.exploitability() < 0.1
+
+
+SENT = """
+import sys
+from numba.core.serialize import dumps
+from mccfr_plus.kernels.compile import kernel
+
+@kernel
+def next_number(x):
+    return x + 1
+
+sys.stdout.buffer.write(dumps(next_number))
+"""
+
+
+def test_a_kernel_of_a_program_can_be_sent_to_another_process():
+    sent = subprocess.run([sys.executable, "-c", SENT], capture_output=True, check=True).stdout
+    received = pickle.loads(sent)
+    assert received(2) == 3

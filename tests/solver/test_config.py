@@ -26,7 +26,7 @@ ALL_PLAYERS = "outcome(update_all_players=True)"
 
 # Arguments of `SolverConfig.from_specs`, and what the error says.
 CASES = [
-    ({"batch": 0}, "batch=0: must be a whole number of traversals per gradient, at least 1"),
+    ({"batch": 0}, "batch=0: must be a whole number, at least 1"),
     ({"batch": 1.5}, "batch=1.5: must be a whole number"),
     ({"batch": True}, "batch=True: must be a whole number"),
     ({"estimator": "full", "batch": 2}, "batch=2 with estimator='full': it samples nothing"),

@@ -25,11 +25,12 @@ from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.games import CHANCE, MOVER, TERMINAL, Field, Layout, Rules, RulesGame, register_game
 from mccfr_plus.kernels.compile import compose
 from mccfr_plus.tree.by_rules import rules_traversal, rules_tree
+from mccfr_plus.tree.game import record
 from mccfr_plus.tree.game_tree import build_tree
 from mccfr_plus.tree.info_states import key_layout, pack, unpack
 from mccfr_plus.tree.interning import EMPTY, hash_of_row, num_places, place_of_row, table_of_rows
 from mccfr_plus.tree.layout import alias_table
-from mccfr_plus.tree.recorder import Budget, record
+from mccfr_plus.tree.memory import Budget
 
 # --- games as data ---
 
@@ -228,7 +229,7 @@ def random_game(seed, players=2):
 
 def through_pyspiel(name):
     game = pyspiel.load_game(name)
-    return build_tree(game, record(game, Budget(game, 10**7, 1 << 40), progress=False))
+    return build_tree(game, record(game, Budget(game, 10**7, 1 << 40).check, progress=False))
 
 
 def assert_same(tree, other):
@@ -493,7 +494,7 @@ def test_a_hopeless_game_is_refused_at_once():
 @pytest.mark.parametrize("view", [(0,), (TRAIL,)], ids=["few infosets", "infosets everywhere"])
 def test_memory_stays_within_the_limit(view, monkeypatch):
     monkeypatch.setattr(
-        "mccfr_plus.tree.recorder._log10_nodes", lambda game: 0.0
+        "mccfr_plus.tree.memory._log10_nodes", lambda game: 0.0
     )  # for the message; it samples histories
     name = spec(f"memory{len(SPECS)}", layers(19, view), max_game_length=19, fields=(Field("seen", 2**22),))
     compile_game(spec("warm", layers(3)))

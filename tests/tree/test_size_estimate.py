@@ -14,9 +14,8 @@ import mccfr_plus
 from mccfr_plus import ConfigError, GameError, estimate_size
 from mccfr_plus.averages import uniform
 from mccfr_plus.solver.config import SolverConfig
-from mccfr_plus.solver.costs import costs_of
+from mccfr_plus.solver.costs import bytes_on_top, costs_of
 from mccfr_plus.solver.registry import estimator_of, minimizer_of
-from mccfr_plus.solver.solver import bytes_on_top
 from mccfr_plus.tree.arrays import TERMINAL
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.keys import Keys

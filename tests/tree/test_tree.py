@@ -17,10 +17,10 @@ from open_spiel.python import policy as openspiel_policy
 import mccfr_plus
 from mccfr_plus import BudgetError, GameError, compile_game
 from mccfr_plus.tree import arrays as tree_arrays
-from mccfr_plus.tree import recorder
+from mccfr_plus.tree import memory
+from mccfr_plus.tree.game import Recording
 from mccfr_plus.tree.layout import alias_table
 from mccfr_plus.tree.order import openspiel_order, representative_states
-from mccfr_plus.tree.recorder import Recording
 
 SIMULTANEOUS = "goofspiel(imp_info=True,num_cards=3,points_order=descending)"
 GAMES = (
@@ -239,7 +239,7 @@ def test_a_node_budget_is_exact():
 
 
 def test_a_slow_game_is_estimated_before_many_nodes_are_visited(monkeypatch):
-    monkeypatch.setattr(recorder, "_PROBE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(memory, "_PROBE_AFTER_SECONDS", 0.0)
     with pytest.raises(BudgetError, match=r"estimated from a sample\); the budget is 2,000"):
         compile_game("leduc_poker", max_nodes=2000, estimate_margin=1.0, rules=False)
 

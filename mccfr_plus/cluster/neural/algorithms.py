@@ -12,7 +12,7 @@ import pyspiel
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
 from mccfr_plus.cluster.neural.worker import HistorySampler, without_game
 from mccfr_plus.cluster.worker_pool import WorkerPool
-from mccfr_plus.errors import check_whole
+from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
 from mccfr_plus.neural.nfsp import NFSP
 from mccfr_plus.neural.solver import NeuralSolver

@@ -169,13 +169,13 @@ def summary_of(ends: dict[str, dict[str, float]]) -> list[Row]:
     Args:
         ends: Exploitability by game and minimizer; all games have the same minimizers.
     """
+    from scipy import stats  # here, as importing it takes long
+
     minimizers = list(next(iter(ends.values())))
     values = np.maximum([[of_game[name] for name in minimizers] for of_game in ends.values()], _FLOOR)
-    # ties share the mean of their ranks
-    below, same = (values[:, None] < values[..., None]).sum(axis=2), (values[:, None] == values[..., None]).sum(axis=2)
-    ranks = (below + (same + 1) / 2).mean(axis=0)
+    ranks = stats.rankdata(values, axis=1).mean(axis=0)  # ties share the mean of their ranks
     is_best = values == values.min(axis=1, keepdims=True)
-    ratios = np.exp(np.log(values / values.min(axis=1, keepdims=True)).mean(axis=0))
+    ratios = stats.gmean(values / values.min(axis=1, keepdims=True))
     return [
         Row(
             minimizers[i],

@@ -177,7 +177,7 @@ def composed(
         minimize=compose(minimize_with(minimizer), strict=False, **access_of(access)),
         accumulate=compose(average.accumulate, strict=False, IS_LAZY=is_lazy, **access_of(access)),
         settle=average.settle,
-        LISTS_VISITS=average.lists_visits,
+        LISTS_VISITS=average.list_visit is not list_nothing,
         ALTERNATING=alternating,
         UPDATE_ALL_PLAYERS=estimator.updates_all_players,
     )

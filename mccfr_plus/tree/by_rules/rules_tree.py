@@ -12,11 +12,11 @@ from mccfr_plus.games.rules import Rules
 from mccfr_plus.kernels.compile import announce_compilation, compose
 from mccfr_plus.tree.arrays import INFOSET, NODE
 from mccfr_plus.tree.by_rules import rules_traversal as t
-from mccfr_plus.tree.game import WrongAnswerError, game_error
+from mccfr_plus.tree.game import WrongAnswerError, compiling_bar, game_error, show_fraction
 from mccfr_plus.tree.info_states import InfoStates, key_layout
 from mccfr_plus.tree.interning import EMPTY, num_places, table_of_rows
 from mccfr_plus.tree.layout import Layout, lay_out
-from mccfr_plus.tree.recorder import Budget, compiling_bar, show_fraction
+from mccfr_plus.tree.memory import Budget
 
 _VISITS = 2_000_000  # nodes between two checks of the budget and of Ctrl-C
 _GROWTH = 1.25  # of an array that is full; realloc moves nothing on Linux, so that small steps cost little

@@ -9,11 +9,11 @@ import numpy as np
 
 from mccfr_plus.errors import ConfigError
 
-# Bytes of a compiled tree; the recorder counts with them, too.
+# Bytes of a compiled tree; recording a game counts with them, too.
 COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
 COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
 
-# Bytes that `Solver(tree, "external", "rm")` takes on top: `solver.bytes_on_top` per slot and infoset.
+# Bytes that `Solver(tree, "external", "rm")` takes on top: `costs.bytes_on_top` per slot and infoset.
 SOLVER_BYTES_PER_SLOT = 56  # strategy, average, regrets, gradient, reach: 8 each; the scratch's mark: 16
 SOLVER_BYTES_PER_INFOSET = 12  # the list of touched infosets
 
