@@ -180,8 +180,9 @@ def test_resuming_a_grown_run(command, path):
         (["--thread_mode=fast"], "thread_mode"),
     ],
 )
+@pytest.mark.usefixtures("interpreted_loops")
 def test_flags_that_contradict_the_checkpoint(command, path, flags, name):
-    first = ("--tree=lazy", "--keys=text", "--bound_seconds=0", f"--checkpoint={path}", "--iterations=10")
+    first = ("--tree=lazy", "--keys=text", "--bound_seconds=0", f"--checkpoint={path}", "--iterations=2")
     mode = ["--threads=2"] if name == "thread_mode" else []
     assert command(*RUN, *first, *mode).code == 0
     before = path.read_bytes()

@@ -123,7 +123,7 @@ def test_prints_what_it_does(command):
 
 def test_limits(command, path):
     assert 0 < command(*DEEP, "--target_exploitability=0.45", "--seconds=60").json["exploitability"] <= 0.45
-    assert 0.1 <= command(*DEEP, "--seconds=0.1").json["seconds"] < 5
+    assert 0.1 <= command(*DEEP, "--seconds=0.1").json["seconds"] < 50
     flags = (*DEEP, f"--checkpoint={path}")
     command(*flags, "--iterations=4")
     before = path.read_bytes()

@@ -34,10 +34,8 @@ def whole():
 @pytest.mark.parametrize(
     ("estimator", "averaging", "threads", "options"),
     [
-        ("external", "lazy", 1, {"batch": 2}),
         ("external", "stochastic", 2, {"batch": 2}),
-        ("outcome", "lazy", 2, {"alternating": False}),
-        ("outcome", "stochastic", 1, {"alternating": False}),
+        ("outcome", "lazy", 1, {"alternating": False}),
     ],
     ids=str,
 )
@@ -130,7 +128,7 @@ def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
     thread = threading.Thread(target=press)
     try:
         thread.start()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 200
         while interrupted < 15 and time.monotonic() < end:
             try:
                 deaf_until = 0.0
