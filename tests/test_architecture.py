@@ -251,9 +251,10 @@ try:
 except ImportError:
     pass
 gc.disable()  # which would copy the memory of each process
-sys.dont_write_bytecode, sys.pycache_prefix = False, sys.argv[1]
 imported_first = json.loads(sys.argv[2])
 package = importlib.util.module_from_spec(importlib.util.find_spec("mccfr_plus"))  # without running __init__.py
+if not os.path.exists(package.__spec__.cached):  # compiled once, not in each process
+    sys.dont_write_bytecode, sys.pycache_prefix = False, sys.argv[1]
 
 def import_what_begins_with(first):
     for name, needs in imported_first.items():

@@ -114,7 +114,7 @@ def test_against_is_exact_where_the_tree_fits(command, kuhn_policy):
 
 def test_against_is_played_elsewhere(command, kuhn_policy):
     exact = command("evaluate", "kuhn_poker", kuhn_policy, "--against=uniform", "--json").json["head_to_head"]
-    arguments = ("--against=uniform", "--estimate", "--seconds=2", "--seed=1", "--json")
+    arguments = ("--against=uniform", "--estimate", "--seconds=1", "--seed=1", "--json")
     outcome = command("evaluate", "kuhn_poker", kuhn_policy, *arguments)
     played = outcome.json["head_to_head"]
     assert played["kind"] == "estimate"

@@ -217,7 +217,8 @@ def test_walks_that_do_not_fit_are_begun_anew(monkeypatch, game, estimator, opti
     begun = []
     go_on = LazyTree.go_on
     monkeypatch.setattr(LazyTree, "go_on", lambda tree: begun.append(tree.status) or go_on(tree))
-    for max_transient in (int(60 * 1.3**power) for power in range(20)):
+    for power in range(14 if "threads" in options else 5, 28):
+        max_transient = int(8 * 1.3**power)
         begun.clear()
         try:
             solver = lazy_solver(game, estimator, "rm", plan=tiny(1, max_transient), seed=3, **options).run(5)

@@ -73,7 +73,7 @@ def test_fewer_histories_are_visited():
     ("estimator", "options", "iterations"),
     [
         ("external", {}, 200),
-        ("outcome", {}, 1000),
+        ("outcome", {}, 2000),
         ("external", {"threads": 2, "batch": 4}, 25),  # as many traversals
         ("average_strategy", {}, 200),
     ],
