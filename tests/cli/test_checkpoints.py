@@ -38,7 +38,6 @@ def wait_until(condition, process):
         time.sleep(0.01)
 
 
-@pytest.mark.xdist_group("signals")
 def test_kills_at_random_moments_change_no_bit(start, path, tmp_path):
     """Killed and resumed twice; then resumed to a total that no round could reach."""
     rng, flags = random.Random(1), (*RUN, f"--checkpoint={path}", "--checkpoint_interval=0.05s")
@@ -65,7 +64,6 @@ def test_kills_at_random_moments_change_no_bit(start, path, tmp_path):
     assert result["nodes_touched"] == whole.nodes_touched
 
 
-@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_writes_a_last_checkpoint(start, path, number):
     process = start(*RUN, f"--checkpoint={path}", "--checkpoint_interval=0.1s", "--seconds=600", "--json")
@@ -80,7 +78,6 @@ def test_a_signal_writes_a_last_checkpoint(start, path, number):
     assert f"interrupted: {path} is of iteration {result['iterations']:,}; add --resume to go on" in err
 
 
-@pytest.mark.xdist_group("signals")
 def test_sigterm_before_a_result_is_an_interrupt(start, tmp_path):
     process = start("solve", "leduc_poker(players=3)", "--rules=off", "--tree=compiled", f"--checkpoint={tmp_path}/run")
     wait_until((tmp_path / "run.lock").exists, process)

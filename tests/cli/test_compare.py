@@ -66,7 +66,6 @@ def test_pictures(command, serial_runs, tmp_path):
     assert {os.path.basename(name) for name in found.json["pictures"]} == {*names, "report.html"}
 
 
-@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("signal_number", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
 def test_a_comparison_that_is_ended_goes_on(command, start, serial_runs, blank_pictures, tmp_path, signal_number):
     arguments = ["compare", "leduc_poker", "--algorithms=external", "--seeds=2", "--num_evaluations=30"]
@@ -110,7 +109,6 @@ Engine.advance = advance
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_workers_end_within_an_iteration(start, tmp_path, number):
     """As when they number information sets for minutes. A batch system sends the signal to all processes."""

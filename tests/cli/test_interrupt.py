@@ -10,9 +10,6 @@ import mccfr_plus
 from mccfr_plus.cli.run import Watch
 from mccfr_plus.evaluation import nash_conv
 
-pytestmark = pytest.mark.xdist_group("signals")
-
-
 SAYS_WHAT_IT_DOES = """
 import sys
 from mccfr_plus.cli.run import Watch

@@ -290,7 +290,6 @@ def test_the_end_waits_for_no_client():
         assert time.monotonic() - begin < 18  # a client may take 20
 
 
-@pytest.mark.xdist_group("signals")
 def test_a_signal_in_another_thread_ends_it(monkeypatch):
     """As when it comes while a connection's thread is started."""
 
@@ -310,7 +309,6 @@ def test_a_signal_in_another_thread_ends_it(monkeypatch):
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.xdist_group("signals")
 def test_serves_a_page_until_ctrl_c(start, monkeypatch):
     monkeypatch.setenv("BROWSER", "true %s")
     process = start("play", "kuhn_poker", "uniform", "--browser")

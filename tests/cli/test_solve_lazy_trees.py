@@ -201,7 +201,6 @@ def test_too_little_memory_to_resume(command, path, monkeypatch):
     assert path.read_bytes() == before
 
 
-@pytest.mark.xdist_group("signals")
 def test_kills_change_no_bit_of_a_grown_run(start, path):
     flags = (*RUN, "--tree=lazy", "--keys=text", f"--checkpoint={path}", "--bound_seconds=0")
     reached = 0

@@ -540,7 +540,6 @@ def test_a_build_that_needs_no_more_memory_is_interrupted_as_well(monkeypatch, s
     assert statuses == {rules_traversal.PAUSED: 1, rules_traversal.DONE: 1, "nodes": (1 << 21) + 8}
 
 
-@pytest.mark.xdist_group("signals")
 def test_ctrl_c_ends_a_build_soon_and_leaves_nothing():
     name = spec("endless", layers(30), max_game_length=30)
     game = pyspiel.load_game(name)
