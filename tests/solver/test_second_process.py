@@ -76,7 +76,7 @@ def test_the_second_process_compiles_nothing_until_the_rule_changes(tmp_path):
     kept = tmp_path / "cache" / "kernels"
     kept.mkdir(parents=True)
     for path in cache_folder().glob("*.nbc"):
-        os.link(path, kept / path.name)
+        (kept / path.name).symlink_to(path)
     values, compiled, misses = run(tmp_path)
     assert {"single", "rule", "helper"} <= set(compiled)
     assert misses == 1
