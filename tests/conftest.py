@@ -12,6 +12,7 @@ import time
 
 import pytest
 from numba.core import config
+from xdist.scheduler import LoadFileScheduling
 
 pytest_plugins = ["ray_cluster"]
 _begin = time.monotonic()
@@ -27,12 +28,20 @@ if "NUMBA_CACHE_DIR" not in os.environ:  # in the processes of pytest-xdist it i
     config.CACHE_DIR = _temporary_cache
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """Runs the tests of a file in one process, as they share fixtures, unless `xdist_group` says otherwise."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+class ByFile(LoadFileScheduling):
+    """Gives all tests of a file to one process, as they share fixtures and kernels; and all that use Ray's cluster.
+
+    `--dist loadgroup` would do so by marks, but pytest-xdist 3.8 ignores them with pytest 9.2 (its issue 1386).
+    """
+
+    def _split_scope(self, nodeid):
+        folder = "tests/cluster/"
+        return folder if nodeid.startswith(folder) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log)
 
 
 def pytest_addoption(parser):

@@ -1,4 +1,4 @@
-"""One Ray cluster for all tests of the group "ray", which run in one process, one after another.
+"""One Ray cluster for all tests of the folder `cluster`, which run in one process, one after another.
 
 It is a node on this machine, whose workers share the tests' cache of kernels.
 """
@@ -18,14 +18,13 @@ _clusters = []
 
 
 def is_ray(item):
-    """Returns whether a test is of the group "ray"."""
-    marker = item.get_closest_marker("xdist_group")
-    return marker is not None and marker.args == ("ray",)
+    """Returns whether a test is in the folder `cluster`."""
+    return item.path.parent.name == "cluster"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Puts the tests of the group first: it is the longest one."""
+    """Puts these tests first: no file takes longer."""
     items.sort(key=lambda item: not is_ray(item))
     for item in filter(is_ray, items):
         # Ray leaves its processes and files to Python, which closes them at any time, and warns.
@@ -44,7 +43,7 @@ def cluster():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item, nextitem):
-    """Ends the cluster after the last test of the group, with all that is left of it."""
+    """Ends the cluster after the last of these tests, with all that is left of it."""
     yield
     if _clusters and (nextitem is None or not is_ray(nextitem)):
         _clusters.pop().close()

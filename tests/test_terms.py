@@ -96,15 +96,13 @@ def complaints(where, texts):
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_names_and_docstrings(path):
-    found = complaints(path, texts_of(ROOT / path))
+def test_names_and_docstrings():
+    found = [message for path in FILES for message in complaints(path, texts_of(ROOT / path))]
     assert not found, "\n".join(["", *found])
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_messages(path):
-    found = complaints(path, messages_of(ROOT / path))
+def test_messages():
+    found = [message for path in FILES for message in complaints(path, messages_of(ROOT / path))]
     assert not found, "\n".join(["", *found])
 
 
@@ -117,9 +115,13 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_pages(path):
-    found = complaints(path, enumerate(path.read_text(encoding="utf-8").splitlines(), 1))
+def lines_of(path):
+    """Returns (number, line) of a page."""
+    return enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+
+
+def test_pages():
+    found = [message for path in PAGES for message in complaints(path.relative_to(REPOSITORY), lines_of(path))]
     assert not found, "\n".join(["", *found])
 
 

@@ -119,9 +119,11 @@ def test_the_check_sees_the_bias_of_optimistic_averages():
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("minimizer", ["rm", "dcfr", "omd"])
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "random:3:1", "matrix_rps"])
+@pytest.mark.parametrize(
+    ("game", "alternating"),
+    [("kuhn_poker", True), ("matrix_rps", False), ("kuhn_poker(players=3)", False), ("random:3:1", True)],
+)
 # Average strategy sampling looks at the sums, which the two methods bring up to date at different times.
 @pytest.mark.parametrize("scheme", [name for name in combinations.ESTIMATORS if name != "average_strategy"])
 def test_lazy_is_the_dense_average(scheme, game, minimizer, alternating):

@@ -34,12 +34,15 @@ ESTIMATORS = (
 )
 BACKED_UP_BY_SAMPLES = [(name, {"baseline": Baseline(0.3, "sampled")}) for name in naive.UNBIASED if name != "full"]
 
-# Slow ones are compared with their definitions in `minimizers` and `averages`.
+# Slow ones are compared with their definitions in `minimizers` and `averages`. The others: local and dilated ones, with
+# and without predictions and step sizes, one that needs `full`.
+FAST = ("rm", "prm+", "hedge", "ftrl", "rtcfr+")
 MINIMIZERS = (
-    *parts.MINIMIZERS,
+    *FAST,
     *(
         pytest.param(minimizer, marks=pytest.mark.slow)
         for minimizer in (
+            *(name for name in parts.MINIMIZERS if name not in FAST),
             Hedge(optimistic=True),
             Hedge(eta=0.03, decay=0.0),
             FTRL(eta=0.1),

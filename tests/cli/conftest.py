@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mccfr_plus.cli.main import main
-from mccfr_plus.experiments import run_all
+from mccfr_plus.experiments import plot, run_all
 from mccfr_plus.experiments.run_loop import RunEvent, outcome_of
 
 
@@ -53,6 +54,17 @@ def serial_runs(monkeypatch):
             yield RunEvent(number, 1.0, outcome_of(each, about, lambda _: None, lambda: False))
 
     monkeypatch.setattr(run_all, "_run_in_processes", run)
+
+
+@pytest.fixture
+def blank_pictures(monkeypatch):
+    """Leaves the files of pictures empty, which take half a second each; `test_compare.test_pictures` draws them."""
+
+    def write(figure, seeds, source, paths, band):
+        for path in paths:
+            Path(path).touch()
+
+    monkeypatch.setattr(plot, "_write", write)
 
 
 @pytest.fixture

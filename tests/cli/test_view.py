@@ -32,7 +32,6 @@ def test_writes_a_page(command, tmp_path):
     assert len(content) < 50_000
 
 
-@pytest.mark.xdist_group("signals")
 def test_serves_a_page_to_this_machine_until_ctrl_c(start):
     process = start("view", "kuhn_poker", "uniform")
     line = process.stdout.readline()

@@ -19,8 +19,6 @@ from mccfr_plus.cluster.cluster import check_address
 from mccfr_plus.cluster.connection import on_localhost, own_sigterm
 from mccfr_plus.errors import ClusterError, ConfigError
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 def test_nothing_imports_ray_before_it_is_asked_for():
     code = (

@@ -25,8 +25,6 @@ from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_all import DONE, in_order, run_all
 from mccfr_plus.experiments.run_loop import outcome_of
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 GAMES = ["leduc_poker", "kuhn_poker"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from nodes import ENVIRONMENT, two_nodes
 from records import num_ended, policies, without_times
 
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 RUNS = ["compare", "leduc_poker", "--algorithms=outcome", "--seeds=2", "--num_evaluations=8", "--nodes=2e8", "--quiet"]
 

@@ -12,8 +12,6 @@ from mccfr_plus.errors import PolicyError
 from mccfr_plus.evaluation import head_to_head as head_to_head_here
 from mccfr_plus.evaluation.estimates import Running
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 @pytest.mark.parametrize("game", ["leduc_poker", "kuhn_poker(players=3)", "liars_dice(dice_sides=4)"])
 @pytest.mark.parametrize("pieces", [1, 7])

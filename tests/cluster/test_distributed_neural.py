@@ -34,8 +34,6 @@ from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 from mccfr_plus.neural.sampling.tree_positions import TreeObserver  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 NETWORK = {"hidden_layers": (8,), "train_steps": 3, "batch_size": 16}
 VALUES = TrainingConfig(**NETWORK)
 DEEP = DeepCFRConfig(traversals=41, memory="reservoir", memory_capacity=300, **NETWORK)

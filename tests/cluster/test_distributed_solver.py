@@ -15,8 +15,6 @@ from mccfr_plus.cluster import DistributedEvaluator, DistributedSolver, batch
 from mccfr_plus.cluster.batch import stream_of
 from mccfr_plus.cluster.engine import DistributedEngine
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 # Estimator, minimizer, average, alternating: all average methods, all sampling weights, shared traversals.
 KINDS = {
     "lazy": ("external", "rm", None, None),

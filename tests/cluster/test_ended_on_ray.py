@@ -11,7 +11,7 @@ import pytest
 
 from mccfr_plus.cli.main import main
 
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SOLVE = ("solve", "leduc_poker", "--workers=2", "--batch=80000", "--seed=1", "--quiet", "--json")
 

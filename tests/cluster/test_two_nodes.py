@@ -16,7 +16,7 @@ import mccfr_plus
 from mccfr_plus.checkpoints.file import read_header
 from mccfr_plus.cluster import DistributedSolver
 
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 ITERATIONS = 12

@@ -11,8 +11,6 @@ import pytest
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import ClusterError, ConfigError
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 def started(pool, kind=pool_workers.Echo, *constants):
     pool.start(kind, ("constant", *constants), 100, "a constant")

@@ -25,7 +25,7 @@ def standard_error(estimate):
 def test_bounds_are_on_their_side_of_the_exact_numbers(game):
     tree = mccfr_plus.compile_game(game)
     exact = mccfr_plus.evaluate(tree, mccfr_plus.TreePolicy(tree, tree.uniform_strategy()))
-    result = estimate_quality(game, {}, seconds=2.0, seed=1)
+    result = estimate_quality(game, {}, seconds=1.0, seed=1)
     kinds = set()
     for found in result.findings:
         estimate = found.estimate

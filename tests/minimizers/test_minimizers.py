@@ -141,9 +141,17 @@ def test_plays_uniformly_where_no_regret_is_positive(short_name):
     assert infoset.strategy[2:5].sum() == pytest.approx(1)
 
 
+# Each number of players with both kinds of updates.
+GAMES = [
+    ("kuhn_poker", True),
+    ("random:2:1", False),
+    ("perturbed:kuhn_poker(players=3)", False),
+    ("random:3:0", True),
+]
+
+
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("alternating", [True, False])
-@pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:1", "random:3:1"])
+@pytest.mark.parametrize(("game", "alternating"), GAMES)
 @pytest.mark.parametrize("short_name", MINIMIZERS)
 def test_full_traversal_equals_textbook_cfr(short_name, game, alternating):
     if short_name == "pdcfr+" and game == "kuhn_poker":
@@ -183,8 +191,7 @@ def test_full_traversal_equals_textbook_cfr_on_leduc(short_name):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize("alternating", [True, False])
-@pytest.mark.parametrize("game", ["kuhn_poker", "perturbed:kuhn_poker(players=3)", "random:2:3", "random:3:0"])
+@pytest.mark.parametrize(("game", "alternating"), GAMES)
 @pytest.mark.parametrize(
     ("scheme", "short_name"),
     [(scheme, name) for scheme in SCHEMES for name in MINIMIZERS if scheme == "external" or name not in VARIANTS],
@@ -266,7 +273,6 @@ def test_linear_is_dcfr_1_1():
     assert registry.minimizer_of("linear") == Discounted(1.0, 1.0) == registry.minimizer_of("dcfr(alpha=1.0, beta=1.0)")
 
 
-@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("short_name", ["rm", "rm+"])
 def test_regret_is_below_its_bound(short_name):
     # Zinkevich et al. 2007, theorem 4: R_T <= sum over infosets of Delta sqrt(A T). Long enough that playing at

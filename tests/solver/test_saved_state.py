@@ -1,6 +1,7 @@
 """Checkpoints of a solver: it goes on bit for bit, nothing else is taken for one, a run keeps its own up to date."""
 
 import errno
+import itertools
 import logging
 import os
 import pickle
@@ -80,18 +81,21 @@ def assert_goes_on(path, tree, *arguments, first=7, then=6, **options):
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
 @pytest.mark.parametrize("game", ["kuhn_poker", pytest.param("kuhn_poker(players=3)", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
+def test_every_pair_goes_on_bit_for_bit(estimator, game, path):
+    """All minimizers with all averages under external sampling, and each of them under every other estimator."""
     tree, count = naive.tree_of(game), 0
-    for minimizer in MINIMIZERS:
-        for averaging in AVERAGES:
-            try:
-                Solver(tree, estimator, minimizer, averaging)
-            except ConfigError:
-                continue
-            assert_goes_on(path, tree, estimator, minimizer, averaging)
-            count += 1
+    pairs = list(itertools.product(MINIMIZERS, AVERAGES))
+    if estimator != "external":
+        pairs = [pair for pair in pairs if pair[0] == "rm" or pair[1] == "uniform"]
+    for minimizer, averaging in pairs:
+        try:
+            Solver(tree, estimator, minimizer, averaging)
+        except ConfigError:
+            continue
+        assert_goes_on(path, tree, estimator, minimizer, averaging)
+        count += 1
     rules = sum(naive.go_together(estimator, minimizer) for minimizer in MINIMIZERS)
-    assert count >= rules * (len(AVERAGES) - 2)
+    assert count >= rules + len(AVERAGES) - 3
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk", "interpreted_loops")
@@ -116,7 +120,7 @@ def test_every_combination_goes_on_bit_for_bit(estimator, game, path):
 )
 @pytest.mark.parametrize(
     ("game", "minimizer"),
-    [("random:2:0", "rm"), ("random:2:0", "hedge(optimistic=True)"), ("kuhn_poker(players=3)", "dcfr_pruning")],
+    [("random:2:0", "hedge(optimistic=True)"), ("kuhn_poker(players=3)", "dcfr_pruning")],
 )
 def test_options_go_on_bit_for_bit(estimator, options, minimizer, game, path):
     assert_goes_on(path, naive.tree_of(game), estimator, minimizer, first=30, **options)
@@ -146,7 +150,7 @@ LAZY = [
     ("external", {"baseline": True}),
     ("external", {"minimizer": "omd(weights='constant',optimistic=True)"}),
     ("external", {"threads": 2}),
-    ("opponent", {"threads": 3, "averaging": "stochastic", "batch": 2}),
+    ("outcome", {"threads": 3, "averaging": "stochastic", "batch": 2}),
 ]
 
 
@@ -201,20 +205,20 @@ def test_a_checkpoint_within_an_iteration(alternating, averaging, threads, path)
 
     def stop_sometimes(target):
         run_to(target)
-        if rng.random() < 0.2 and engine.tree.status == EXPANDING and engine.iterations < target:
+        if rng.random() < 0.5 and engine.tree.status == EXPANDING and engine.iterations < target:
             raise KeyboardInterrupt
 
     engine._run_to = stop_sometimes
-    while solver.iterations < 20:
+    while solver.iterations < 10:
         try:
-            solver._engine.advance(20 - solver.iterations)
+            solver._engine.advance(10 - solver.iterations)
         except KeyboardInterrupt:
             counts = engine.scratches[0].counts
             seen.add((int(counts[STEP]), int(counts[TRAVERSALS_DONE])))
             solver.save_checkpoint(path)
             solver.restore(path)
     assert len(seen) > 1
-    assert differences(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(20), solver) == []
+    assert differences(Solver(naive.tree_of("leduc_poker"), *arguments[1:], **options).run(10), solver) == []
 
 
 @pytest.mark.usefixtures("no_waiting_for_the_disk")

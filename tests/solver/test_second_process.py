@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from mccfr_plus import Solver
+from mccfr_plus.kernels.disk_cache import cache_folder
 
 RULE = """
 import numba
@@ -50,7 +51,7 @@ event.register("numba:compile", Compiled())
 import own_rule
 from mccfr_plus import Solver
 solvers = [
-    Solver("kuhn_poker", "outcome", "dcfr", seed=1, threads=2),
+    Solver("kuhn_poker", "external", "rm", seed=1, threads=2),
     Solver("kuhn_poker", "external", own_rule.MyRule(), seed=1),
 ]
 values = [solver.run(100).current_strategy().tolist() for solver in solvers]
@@ -71,8 +72,14 @@ def run(folder):
 
 def test_the_second_process_compiles_nothing_until_the_rule_changes(tmp_path):
     (tmp_path / "own_rule.py").write_text(RULE)
-    values, compiled, _ = run(tmp_path)
-    assert {"single", "thread_team", "rule", "helper"} <= set(compiled)
+    Solver("kuhn_poker", "external", "rm", seed=1, threads=2).run(1)  # the first process finds it on disk
+    kept = tmp_path / "cache" / "kernels"
+    kept.mkdir(parents=True)
+    for path in cache_folder().glob("*.nbc"):
+        (kept / path.name).symlink_to(path)
+    values, compiled, misses = run(tmp_path)
+    assert {"single", "rule", "helper"} <= set(compiled)
+    assert misses == 1
     regret_matching = Solver("kuhn_poker", "external", "rm", seed=1).run(100)
     assert values[1] == pytest.approx(regret_matching.current_strategy().tolist(), rel=1e-9)  # which the rule is
     again, _, misses = run(tmp_path)

@@ -77,7 +77,7 @@ def test_every_combination_that_can_grow(estimator, game):
 @pytest.mark.parametrize(("estimator", "options"), SPECIAL, ids=str)
 @pytest.mark.parametrize("game", GAMES[:2])
 def test_every_form(game, estimator, options):
-    iterations = 8 if estimator.startswith(("chance", "opponent")) else 40  # with all outcomes of chance
+    iterations = 4 if estimator.startswith(("chance", "opponent")) else 40  # with all outcomes of chance
     assert differences(*run_both(game, estimator, iterations=iterations, **options)) == []
 
 
@@ -191,7 +191,7 @@ def test_forgotten_nodes_change_no_bit(game, estimator, options, max_nodes, max_
     """Some traversals do not fit into what is left and are rolled back; some gradients are cut between two of them."""
     iterations = 20
     if estimator == "opponent":  # with all outcomes of chance
-        max_transient, iterations = 60 * max_transient, 4
+        max_transient, iterations = 60 * max_transient, 2
     plan = tiny(max_nodes, max_transient)
     whole, lazy = run_both(game, estimator, iterations=iterations, plan=plan, **options)
     assert differences(whole, lazy) == []
@@ -217,16 +217,17 @@ def test_walks_that_do_not_fit_are_begun_anew(monkeypatch, game, estimator, opti
     begun = []
     go_on = LazyTree.go_on
     monkeypatch.setattr(LazyTree, "go_on", lambda tree: begun.append(tree.status) or go_on(tree))
-    for max_transient in (int(8 * 1.3**power) for power in range(28)):
+    for power in range(14 if "threads" in options else 5, 28):
+        max_transient = int(8 * 1.3**power)
         begun.clear()
         try:
-            solver = lazy_solver(game, estimator, plan=tiny(1, max_transient), seed=3, **options).run(5)
+            solver = lazy_solver(game, estimator, "rm", plan=tiny(1, max_transient), seed=3, **options).run(5)
             if solver.stopped is None and begun.count(g.NODES_FULL):
                 break
         except BudgetError:
             pass
     assert begun.count(g.NODES_FULL) > 0
-    assert differences(*run_both(game, estimator, iterations=5, plan=tiny(1, max_transient), **options)) == []
+    assert differences(Solver(naive.tree_of(game), estimator, "rm", seed=3, **options).run(5), solver) == []
 
 
 @pytest.mark.parametrize("baseline", [True, "mean(rate=0.5)"])

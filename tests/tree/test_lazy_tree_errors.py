@@ -34,10 +34,8 @@ def whole():
 @pytest.mark.parametrize(
     ("estimator", "averaging", "threads", "options"),
     [
-        ("external", "lazy", 1, {"batch": 2}),
         ("external", "stochastic", 2, {"batch": 2}),
-        ("outcome", "lazy", 2, {"alternating": False}),
-        ("outcome", "stochastic", 1, {"alternating": False}),
+        ("outcome", "lazy", 1, {"alternating": False}),
     ],
     ids=str,
 )
@@ -101,7 +99,6 @@ def test_what_is_raised_in_the_game_and_is_no_exception(error, threads):
     assert solver.run(10).iterations == iterations + 10
 
 
-@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("averaging", ["lazy", "stochastic"])
 def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
@@ -130,7 +127,7 @@ def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
     thread = threading.Thread(target=press)
     try:
         thread.start()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 200
         while interrupted < 15 and time.monotonic() < end:
             try:
                 deaf_until = 0.0
@@ -148,7 +145,6 @@ def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
     assert differences(expected.run(solver.iterations), solver) == []
 
 
-@pytest.mark.xdist_group("signals")
 def test_signals_wait_for_the_end_of_a_block():
     told, handled = [], []
     before = signal.signal(signal.SIGTERM, lambda number, _: handled.append(number))
@@ -167,7 +163,6 @@ def test_signals_wait_for_the_end_of_a_block():
         signal.signal(signal.SIGTERM, before)
 
 
-@pytest.mark.xdist_group("signals")
 def test_a_handler_that_raises_nothing_does_not_end_the_run():
     calls = []
     before = signal.signal(signal.SIGINT, lambda *_: calls.append(1))

@@ -45,7 +45,8 @@ def test_the_process_has_memory():
     before = resident_bytes()
     with mmap.mmap(-1, 64 << 20) as block:  # which is nothing that was freed before
         block.write(b"x" * len(block))
-        assert resident_bytes() - before > 0.9 * len(block)
+        # Less than all of it: a thread of another test may free some of its memory meanwhile.
+        assert 0.5 * len(block) < resident_bytes() - before < 2 * len(block)
     assert available_bytes() > 0
 
 

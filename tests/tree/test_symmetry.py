@@ -72,10 +72,10 @@ def test_fewer_histories_are_visited():
 @pytest.mark.parametrize(
     ("estimator", "options", "iterations"),
     [
-        ("external", {}, 500),
+        ("external", {}, 200),
         ("outcome", {}, 2000),
-        ("external", {"threads": 2, "batch": 4}, 60),  # as many traversals
-        ("average_strategy", {}, 500),
+        ("external", {"threads": 2, "batch": 4}, 25),  # as many traversals
+        ("average_strategy", {}, 200),
     ],
 )
 def test_solvers_converge(estimator, options, iterations):
@@ -92,7 +92,7 @@ def test_full_iterations(game, estimator):
     for threads in (1, 2):
         solver = Solver(game, estimator, "rm+", symmetry=True, threads=threads).run(2)
         first = solver.nash_conv()
-        runs.append(solver.run(28).nash_conv())
+        runs.append(solver.run(13).nash_conv())
         assert runs[-1] == pytest.approx(mccfr_plus.nash_conv(whole, solver.average_policy()), abs=1e-12)
         assert runs[-1] < first / 3
     assert runs[0] == pytest.approx(runs[1], abs=1e-9)

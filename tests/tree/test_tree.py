@@ -250,10 +250,10 @@ def test_a_memory_budget():
 
 
 def test_chess_is_refused_within_seconds():
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(BudgetError, match=r"about 10\^\d+ nodes"):
         compile_game("chess")
-    assert time.monotonic() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_what_was_recorded_is_freed_with_the_error():

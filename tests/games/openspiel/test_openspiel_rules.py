@@ -176,7 +176,7 @@ def turned(name):
     return ["symmetries"] if name.startswith(("phantom_ttt", "dark_hex")) else []
 
 
-@pytest.mark.parametrize("share", [15, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [30, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PLAYED, ids=lambda name: name[:60])
 def test_random_plays_agree(name, share):
     report = mccfr_plus.check_game(name, plays=PLAYED[name] // share, max_nodes=1)
@@ -297,10 +297,10 @@ def test_larger_trees_are_compiled_by_the_rules():
 
 
 def test_a_hopeless_tree_is_refused_at_once():
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(mccfr_plus.BudgetError, match=r"the tree of phantom_ttt.* has about"):
         mccfr_plus.compile_game("phantom_ttt")
-    assert time.monotonic() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_small_trees_are_compiled_through_pyspiel():

@@ -13,8 +13,6 @@ from mccfr_plus.experiments.evaluation_points import Limit
 from mccfr_plus.experiments.record import read_record
 from mccfr_plus.experiments.run_loop import run_to_end
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 RECORD, CHECKPOINT = "run.jsonl", "run.checkpoint"
 
 
