@@ -32,9 +32,9 @@ from mccfr_plus.tree.game_tree import GameTree
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 _SUM_TOLERANCE = 1e-6
 
-# Fields of the scratch memory that every gradient begins anew. All others carry over. The list of all infosets that
-# `full` makes once stands in `touched`: it depends on the tree alone, and is made again where there is none.
-_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames"})
+# Fields of the scratch memory that every gradient begins anew. All others carry over. The lists of all infosets that
+# are made once, `touched` with `full` and `alike`, depend on the tree alone, and are made again where there are none.
+_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "alike", "lanes", "visits", "stack", "frames"})
 _SHARED = frozenset({"seen", "values"})  # of all threads
 _PER_SLOT = ("mark", "reach", "drawn")  # of the others, those that grow with the tree
 
@@ -461,6 +461,7 @@ class Engine:
         for scratch in self.scratches:
             for name in _PER_SLOT:
                 getattr(scratch, name)[used] = 0
+            scratch.alike["num_actions"][self.tree.arrays.infoset_range[:-1]] = 0  # not listed yet
 
     def __getstate__(self) -> dict:
         self.evict()
