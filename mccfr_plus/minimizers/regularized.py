@@ -51,7 +51,7 @@ def regularized_value(values, strategy, tables, first, last, iteration, paramete
 
 
 @inline_kernel
-def step(slowness, squares, root, tau):
+def next_step(slowness, squares, root, tau):
     """Returns the next slowness, eta_t, and c - eta_t tau, for the squared change of the values."""
     before = root + slowness
     now = math.sqrt(before * before + squares)
@@ -86,7 +86,7 @@ def update_lanes(lanes, size, count, parameters):
     root, tau, mass = parameters[ROOT], parameters[TAU_NOW], 1.0 - parameters[GAMMA]
     share = mass / count
     for lane in range(lanes_for(size)):
-        slowness, eta, keep = step(
+        slowness, eta, keep = next_step(
             lanes[at(SLOWNESS * LANES + lane)], lanes[at(SQUARES * LANES + lane)], root, tau
         )  # fmt: skip
         lanes[at(SLOWNESS * LANES + lane)] = slowness
@@ -142,7 +142,7 @@ def project(values, first, last, best, mass):
 
 
 @kernel
-def update_infoset(values, strategy, tables, first, last, iteration, parameters):
+def update_alone(values, strategy, tables, first, last, iteration, parameters):
     """Updates an infoset with many actions. Modified in place, as are its values."""
     tau, mass, share = parameters[TAU_NOW], 1.0 - parameters[GAMMA], 1.0 / (last - first)
     slowness, squares, rest = tables[OFFSET, at(last - 1)], 0.0, 0.0
@@ -153,7 +153,7 @@ def update_infoset(values, strategy, tables, first, last, iteration, parameters)
         tables[LAST, at(slot)] = values[at(slot)]
         rest -= tables[OFFSET, at(slot)]
     tables[OFFSET, at(last - 1)] = rest
-    slowness, eta, keep = step(slowness, squares if iteration > 1 else 0.0, parameters[ROOT], tau)
+    slowness, eta, keep = next_step(slowness, squares if iteration > 1 else 0.0, parameters[ROOT], tau)
     best = -math.inf
     for slot in range(first, last):
         values[at(slot)] = keep * tables[OFFSET, at(slot)] + eta * values[at(slot)]
@@ -210,7 +210,7 @@ def finish_regularized(tree, strategy, tables, scratch, player, iteration, param
         elif count > MOST:
             for other in range(position, position + size):
                 first = np.int64(scratch.alike[at(other)]["first_slot"])
-                update_infoset(values, strategy, tables, first, first + count, iteration, parameters)
+                update_alone(values, strategy, tables, first, first + count, iteration, parameters)
         position += size
 
 

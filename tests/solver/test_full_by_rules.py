@@ -32,6 +32,7 @@ COMBINATIONS = [
     (KUHN, TRAVERSAL, "rm+", None, {}),
     (KUHN, MATRIX, "rm+", None, {"threads": 2}),
     (KUHN, TRAVERSAL, "rm+", None, {"threads": 2}),
+    (KUHN, MATRIX, "reg_cfr", None, {"threads": 2}),  # it has a `finish`
     (THREE, MATRIX, "hedge", None, {}),  # regret matching would play leftovers of rounding, see docs/design.md
     *(
         pytest.param(*combination, marks=slow)
