@@ -99,6 +99,7 @@ class Engine:
                     stride=1 if config.is_team else config.threads,
                     seen=self.scratches[0].mark if thread else None,
                     cells=self._partition.num_cells if self._partition else 0,
+                    side_by_side=minimizer.finish is not None,
                 )
             )
         self.parameters = [minimizer.parameters() for _ in self.scratches]
@@ -461,7 +462,8 @@ class Engine:
         for scratch in self.scratches:
             for name in _PER_SLOT:
                 getattr(scratch, name)[used] = 0
-            scratch.alike["num_actions"][self.tree.arrays.infoset_range[:-1]] = 0  # not listed yet
+            if len(scratch.alike):
+                scratch.alike["num_actions"][self.tree.arrays.infoset_range[:-1]] = 0  # not listed yet
 
     def __getstate__(self) -> dict:
         self.evict()

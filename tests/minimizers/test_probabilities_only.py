@@ -34,7 +34,7 @@ class CheckedStrategy:
 def test_only_probabilities_are_written_to_the_strategy(short_name, count):
     minimizer, rng = registry.minimizer_of(short_name), np.random.default_rng(1)
     minimize = interpreted(minimize_with(minimizer))
-    solver = Solver(naive.tree_of("kuhn_poker"))
+    solver = Solver(naive.tree_of("kuhn_poker"), "full", minimizer)
     tree, scratch, parameters = solver.tree.arrays, solver._engine.scratches[0], minimizer.parameters()
     strategy, tables = CheckedStrategy(np.full(count, 1 / count)), np.zeros((4, count))
     if short_name in ("ftrl", "omd", "mmd"):
