@@ -118,7 +118,9 @@ class _SingleInfoset:
         self.subject = Subject(minimizer, tree, 0)
         self._others = np.ones(tree.num_slots, bool)
         self._others[self.slots] = False
-        self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
+        self._scratch = new_scratch(
+            tree.arrays, tree.shape, np.zeros(1, np.uint64), side_by_side=minimizer.finish is not None
+        )
         self._parameters, self._tables, self._strategy = (
             minimizer.parameters(), minimizer.tables(tree), tree.uniform_strategy()
         )  # fmt: skip

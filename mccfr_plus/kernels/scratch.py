@@ -30,6 +30,9 @@ NUM_COUNTS = 15
 # What a traversal notes of an infoset that it enters: all that the update needs, so that it looks nothing up.
 TOUCHED = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("parent_slot", np.int32)])
 
+# An entry of the list of a player's infosets by number of actions; see `minimizers.lanes`.
+ALIKE = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("num_alike", np.int32)])  # from this one on
+
 # An infoset whose player's average is to be updated, and with which weight. Where the action that was drawn is to be
 # counted instead of the strategy, it is the slot of that action, and `num_actions` is DRAWN_ACTION.
 VISIT = np.dtype([("first_slot", np.int32), ("num_actions", np.int32), ("weight", np.float64)])
@@ -69,6 +72,10 @@ DRAWN_ACTION = -1
 # An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
 at = np.uint64
 
+# What an update of several infosets side by side works with; see `minimizers.lanes`.
+LANES = 64  # infosets, at most
+LANE_ROWS = 34  # numbers for each of them
+
 LOOK_AHEAD = 48  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
 _LAST_STAMP = 2**31 - 2  # stamps are int32 to stay small; they start again when they run out
@@ -86,6 +93,8 @@ class Scratch(NamedTuple):
     gradient: np.ndarray  # [num_slots + num_players + 1 + cells] float64; then come the empty sequences, a dump, cells
     touched: np.ndarray  # [infoset_range[-1]] TOUCHED; player p's part starts at infoset_range[p]
     num_touched: np.ndarray  # [num_players] int64
+    alike: np.ndarray  # [infoset_range[-1]] ALIKE, in parts as `touched`; empty if none are updated side by side
+    lanes: np.ndarray  # [LANE_ROWS * LANES] float64, or empty, too
     mark: np.ndarray  # [num_slots] MARK, used at first slots
     seen: np.ndarray  # the same array; with several threads the first one's for all, whose `seen` goes with the average
     reach: np.ndarray  # [num_slots + num_players] float64; own reach of each sequence, where it is up to date
@@ -111,6 +120,7 @@ def new_scratch(
     stride: int = 1,
     seen: np.ndarray | None = None,
     cells: int = 0,
+    side_by_side: bool = False,
 ) -> Scratch:
     """Returns a fresh scratch for a tree.
 
@@ -123,10 +133,13 @@ def new_scratch(
         stride: How many iterations lie between two of this thread.
         seen: The array `Scratch.seen` of the first thread; None: its own.
         cells: Room behind the gradient, for the values of a team's subtrees.
+        side_by_side: Whether a minimizer updates infosets side by side; see `minimizers.lanes`.
     """
     values = np.zeros((0, 0)) if values is None else values
     sizes = _sizes(tree, shape, max_visits, sample_per_infoset, len(values) > 0)
     sizes["gradient"] = (sizes["gradient"][0] + cells, np.float64)
+    if side_by_side:
+        sizes |= {"alike": (int(tree.infoset_range[-1]), ALIKE), "lanes": (LANE_ROWS * LANES, np.float64)}
     arrays = {name: np.zeros(length, dtype) for name, (length, dtype) in sizes.items()}
     scratch = Scratch(**arrays, seen=arrays["mark"] if seen is None else seen, values=values, rng=rng)
     scratch.counts[THREAD], scratch.counts[STRIDE] = thread, stride
@@ -149,6 +162,8 @@ def _sizes(
         "gradient": (num_slots + num_players + 1, np.float64),
         "touched": (int(tree.infoset_range[-1]), TOUCHED),
         "num_touched": (num_players, np.int64),
+        "alike": (0, ALIKE),
+        "lanes": (0, np.float64),
         "mark": (num_slots, MARK),
         "reach": (num_slots + num_players, np.float64),
         "reach_valid": (num_players, np.int64),

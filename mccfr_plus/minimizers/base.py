@@ -41,6 +41,8 @@ class Minimizer(abc.ABC):
         prepare: A kernel that is called once per update, before the first infoset; None: there is none.
             ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may write to the last four
             and the tables.
+        finish: The same after the last infoset; None: there is none. `kernel` may leave the tables and the strategy to
+            it, and only return the value.
         num_tables: Rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         is_local: Whether all that the kernel reads and writes belongs to its infoset, so that threads may update
@@ -60,6 +62,7 @@ class Minimizer(abc.ABC):
     short_name: ClassVar[str]
     kernel: ClassVar[Any] = None
     prepare: ClassVar[Any] = None
+    finish: ClassVar[Any] = None
     num_tables: ClassVar[int] = 1
     references: ClassVar[tuple[str, ...]] = ()
     is_local: ClassVar[bool] = False
@@ -102,6 +105,11 @@ def prepare(tree, strategy, tables, scratch, player, iteration, parameters):
 
 
 @inline_kernel
+def finish(tree, strategy, tables, scratch, player, iteration, parameters):
+    """The place of a minimizer's `finish`. No-op by default."""
+
+
+@inline_kernel
 def _fetch(infoset, gradient, strategy, tables):
     """Begins to fetch what an update reads, where the game is not stored."""
     fetch_ahead(gradient, infoset["parent_slot"])
@@ -137,6 +145,7 @@ def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
         else:
             value = gradient[at(first)]
         gradient[at(infoset["parent_slot"])] += value
+    finish(tree, strategy, tables, scratch, player, iteration, parameters)
     scratch.reach_valid[player] = 0
 
 
@@ -148,4 +157,9 @@ def minimize_with(minimizer: Minimizer) -> Callable:
     """
     if minimizer.kernel is None:
         raise ConfigError(f"{minimizer!r} has no kernel: give its class one; see mccfr_plus.Minimizer.")
-    return compose(minimize, update_infoset=minimizer.kernel, prepare=minimizer.prepare or prepare)
+    return compose(
+        minimize,
+        update_infoset=minimizer.kernel,
+        prepare=minimizer.prepare or prepare,
+        finish=minimizer.finish or finish,
+    )

@@ -49,6 +49,7 @@ def costs_of_solver(config: SolverConfig, num_players: int, perfect_recall: bool
     shared += _NUMBERS_BY_RULES if by_rules else _NUMBERS_OF_POLICY
     shared += config.estimator.sampling_weights == SamplingWeights.SAMPLING
     lists, owner = config.threads - 1, 0  # lists of what was touched, beside the first thread's
+    lists += config.minimizer.finish is not None  # `Scratch.alike`
     if config.is_team:
         lists, owner = lists + 2, np.dtype(np.int32).itemsize  # `team.ThreadTeam.lists`, `WorkPartition.owners`
     return Costs(

@@ -30,9 +30,9 @@ from mccfr_plus.tree.game_tree import GameTree
 
 _LARGE_BATCH = 100  # traversals: gradients of so many must be interruptible
 
-# Fields of the scratch memory that every gradient begins anew. All others carry over. The list of all infosets that
-# `full` makes once stands in `touched`: it depends on the tree alone, and is made again where there is none.
-_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "visits", "stack", "frames"})
+# Fields of the scratch memory that every gradient begins anew. All others carry over. The lists of all infosets that
+# are made once, `touched` with `full` and `alike`, depend on the tree alone, and are made again where there are none.
+_TEMPORARY = frozenset({"gradient", "touched", "num_touched", "alike", "lanes", "visits", "stack", "frames"})
 _SHARED = frozenset({"seen", "values"})  # of all threads
 _PER_SLOT = ("mark", "reach", "drawn")  # of the others, those that grow with the tree
 
@@ -101,6 +101,7 @@ class Engine:
                     stride=1 if config.is_team else config.threads,
                     seen=self.scratches[0].mark if thread else None,
                     cells=self._partition.num_cells if self._partition else 0,
+                    side_by_side=minimizer.finish is not None,
                 )
             )
         self.parameters = [minimizer.parameters() for _ in self.scratches]
@@ -463,6 +464,8 @@ class Engine:
         for scratch in self.scratches:
             for name in _PER_SLOT:
                 getattr(scratch, name)[used] = 0
+            if len(scratch.alike):
+                scratch.alike["num_actions"][self.tree.arrays.infoset_range[:-1]] = 0  # not listed yet
 
     def __getstate__(self) -> dict:
         self.evict()

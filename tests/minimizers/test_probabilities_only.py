@@ -10,7 +10,7 @@ from interpreted import interpreted
 
 from mccfr_plus import Solver
 from mccfr_plus.minimizers import dilated
-from mccfr_plus.minimizers.base import prepare
+from mccfr_plus.minimizers.base import minimize_with
 from mccfr_plus.solver import registry
 
 
@@ -29,17 +29,20 @@ class CheckedStrategy:
         self.numbers[index] = number
 
 
+@pytest.mark.parametrize("count", [2, 4, 10])  # of actions: some kernels treat them differently
 @pytest.mark.parametrize("short_name", list(registry.MINIMIZERS))
-def test_only_probabilities_are_written_to_the_strategy(short_name):
+def test_only_probabilities_are_written_to_the_strategy(short_name, count):
     minimizer, rng = registry.minimizer_of(short_name), np.random.default_rng(1)
-    kernel, prepare_kernel = map(interpreted, (minimizer.kernel, minimizer.prepare or prepare))
-    solver = Solver(naive.tree_of("kuhn_poker"))
+    minimize = interpreted(minimize_with(minimizer))
+    solver = Solver(naive.tree_of("kuhn_poker"), "full", minimizer)
     tree, scratch, parameters = solver.tree.arrays, solver._engine.scratches[0], minimizer.parameters()
-    strategy, tables = CheckedStrategy([0.25, 0.25, 0.25, 0.25]), np.zeros((4, 4))
+    strategy, tables = CheckedStrategy(np.full(count, 1 / count)), np.zeros((4, count))
     if short_name in ("ftrl", "omd", "mmd"):
         tables[dilated.WEIGHT] = 1.0
+    scratch.touched[0] = 0, count, tree.slot_range[-1]
+    scratch.num_touched[0] = 1
     for iteration in range(1, 30):
-        prepare_kernel(tree, strategy, tables, scratch, 0, iteration, parameters)
-        kernel(1000.0 * rng.standard_normal(4), strategy, tables, 0, 4, iteration, parameters)
+        scratch.gradient[:count] = 1000.0 * rng.standard_normal(count)
+        minimize(tree, strategy, tables, scratch, 0, iteration, parameters)
         assert strategy.numbers.sum() == pytest.approx(1.0)
-    assert strategy.writes >= 29 * 4
+    assert strategy.writes >= 29 * count

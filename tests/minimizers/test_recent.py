@@ -1,5 +1,6 @@
 """Rules with more than regrets in their tables: against their definitions, OpenSpiel, and one another."""
 
+import itertools
 import math
 
 import naive
@@ -25,6 +26,7 @@ from mccfr_plus import (
 )
 from mccfr_plus.kernels.loops.components import weight_of
 from mccfr_plus.minimizers import smooth
+from mccfr_plus.minimizers.base import minimize_with
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
@@ -189,8 +191,14 @@ def projected(values, least):
     return np.maximum(values - threshold, 0.0) + least
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", "random:2:1", "random:3:1"])
-@pytest.mark.parametrize("gamma", [0.0, 0.3])
+# In the last game there are several blocks of information sets with as many actions; see `minimizers.lanes`.
+@pytest.mark.parametrize(
+    ("game", "gamma"),
+    [
+        *itertools.product(["kuhn_poker", "random:2:1", "random:3:1"], [0.0, 0.3]),
+        ("liars_dice(numdice=1,dice_sides=4)", 0.3),
+    ],
+)
 def test_regularization_by_its_definition(game, gamma):
     tree, root = naive.tree_of(game), naive.root_of(game)
     tau, kappa, period = 0.4, 0.3, 3
@@ -213,6 +221,30 @@ def test_regularization_by_its_definition(game, gamma):
                 strategy[key] = projected(new + eta * (row - weight * new), gamma / n).tolist()
         solver.iteration()
         np.testing.assert_allclose(solver.current_strategy(), naive.to_array(tree, strategy), atol=1e-11)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 9, 30])
+def test_regularization_with_any_number_of_actions(count):
+    tau, gamma, rng = 0.4, 0.1, np.random.default_rng(count)
+    minimizer = RegularizedMirrorDescent(tau, gamma)
+    minimize = interpreted(minimize_with(minimizer))
+    solver = Solver(naive.tree_of("kuhn_poker"), "full", minimizer)
+    tree, scratch, parameters = solver.tree.arrays, solver._engine.scratches[0], minimizer.parameters()
+    scratch = scratch._replace(gradient=np.zeros(count + 20))
+    scratch.touched[0], scratch.num_touched[0] = (0, count, count), 1
+    strategy, tables = np.full(count, 1 / count), np.zeros((minimizer.num_tables, count))
+    reference, squares, last = strategy.copy(), 1.0, None
+    for iteration in range(1, 30):
+        row = rng.standard_normal(count) * rng.choice([0.01, 1.0, 1e3])
+        value = strategy @ row - tau / 2 * strategy @ strategy
+        before, squares = squares, squares + (0.0 if last is None else ((row - last) ** 2).sum())
+        last, eta, share = row, 1 / math.sqrt(squares), math.sqrt(before / squares)
+        reference = projected(share * reference + (1 - share) / count + eta * (row - tau * reference), gamma / count)
+        expected = projected(reference + eta * (row - tau * reference), gamma / count)
+        scratch.gradient[:count], scratch.gradient[count] = row, 0.0
+        minimize(tree, strategy, tables, scratch, 0, iteration, parameters)
+        assert scratch.gradient[count] == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(strategy, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("last", [1, 7, 100])

@@ -31,6 +31,7 @@ COMBINATIONS = [
     (KUHN, MATRIX, "rm+", None, {}),
     (KUHN, TRAVERSAL, "rm+", None, {}),
     (KUHN, TRAVERSAL, "rm+", None, {"threads": 2}),
+    (KUHN, MATRIX, "reg_cfr", None, {"threads": 2}),  # it has a `finish`
     *(
         pytest.param(*combination, marks=slow)
         for combination in [

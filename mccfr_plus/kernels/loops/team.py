@@ -145,6 +145,8 @@ def listed(team, scratch, owner):
         scratch.gradient,
         numba.carray(pointer(row[_SHARE]), len(scratch.touched), TOUCHED),
         numba.carray(pointer(row[_NUM_SHARE]), len(scratch.num_touched), np.int64),
+        scratch.alike,
+        scratch.lanes,
         scratch.mark,
         scratch.seen,
         scratch.reach,
