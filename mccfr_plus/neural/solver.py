@@ -14,8 +14,8 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
+from mccfr_plus.neural.memory import Store, named, prepare_kernels
 from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
-from mccfr_plus.neural.store import Store, named, prepare_kernels
 from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.tree.game_tree import GameTree
@@ -27,9 +27,7 @@ Seed: TypeAlias = int | np.random.Generator | None
 class NeuralSolver(IterativeSolver):
     """A solver with networks, in an environment: a compiled tree, or many histories at once.
 
-    A subclass defines `_build` and `_advance`.
-
-    See `DeepCFR` for the arguments.
+    A subclass defines `_build` and `_advance`. See `DeepCFR` for the arguments.
     """
 
     _checkpoints: ClassVar[Any] = checkpoints
@@ -67,8 +65,6 @@ class NeuralSolver(IterativeSolver):
         with torch_threads(self.config.threads):
             self._build(seed)
 
-    # --- defined by subclasses ---
-
     @abc.abstractmethod
     def _build(self, seed: Seed) -> None:
         """Makes samplers, memories and networks."""
@@ -80,7 +76,6 @@ class NeuralSolver(IterativeSolver):
     # --- running ---
 
     def _prepare(self) -> None:
-        """Compiles the kernels."""
         prepare_kernels()
         self._env.prepare()
 
@@ -89,11 +84,7 @@ class NeuralSolver(IterativeSolver):
             self.iteration()
 
     def iteration(self) -> None:
-        """Runs one iteration. If it raises an error, the solver returns to the state before it.
-
-        Raises:
-            TrainingError: If a network diverges.
-        """
+        """Runs one iteration. If that raises an error, as where a network diverges, all is as before it."""
         before = {name: array.copy() for name, array in self._changing(np.ndarray).items()}
         for memory in self._changing(Store).values():
             memory.begin()
@@ -125,7 +116,6 @@ class NeuralSolver(IterativeSolver):
 
     @property
     def game(self) -> pyspiel.Game:
-        """The game."""
         return self._env.game
 
     @property
@@ -135,12 +125,10 @@ class NeuralSolver(IterativeSolver):
 
     @property
     def nodes_touched(self) -> int:
-        """Histories visited so far."""
-        return self._env.nodes_touched
+        return int(self._env.nodes[0])
 
     @property
     def iterations(self) -> int:
-        """Iterations run so far."""
         return int(self._iterations[0])
 
     @property
@@ -149,8 +137,7 @@ class NeuralSolver(IterativeSolver):
         return mean_losses(own.losses for own in self._players)
 
     def average_policy(self) -> Any:
-        """Returns a copy of the average policy, which converges to an equilibrium."""
-        return self._env.average_policy(self.iterations)
+        return self._env.average_policy(self)
 
     @abc.abstractmethod
     def current_policy(self) -> Any:
@@ -167,10 +154,8 @@ class NeuralSolver(IterativeSolver):
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.
 
-        A batched solver compiles the game for it, once.
-
-        Raises:
-            BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
+        A batched solver compiles the game for it, once. One that is too large for that is a BudgetError; see
+        `mccfr_plus.evaluation` for bounds and estimates.
         """
         if self.tree is None:
             return evaluate(self.whole_tree(), self.average_policy())

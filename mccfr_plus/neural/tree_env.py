@@ -1,30 +1,33 @@
-"""A compiled tree as the environment of neural solvers."""
+"""A compiled tree as the environment of neural solvers, and the tensors of its information sets and histories."""
 
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyspiel
 
-from mccfr_plus.estimators.balanced import balanced_strategy
+from mccfr_plus.errors import BudgetError
 from mccfr_plus.estimators.visits import max_visits
 from mccfr_plus.evaluation.kernels import normalize
 from mccfr_plus.kernels.compile import kernel
-from mccfr_plus.kernels.scratch import new_scratch, refresh_reach
 from mccfr_plus.neural.env import Env, Rule
-from mccfr_plus.neural.features import check_has_tensors, tensors_of
-from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import RULES
-from mccfr_plus.neural.memory import add_sums
-from mccfr_plus.neural.sampling.branches import ExternalSampling
-from mccfr_plus.neural.sampling.observer import Strategies, uniform
-from mccfr_plus.neural.sampling.tree_positions import TreeObserver
-from mccfr_plus.neural.tree_values import LearnedValues
+from mccfr_plus.neural.sampling import paths
+from mccfr_plus.neural.sampling.observer import Strategies, check_has_tensors
+from mccfr_plus.neural.sampling.positions import TreeObserver
 from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 from mccfr_plus.tree.game import load_game
 from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.order import representative_states
+
+logger = logging.getLogger("mccfr_plus")
+
+_MAX_BYTES = 2 << 30  # of the tensors of histories
 
 
 class TreeEnv(Env):
@@ -33,14 +36,10 @@ class TreeEnv(Env):
     One forward pass over all information sets of a player fills its part of the table. So the average strategy is
     exact, which replaces the memories of strategies of the papers.
 
-    Args:
-        game: A `pyspiel.Game`, a game string, or a `GameTree`.
-        name: The solver, for error messages.
-
     Attributes:
         masks: Of each player, ``[num_rows, num_actions]`` bool, legal actions.
         strategy: ``[num_slots]`` float64, of the next traversals.
-        average: ``[num_slots + num_players]`` float64: sums of weight x own reach x strategy, and of the weights.
+        average: ``[num_slots]`` float64, sums of weight x own reach x strategy.
     """
 
     observer: TreeObserver
@@ -52,16 +51,16 @@ class TreeEnv(Env):
         tree.require_perfect_recall(name)
         observer = TreeObserver(tree, tree.game.num_distinct_actions())
         constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
-        super().__init__(name, tree.game, observer, tensors_of(tree), tree.payoff_range, constant_sum)
-        self.tree, self.masks = tree, np.split(observer.masks, tree.arrays.infoset_range[1:-1])
+        super().__init__(name, observer, tensors_of(tree), tree.payoff_range, constant_sum)
+        self.tree, ends = tree, tree.arrays.infoset_range[1:-1]
+        self.masks, self._slots = np.split(observer.masks, ends), np.split(observer.slots, ends)
         self.strategy = tree.uniform_strategy()
-        self.average = np.zeros(tree.num_slots + self.num_players)
-        self._scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
+        self.average, self._reach = np.zeros(tree.num_slots), np.ones(tree.num_slots + self.num_players)
 
     def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
-        if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
+        if isinstance(histories, paths.ExternalSampling):  # no level has more histories than a traversal has leaves
             infosets = self._most_infosets[histories.player]
-            parallel = min(parallel, max(histories.max_histories // (infosets * self.num_actions + 1), 1))
+            parallel = min(parallel, max(paths.MAX_HISTORIES // (infosets * self.num_actions + 1), 1))
         return super().parts(histories, count, parallel)
 
     @functools.cached_property
@@ -72,12 +71,11 @@ class TreeEnv(Env):
 
     def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
         """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
-        slots = self.observer.slots[slice(*self.tree.arrays.infoset_range[player : player + 2])]
         masks = self.masks[player]
-        table[slots[masks]] = strategies[masks]
+        table[self._slots[player][masks]] = strategies[masks]
 
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> np.ndarray:
-        return rule(learner.predict(iteration).astype(np.float64), self.masks[player])
+    def responses(self, player: int, learner: Any, rule: Rule, iteration: int | None) -> np.ndarray:
+        return rule(learner.predict(iteration), self.masks[player])
 
     def use(self, player: int, response: np.ndarray) -> None:
         self._fill(self.strategy, player, response)
@@ -85,40 +83,26 @@ class TreeEnv(Env):
     def strategies(self) -> Strategies:
         return self.observer.tables(self.strategy)
 
-    def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> TreePolicy:
+    def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
         table = np.zeros(self.tree.num_slots)
         for player, learner in enumerate(learners):
             self._fill(table, player, self.responses(player, learner, RULES[kind], None))
         return TreePolicy(self.tree, table)
 
-    # --- what `AdvantageSolver` needs ---
-
-    def exploration(self, sampling: str) -> Strategies:
-        return self._balanced if sampling == "balanced" else uniform
-
-    @functools.cached_property
-    def _balanced(self) -> Strategies:
-        return self.observer.tables(balanced_strategy(self.tree))
-
     def add_to_average(self, player: int, weight: float) -> None:
         """Adds a player's strategy with a weight to the average."""
-        add_player(self.tree.arrays, self.strategy, self.average, self._scratch, player, weight)
+        add_player(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
 
     def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
         self.add_to_average(player, float(iteration) ** solver.config.exponents[1])
-        yield from self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
+        return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
 
-    def new_values(self, *arguments: Any) -> LearnedValues:
-        return LearnedValues(self, *arguments)
-
-    def average_policy(self, iterations: int) -> TreePolicy:
+    def average_policy(self, solver: Any) -> TreePolicy:
         strategy = np.empty(self.tree.num_slots)
         normalize(self.average, self.tree.arrays.infosets, strategy)
         return TreePolicy(self.tree, strategy)
 
     def prepare(self) -> None:
-        nothing = np.zeros((0, self.num_actions))
-        add_sums(np.zeros(0, np.int64), nothing, np.zeros(0), nothing, np.zeros(0))
         self.add_to_average(0, 0.0)
 
     def state(self) -> dict[str, Any]:
@@ -126,18 +110,71 @@ class TreeEnv(Env):
 
 
 @kernel
-def add_player(tree, strategy, average, scratch, player, weight):
-    """Adds weight x own reach x strategy at all of a player's slots to ``average``.
+def add_player(tree, strategy, reach, average, player, weight):
+    """Adds weight x own reach x strategy at all of a player's slots to ``average``, ``[num_slots]``.
 
-    Args:
-        tree: `TreeArrays`.
-        strategy: ``[num_slots]`` float64.
-        average: ``[num_slots + num_players]`` float64; the last entries sum the weights. Modified in place.
-        scratch: `Scratch`. Modified in place.
-        player, weight: The player and the weight.
+    That and ``reach``, ``[num_slots + num_players]``, whose last entries are 1, are modified in place.
     """
-    scratch.reach_valid[player] = 0
-    refresh_reach(tree, strategy, scratch, player)
-    for slot in range(tree.slot_range[player], tree.slot_range[player + 1]):
-        average[slot] += weight * scratch.reach[slot]
-    average[tree.slot_range[-1] + player] += weight
+    for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
+        record = tree.infosets[infoset]
+        first, above = record["first_slot"], reach[record["parent_slot"]]
+        for slot in range(first, first + record["num_actions"]):
+            reach[slot] = above * strategy[slot]
+            average[slot] += weight * reach[slot]
+
+
+def tensors_of(tree: GameTree) -> list[np.ndarray]:
+    """Returns the tensors of each player's information sets, ``[num_rows, size]`` float32.
+
+    Information sets with the same tensor are logged: a network cannot distinguish them.
+    """
+    pairs = zip(representative_states(tree), tree.arrays.infosets["player"].tolist(), strict=True)
+    tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
+    result = np.split(tensors, tree.arrays.infoset_range[1:-1])
+    for player, own in enumerate(result):
+        _warn_of_duplicates(tree, own, f"information sets of player {player}")
+    return result
+
+
+def histories_of(tree: GameTree, what: str) -> np.ndarray:
+    """Returns the tensors of all non-terminal histories, in the order of the nodes, ``[num_rows, width]`` float32.
+
+    A row is that of `Observer`, but for chance, which is one more player to move. More than 2 GiB are a BudgetError,
+    which names their reader.
+    """
+    kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
+    is_kept = kinds != TERMINAL
+    rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
+    size = int(np.prod(tree.game.information_state_tensor_shape()))
+    movers, last = players * size, players * size + players + 1  # columns
+    width = last + (players - 1) * num_actions
+    if (num_bytes := 4 * num_rows * width) > _MAX_BYTES:
+        raise BudgetError(
+            f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
+            f"{num_bytes / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
+            "tabular mccfr_plus.Solver."
+        )
+    tensors = np.zeros((num_rows, width), np.float32)
+    pending: list[tuple[int, pyspiel.State, tuple]] = [(0, tree.game.new_initial_state(), (None,) * (players - 1))]
+    while pending:
+        node, state, past = pending.pop()
+        kind, count, first, payload = tree.arrays.nodes[node].tolist()
+        row = tensors[rows[node]]
+        for player in range(players):
+            row[player * size : (player + 1) * size] = state.information_state_tensor(player)
+        row[movers + (players if kind == CHANCE else kind)] = 1.0
+        for place, action in enumerate(past):
+            if action is not None:
+                row[last + place * num_actions + action] = 1.0
+        actions = tree.outcome_action if kind == CHANCE else tree.slot_action
+        for index in np.flatnonzero(is_kept[first : first + count]).tolist():
+            action = int(actions[payload + index])
+            pending.append((first + index, state.child(action), past if kind == CHANCE else (*past, action)[1:]))
+    _warn_of_duplicates(tree, tensors, "histories")
+    return tensors
+
+
+def _warn_of_duplicates(tree: GameTree, tensors: np.ndarray, what: str) -> None:
+    if duplicates := len(tensors) - len({row.tobytes() for row in tensors}):
+        text = "%s: %d of %d %s have the tensor of another one: a network cannot distinguish all."
+        logger.warning(text, tree.game.get_type().short_name, duplicates, len(tensors), what)

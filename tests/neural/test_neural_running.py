@@ -37,7 +37,7 @@ SOLVERS = [
     (DREAM, DREAMConfig(**TRAINING, baseline_training=VALUES, minimizer="pdcfr+")),
     (DREAM, DREAMConfig(**TRAINING, **RESERVOIR, baseline=False, weight_clip=3.0)),
     (ESCHER, ESCHERConfig(**TRAINING, value_training=VALUES, value_traversals=10)),
-    (ESCHER, ESCHERConfig(**TRAINING, **RESERVOIR, values="exact", sampling="balanced")),
+    (ESCHER, ESCHERConfig(**TRAINING, **RESERVOIR, values="exact")),
 ]
 every_solver = pytest.mark.parametrize(("kind", "config"), SOLVERS)
 

@@ -8,12 +8,11 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
-from mccfr_plus.neural.features import histories_of  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
-from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
-from mccfr_plus.neural.tree_values import ExactValues, LearnedValues, back_up  # noqa: E402
+from mccfr_plus.neural.tree_env import TreeEnv, histories_of  # noqa: E402
+from mccfr_plus.neural.values import ExactValues, TreeValues, back_up  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -51,7 +50,7 @@ def env_of(tree, strategy, name="X"):
 
 
 def values_of(env, uses_model, config=None):
-    return LearnedValues(env, uses_model, config or TrainingConfig(), rngs(), DEFAULTS)
+    return TreeValues(env, uses_model, config or TrainingConfig(), rngs(), DEFAULTS)
 
 
 def rngs():
@@ -92,7 +91,7 @@ def test_tensors_equal_those_of_the_states(game):
 
 
 def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.neural.features._MAX_BYTES", 1000)
+    monkeypatch.setattr("mccfr_plus.neural.tree_env._MAX_BYTES", 1000)
     with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*smaller"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 
