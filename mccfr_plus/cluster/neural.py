@@ -23,10 +23,10 @@ from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.errors import check_whole
 from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
+from mccfr_plus.neural.env import TreeEnv
 from mccfr_plus.neural.nfsp import NFSP
 from mccfr_plus.neural.sampling.positions import TreeObserver
 from mccfr_plus.neural.solver import NeuralSolver
-from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.tree.game_tree import GameTree
 
 

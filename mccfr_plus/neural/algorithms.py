@@ -20,9 +20,9 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
 from mccfr_plus.neural.batched_env import BatchedEnv
-from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
 from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
+from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.sampling.observer import uniform
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
 from mccfr_plus.neural.solver import NeuralSolver, Seed

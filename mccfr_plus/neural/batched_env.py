@@ -11,9 +11,9 @@ import pyspiel
 from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural.backend import torch_threads
 from mccfr_plus.neural.env import Env, Rule
-from mccfr_plus.neural.learner import Learner, cross_entropy
 from mccfr_plus.neural.matching import SOFTMAX
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns
+from mccfr_plus.neural.network import Learner, cross_entropy
 from mccfr_plus.neural.network_policy import NetworkPolicy
 from mccfr_plus.neural.sampling.observer import Observer, Strategies, uniform
 from mccfr_plus.neural.sampling.paths import Branches, Paths, Trajectories

@@ -25,10 +25,9 @@ from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.batched_env import BatchedEnv
 from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig, TrainingConfig
 from mccfr_plus.neural.env import chunks
-from mccfr_plus.neural.learner import Learner
 from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.memory import Store, infoset_columns
-from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
 

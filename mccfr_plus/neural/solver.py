@@ -14,9 +14,9 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
+from mccfr_plus.neural.env import TreeEnv
 from mccfr_plus.neural.memory import Store, named, prepare_kernels
 from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
-from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.tree.game_tree import GameTree
 

@@ -9,11 +9,10 @@ import numpy as np
 from mccfr_plus.estimators.escher import refresh_values
 from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.learner import Learner
+from mccfr_plus.neural.env import histories_of
 from mccfr_plus.neural.memory import Batch
-from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.network import Learner, Modules
 from mccfr_plus.neural.sampling.paths import Paths, value_targets
-from mccfr_plus.neural.tree_env import histories_of
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 
 

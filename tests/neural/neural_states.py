@@ -18,7 +18,7 @@ class Features(NamedTuple):
 
 def features_of(tree: Any) -> list[Features]:
     """Returns the information sets of each player, as a `TreeEnv` has them."""
-    from mccfr_plus.neural.tree_env import TreeEnv
+    from mccfr_plus.neural.env import TreeEnv
 
     env = TreeEnv(tree, "X")
     return [Features(*each) for each in zip(env.inputs, env.masks, strict=True)]

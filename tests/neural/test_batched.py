@@ -34,10 +34,9 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.learner import squared_error  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax, matched  # noqa: E402
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns  # noqa: E402
-from mccfr_plus.neural.network import MLP  # noqa: E402
+from mccfr_plus.neural.network import MLP, squared_error  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
 POLICY = TrainingConfig(**NETWORK)

@@ -9,9 +9,12 @@ from mccfr_plus import ConfigError  # noqa: E402
 from mccfr_plus.neural import NFSPConfig  # noqa: E402
 from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
-from mccfr_plus.neural.learner import Learner  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
-from mccfr_plus.neural.network import DEFAULTS, Modules  # noqa: E402
+from mccfr_plus.neural.network import (  # noqa: E402
+    DEFAULTS,
+    Learner,
+    Modules,
+)
 from mccfr_plus.neural.nfsp import Agent  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(5, 5), layer_norm=True, skip=True, gradient_clip=0.1, train_steps=70)
@@ -60,7 +63,7 @@ def test_all_tensors_are_on_the_device(make, three_rows, monkeypatch):
 def test_a_copy_on_the_device_learns_the_same(make, three_rows, monkeypatch):
     one, learn = make(three_rows, DEFAULTS)
     with monkeypatch.context() as patch:
-        patch.setattr("mccfr_plus.neural.learner.CPU", torch.device("meta"))  # so that the CPU is another device
+        patch.setattr("mccfr_plus.neural.network.CPU", torch.device("meta"))  # so that the CPU is another device
         other, learn_there = make(three_rows, DEFAULTS)
         before = copy_of(other)
         for _ in range(3):

@@ -19,8 +19,11 @@ from mccfr_plus.neural import (  # noqa: E402
     NFSPConfig,
     TrainingConfig,
 )
-from mccfr_plus.neural.learner import Learner  # noqa: E402
-from mccfr_plus.neural.network import MLP, forward  # noqa: E402
+from mccfr_plus.neural.network import (  # noqa: E402
+    MLP,
+    Learner,
+    forward,
+)
 
 SHAPES = [
     (5, 3, ()),
@@ -159,6 +162,9 @@ def test_features(tmp_path):
     assert found == policy.action_probabilities(state)
     with pytest.raises(CheckpointError, match="does not fit: its array"):
         NetworkPolicy.load(tmp_path / "policy")
+    solver = BatchedDREAM("kuhn_poker", config, seed=1, features=halves, network=Gated).run(1)
+    (network, _), start = solver.average_policy()._networks, Gated(6, 2)
+    assert not torch.equal(network.norm.running_mean, start.norm.running_mean)  # it was trained in training mode
     one, other = (
         NFSP("kuhn_poker", NFSPConfig(episodes=300), seed=1, features=each).run(1) for each in (None, lambda x: x)
     )

@@ -25,7 +25,7 @@ from mccfr_plus.neural import (  # noqa: E402
     TrainingConfig,
 )
 from mccfr_plus.neural import checkpoint as checkpoints  # noqa: E402
-from mccfr_plus.neural.learner import Adam  # noqa: E402
+from mccfr_plus.neural.network import Adam  # noqa: E402
 
 VALUES = TrainingConfig(hidden_layers=(8,), train_steps=3, batch_size=8)
 TRAINING = {"traversals": 30, "hidden_layers": (8,), "train_steps": 3, "batch_size": 8}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+from mccfr_plus.neural.env import TreeEnv  # noqa: E402
 from mccfr_plus.neural.sampling.observer import Observer, draw, uniform  # noqa: E402
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Trajectories  # noqa: E402
 from mccfr_plus.neural.sampling.positions import Positions  # noqa: E402
-from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
 from mccfr_plus.tree.game import load_game  # noqa: E402
 
 GAMES = [

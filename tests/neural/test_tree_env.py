@@ -8,9 +8,9 @@ from neural_states import features_of
 
 import mccfr_plus
 from mccfr_plus.kernels.random_numbers import new_state
+from mccfr_plus.neural.env import TreeEnv
 from mccfr_plus.neural.matching import matched
 from mccfr_plus.neural.sampling.paths import ExternalSampling, Trajectories
-from mccfr_plus.neural.tree_env import TreeEnv
 
 
 def strategy_of(tree, seed):

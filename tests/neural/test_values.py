@@ -8,10 +8,10 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
+from mccfr_plus.neural.env import TreeEnv, histories_of  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
-from mccfr_plus.neural.tree_env import TreeEnv, histories_of  # noqa: E402
 from mccfr_plus.neural.values import ExactValues, TreeValues, back_up  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
@@ -91,7 +91,7 @@ def test_tensors_equal_those_of_the_states(game):
 
 
 def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.neural.tree_env._MAX_BYTES", 1000)
+    monkeypatch.setattr("mccfr_plus.neural.env._MAX_BYTES", 1000)
     with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*smaller"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 
