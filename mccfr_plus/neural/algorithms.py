@@ -82,7 +82,7 @@ class AdvantageSolver(NeuralSolver):
 
     def _learned_values(self, uses_model: bool, training: configs.TrainingConfig, rngs: np.ndarray) -> Any:
         kind = PathValues if self.tree is None else TreeValues
-        return kind(self._env, uses_model, training, rngs, self._modules)
+        return kind(self._env, uses_model, training, rngs)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         """Called before a player's traversals."""
@@ -106,7 +106,7 @@ class AdvantageSolver(NeuralSolver):
         env, config = self._env, self.config
         inputs, unit = env.inputs[player], env.unit_of(player, config.scale_targets)
         num_outputs, name = env.num_actions * (1 + self._is_predictive), f"advantage loss of player {player}"
-        learner = Learner(inputs, num_outputs, config, rngs[2:], name, self._modules)
+        learner = Learner(inputs, num_outputs, config, rngs[2:], name, env.modules)
         if config.memory == "aggregated":
             return Player(learner, Aggregated(env.masks[player], config, unit))
         if config.minimizer != configs.CFR:

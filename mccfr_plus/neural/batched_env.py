@@ -95,7 +95,7 @@ class BatchedEnv(Env):
                 for player, memory in enumerate(self._memories):
                     name = f"policy_training's loss of the average policy of player {player}"
                     rngs = new_states(int(memory.rng[0]) ^ iterations, 2)
-                    arguments = solver.config.policy_training, rngs, name, solver._modules
+                    arguments = solver.config.policy_training, rngs, name, self.modules
                     learners.append(Learner(self.inputs[player], self.num_actions, *arguments))
                     learners[-1].fit(memory, max(iterations, 1), cross_entropy)
             self._latest = of_run, self.policy_of(learners, SOFTMAX)

@@ -8,7 +8,7 @@ import math
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -159,7 +159,8 @@ class AdvantageConfig(TrainingConfig):
             ``"uniform"``: all iterations have the same weight.
         minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
             learn discounted regrets that are cut off at 0, the latter with prediction, and the average policy weighs
-            iteration t by t^gamma. Both ignore `weighting`, and need aggregated memory where there is a tree.
+            iteration t by t^gamma. Both ignore `weighting`. Without aggregated memory they learn, from an iteration's
+            samples alone, the network's own discounted outputs before plus the sampled regrets; see `Bootstrapped`.
         fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
             ``"uniform"``, as in tabular CFR.
         scale_targets: Whether half the player's payoff range is the unit of targets, so that payoffs' does not matter.
@@ -175,7 +176,6 @@ class AdvantageConfig(TrainingConfig):
     fallback: Literal["argmax", "uniform"] = "argmax"
     scale_targets: bool = True
     threads: Threads = 1
-    keeps_sums: ClassVar[bool] = True  # whether discounted regrets are sums per information set
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -183,11 +183,6 @@ class AdvantageConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.minimizer != CFR and self.keeps_sums and self.memory != "aggregated":
-            raise ConfigError(
-                f"minimizer={self.minimizer!r} keeps sums of regrets, not samples: it needs memory='aggregated', not "
-                f"{self.memory!r}."
-            )
         if self.memory == "reservoir" and self.memory_capacity < self.batch_size:
             raise ConfigError(
                 f"memory_capacity={self.memory_capacity} is smaller than batch_size={self.batch_size}: a batch could "
@@ -229,15 +224,10 @@ class DREAMConfig(AdvantageConfig):
             reduced to it, which biases regrets. None: no limit.
     """
 
-    epsilon: float = 0.5
+    epsilon: Annotated[float, _number(lambda value: 0 < value <= 1, "above 0 and at most 1")] = 0.5
     baseline: bool = True
     baseline_training: TrainingConfig = field(default_factory=TrainingConfig)
     weight_clip: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.epsilon > 1:
-            raise ConfigError(f"epsilon={self.epsilon!r}: must be above 0 and at most 1.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,8 +255,6 @@ class BatchedConfig(AdvantageConfig):
     Args:
         policy_training: Shape and training of the networks of the average policy, when that is requested.
         policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
-        minimizer: With ``"dcfr+"`` and ``"pdcfr+"`` a network learns, from an iteration's samples alone, its own
-            discounted outputs before, cut off at 0, plus the sampled regrets; see `Bootstrapped`.
     """
 
     memory: Literal["reservoir"] = "reservoir"
@@ -274,7 +262,6 @@ class BatchedConfig(AdvantageConfig):
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
-    keeps_sums: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,10 +58,12 @@ class Env:
 
     Attributes:
         rng: ``[1]`` uint64, the state of the generator of seeds, one of which each part of the histories has.
+        modules: The solver's `Modules`, what its networks are made of.
     """
 
     tree: Any = None  # the game's `GameTree`, if it is compiled
     rng: np.ndarray
+    modules: Any
 
     def __init__(self, name: str, observer: Any, inputs: Any, payoff_ranges: Any, constant_sum: float | None):
         self.name, self.observer, self.inputs, self.constant_sum = name, observer, inputs, constant_sum

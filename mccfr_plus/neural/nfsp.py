@@ -27,7 +27,7 @@ from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig, TrainingConf
 from mccfr_plus.neural.env import chunks
 from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.memory import Store, infoset_columns
-from mccfr_plus.neural.network import Learner, Modules
+from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
 
@@ -61,7 +61,7 @@ class NFSP(NeuralSolver):
         rngs = new_states(seed, 1 + 5 * env.num_players)
         env.rng = rngs[:1].copy()
         of_players = enumerate(rngs[1:].reshape(-1, 5).copy())
-        self._players = [Agent(env, self.config, player, own, self._modules) for player, own in of_players]
+        self._players = [Agent(env, self.config, player, own) for player, own in of_players]
         self._steps = np.zeros(env.num_players, np.int64)  # decisions and ends of episodes
         self._kept = {"steps": self._steps}
 
@@ -148,7 +148,7 @@ class Agent:
     uint64, the first one is of the reservoir, and two each are of a network's initial parameters and batches.
     """
 
-    def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray, modules: Modules):
+    def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray):
         self._config = config
         self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
         inputs, num_actions = env.inputs[player], env.num_actions
@@ -156,7 +156,7 @@ class Agent:
         def learner(name: str, rate: float, own_rngs: np.ndarray, is_trained: bool = True) -> Learner:
             shared = {name: getattr(config, name) for name in ("hidden_layers", "gradient_clip", "batch_size")}
             own, title = TrainingConfig(learning_rate=rate, **shared), f"{name} loss of player {player}"
-            return Learner(inputs, num_actions, own, own_rngs, title, modules, is_trained)
+            return Learner(inputs, num_actions, own, own_rngs, title, env.modules, is_trained)
 
         self.values = learner("value", config.value_learning_rate, rngs[1:3])
         self.policy = learner("policy", config.policy_learning_rate, rngs[3:])

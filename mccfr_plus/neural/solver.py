@@ -55,11 +55,12 @@ class NeuralSolver(IterativeSolver):
         self.config: Any = given
         if not isinstance(given, self.config_class):
             raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
-        self._modules = Modules(network, optimizer, device_of(device), features)
-        self.device = str(self._modules.device)  # where networks are trained, as torch calls it
+        modules = Modules(network, optimizer, device_of(device), features)
+        self.device = str(modules.device)  # where networks are trained, as torch calls it
         self._iterations = np.zeros(1, np.int64)
         self._before: dict[str, np.ndarray] | None = None  # arrays at the start of the current iteration
         self._env = self.environment(game, type(self).__name__)
+        self._env.modules = modules
         if isinstance(game, GameTree):
             self._tree_to_evaluate = game
         with torch_threads(self.config.threads):

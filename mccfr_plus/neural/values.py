@@ -11,7 +11,7 @@ from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.config import TrainingConfig
 from mccfr_plus.neural.env import histories_of
 from mccfr_plus.neural.memory import Batch
-from mccfr_plus.neural.network import Learner, Modules
+from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.sampling.paths import Paths, value_targets
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 
@@ -22,14 +22,12 @@ class ValueLearner(Learner):
     ``inputs`` are the histories that `predict` is about, perhaps none. There are ``num_actions`` outputs per player.
     """
 
-    def __init__(
-        self, env: Any, inputs: np.ndarray, num_actions: int, config: TrainingConfig, rngs: np.ndarray, modules: Modules
-    ):
+    def __init__(self, env: Any, inputs: np.ndarray, num_actions: int, config: TrainingConfig, rngs: np.ndarray):
         self._sum = env.constant_sum if env.num_players == 2 else None
         heads = env.num_players if self._sum is None else 1
         self._units = np.array([env.unit_of(player) for player in range(heads)])
         self._shape = (heads, num_actions)
-        name, modules = f"loss of the values of {env.name}", modules._replace(features=None)
+        name, modules = f"loss of the values of {env.name}", env.modules._replace(features=None)
         super().__init__(inputs, heads * num_actions, config, rngs, name, modules)
 
     def values_of(self, outputs: np.ndarray) -> np.ndarray:
@@ -54,9 +52,9 @@ class PathValues:
     It uses no model, whatever ``uses_model`` is. See `TreeValues` for the methods.
     """
 
-    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray, modules: Modules):
+    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray):
         no_inputs = np.zeros((0, env.observer.history_size), np.float32)
-        self.learner = ValueLearner(env, no_inputs, env.num_actions, config, rngs, modules)
+        self.learner = ValueLearner(env, no_inputs, env.num_actions, config, rngs)
         self._trained = np.zeros(1, np.int64)  # iteration of the last training
         self.evict()
 
@@ -126,14 +124,14 @@ class TreeValues(ExactValues):
     Args:
         env: A `TreeEnv`, with the strategies.
         uses_model: Whether chance probabilities and the payoffs of unvisited leaves come from the game.
-        config, rngs, modules: See `Learner`.
+        config, rngs: See `Learner`.
 
     Attributes:
         table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
         visited: ``[num_nodes]`` int64, how often histories were sampled since `evict`.
     """
 
-    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray, modules: Modules):
+    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray):
         super().__init__(env)
         tree, self._uses_model = env.tree, uses_model
         self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
@@ -148,7 +146,7 @@ class TreeValues(ExactValues):
             places, self._actions = np.nonzero(observer.masks[observer.numbers(nodes)])
             self._nodes, self._rows = observer.children(nodes)[places, self._actions], rows[nodes[places]]
         num_actions = int(self._actions.max(initial=0)) + 1
-        self.learner = ValueLearner(env, histories_of(tree, env.name), num_actions, config, rngs, modules)
+        self.learner = ValueLearner(env, histories_of(tree, env.name), num_actions, config, rngs)
 
     def evict(self) -> None:
         """Drops the sampled histories."""

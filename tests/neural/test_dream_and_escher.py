@@ -172,7 +172,7 @@ def test_clipped_weights():
 @pytest.mark.parametrize(
     ("kind", "fields", "message"),
     [
-        (DREAMConfig, {"epsilon": 0.0}, "epsilon=0.0: must be a positive number"),
+        (DREAMConfig, {"epsilon": 0.0}, "epsilon=0.0: must be above 0 and at most 1"),
         (DREAMConfig, {"epsilon": 1.5}, "epsilon=1.5: must be above 0 and at most 1"),
         (DREAMConfig, {"baseline": 1}, "baseline=1: must be True or False"),
         (DREAMConfig, {"weight_clip": -1.0}, "weight_clip=-1.0"),

@@ -21,7 +21,7 @@ DECISIONS = [(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)]
 
 
 def agent_of(features, config=CONFIG, unit=4.0):
-    return Agent(OneFeature(features, unit), config, 7, np.arange(1, 6, dtype=np.uint64), DEFAULTS)
+    return Agent(OneFeature(features, DEFAULTS, unit), config, 7, np.arange(1, 6, dtype=np.uint64))
 
 
 def autograd(learner, rows, loss_of):

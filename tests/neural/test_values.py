@@ -45,12 +45,12 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
 
 def env_of(tree, strategy, name="X"):
     env = TreeEnv(tree, name)
-    env.strategy[:] = strategy
+    env.strategy[:], env.modules = strategy, DEFAULTS
     return env
 
 
 def values_of(env, uses_model, config=None):
-    return TreeValues(env, uses_model, config or TrainingConfig(), rngs(), DEFAULTS)
+    return TreeValues(env, uses_model, config or TrainingConfig(), rngs())
 
 
 def rngs():
@@ -187,6 +187,7 @@ def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
 def test_trajectories_are_counted_and_valued():
     """Visits of each prefix, and the table's values after each action."""
     env = TreeEnv("kuhn_poker(players=3)", "X")
+    env.modules = DEFAULTS
     learned = values_of(env, False)
     learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
     nodes, expected = env.tree.arrays.nodes, np.zeros(env.tree.num_nodes)
