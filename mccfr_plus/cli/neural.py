@@ -104,11 +104,12 @@ def solve(game: str, algorithm: str, values: Any, lock: CheckpointLock | None, w
 
 
 def _solver_class(algorithm: str, where: Any) -> Any:
-    import mccfr_plus.cluster.neural
     import mccfr_plus.neural
 
     if where is None:
         return getattr(mccfr_plus.neural, ALGORITHMS[algorithm])
+    import mccfr_plus.cluster.neural
+
     return getattr(mccfr_plus.cluster.neural, DISTRIBUTED + ALGORITHMS[algorithm])
 
 
@@ -132,7 +133,7 @@ def _config_to_resume(lock: CheckpointLock, game: str, values: Any, solver_class
 def _new_solver(
     game: str, algorithm: str, solver_class: Any, config: Any, values: Any, lock: CheckpointLock | None, where: Any
 ) -> Any:
-    from mccfr_plus.neural.features import check_has_tensors
+    from mccfr_plus.neural.sampling.observer import check_has_tensors
 
     plan = {} if where is None else {**cluster.plan_of(values), "cluster": where}
     loaded = load_game(game)

@@ -18,6 +18,7 @@ Examples:
     True
 """
 
+# ruff: noqa: F401 - the names are public
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,13 @@ from mccfr_plus.neural.config import (
     BatchedDeepCFRConfig,
     BatchedDREAMConfig,
     BatchedESCHERConfig,
+    BatchedNFSPConfig,
     DeepCFRConfig,
     DREAMConfig,
     ESCHERConfig,
+    NFSPConfig,
     TrainingConfig,
 )
-from mccfr_plus.neural.nfsp_config import BatchedNFSPConfig, NFSPConfig
 
 if TYPE_CHECKING:
     from mccfr_plus.neural.algorithms import (
@@ -54,34 +56,9 @@ _NEEDS_TORCH = {
     "sampling.paths": "Paths corrected_regrets plain_regrets",
     "network_policy": "NetworkPolicy",
 }
+_MODULE_OF = {name: module for module, names in _NEEDS_TORCH.items() for name in names.split()}
 
-__all__ = [
-    "DREAM",
-    "ESCHER",
-    "NFSP",
-    "BatchedConfig",
-    "BatchedDREAM",
-    "BatchedDREAMConfig",
-    "BatchedDeepCFR",
-    "BatchedDeepCFRConfig",
-    "BatchedESCHER",
-    "BatchedESCHERConfig",
-    "BatchedNFSP",
-    "BatchedNFSPConfig",
-    "BatchedSolver",
-    "DREAMConfig",
-    "DeepCFR",
-    "DeepCFRConfig",
-    "ESCHERConfig",
-    "NFSPConfig",
-    "NetworkPolicy",
-    "Paths",
-    "TrainingConfig",
-    "TrainingError",
-    "corrected_regrets",
-    "plain_regrets",
-]
-
+__all__ = ["TrainingError", *(name for name in tuple(globals()) if name.endswith("Config")), *_MODULE_OF]
 
 # Short names of the classes; each has a config of that name and "Config".
 _ON_TREES = {"deep_cfr": "DeepCFR", "dream": "DREAM", "escher": "ESCHER", "nfsp": "NFSP"}
@@ -95,7 +72,6 @@ def default_config(algorithm: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _NEEDS_TORCH.items():
-        if name in names.split():
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -1,17 +1,163 @@
-"""Deep CFR, DREAM and ESCHER; see `advantages`. Each runs on compiled trees, and batched without one."""
+"""Deep CFR, DREAM and ESCHER: one network of advantages per player. Each runs on trees, and batched without one.
+
+For t = 1, 2, ... and each player p in turn:
+
+1. Traversals for p sample regrets, which p's memory stores with weight t. They are made by an environment: a compiled
+   tree (`TreeEnv`), or many histories at once (`BatchedEnv`).
+2. p's network is fitted to the memory by weighted least squares. Regret matching on its outputs is p's strategy.
+3. p's strategy enters the average policy with weight t: exactly on a tree, else as samples.
+
+An algorithm says how traversals explore, and what the sampled regrets are.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from mccfr_plus.errors import ConfigError
+from mccfr_plus.kernels.random_numbers import new_states
 from mccfr_plus.neural import config as configs
-from mccfr_plus.neural.advantages import AdvantageSolver
 from mccfr_plus.neural.batched_env import BatchedEnv
-from mccfr_plus.neural.sampling.branches import ExternalSampling
-from mccfr_plus.neural.sampling.paths import Paths, Trajectories, corrected_regrets, plain_regrets
-from mccfr_plus.neural.tree_values import ExactValues
+from mccfr_plus.neural.matching import MATCHING, matched, predicted_regrets
+from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Samples, infoset_columns
+from mccfr_plus.neural.network import Learner
+from mccfr_plus.neural.sampling.observer import uniform
+from mccfr_plus.neural.sampling.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
+from mccfr_plus.neural.solver import NeuralSolver, Seed
+from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
+from mccfr_plus.policies.tree_policy import TreePolicy
+
+
+class Player(NamedTuple):
+    """The network of a player's regrets, and what it learns from."""
+
+    learner: Learner
+    memory: Aggregated | Reservoir | Bootstrapped
+
+    @property
+    def losses(self) -> list[float]:
+        return self.learner.losses
+
+    def state(self) -> dict[str, Any]:
+        return {"memory": self.memory, "network": self.learner}
+
+
+class AdvantageSolver(NeuralSolver):
+    """A solver with a network of advantages per player. See `DeepCFR` for the arguments.
+
+    A subclass defines `regrets`, and may define `weights`, `exploration` and ``config_class``.
+
+    Attributes:
+        values: Of histories, where the algorithm has them; see `mccfr_plus.neural.values`.
+    """
+
+    config_class: ClassVar[type[configs.AdvantageConfig]]
+    config: configs.AdvantageConfig
+    values: Any = None
+
+    @property
+    def exploration(self) -> float:
+        """Probability with which a trajectory's player draws uniformly."""
+        return 1.0
+
+    def regrets(self, paths: Paths, player: int) -> np.ndarray:
+        """Returns sampled regrets at a player's decisions, ``[num_decisions, num_actions]``; others are not read.
+
+        Their mean over the samples of an information set, with `weights`, is what the network learns.
+        """
+        raise ConfigError(f"{type(self).__name__} lacks regrets(paths, player), which makes it an algorithm.")
+
+    def weights(self, paths: Paths, player: int) -> np.ndarray | None:
+        """Returns the weights of a player's samples, ``[num_decisions]``; None: all are 1."""
+        return None
+
+    def _histories(self, player: int) -> Trajectories | ExternalSampling:
+        """Returns what is sampled in a player's turn."""
+        return Trajectories(self._env.strategies(), (player,), self.exploration)
+
+    def _new_values(self, rngs: np.ndarray) -> Any:
+        """Returns the values of histories that the algorithm has, if any."""
+
+    def _learned_values(self, uses_model: bool, training: configs.TrainingConfig, rngs: np.ndarray) -> Any:
+        kind = PathValues if self.tree is None else TreeValues
+        return kind(self._env, uses_model, training, rngs)
+
+    def _before_traversals(self, player: int, iteration: int) -> None:
+        """Called before a player's traversals."""
+
+    # --- implementation of `NeuralSolver` ---
+
+    def _build(self, seed: Seed) -> None:
+        env = self._env
+        rngs = new_states(seed, 3 + 4 * env.num_players)
+        env.rng = rngs[:1].copy()
+        self._trained = np.zeros(env.num_players, np.int64)  # iteration of the last training
+        of_players = rngs[3:].reshape(env.num_players, 4).copy()  # memories of regrets and of strategies, networks
+        self._players = [self._new_player(player, own) for player, own in enumerate(of_players)]
+        env.start(self, of_players[:, 1:2])
+        for player in range(env.num_players):
+            self._use_network(player, 0)
+        self.values = self._new_values(rngs[1:3].copy())
+        self._kept = {"trained": self._trained} | ({} if self.values is None else {"values": self.values})
+
+    def _new_player(self, player: int, rngs: np.ndarray) -> Player:
+        env, config = self._env, self.config
+        inputs, unit = env.inputs[player], env.unit_of(player, config.scale_targets)
+        num_outputs, name = env.num_actions * (1 + self._is_predictive), f"advantage loss of player {player}"
+        learner = Learner(inputs, num_outputs, config, rngs[2:], name, env.modules)
+        if config.memory == "aggregated":
+            return Player(learner, Aggregated(env.masks[player], config, unit))
+        if config.minimizer != configs.CFR:
+            return Player(learner, Bootstrapped(learner, config, unit))
+        columns = infoset_columns(config.memory_capacity, inputs, env.num_actions)
+        return Player(learner, Reservoir(columns, rngs[:1], power=config.exponents[1], unit=unit))
+
+    @property
+    def _is_predictive(self) -> bool:
+        """Whether networks have a second output per action; see `Bootstrapped`."""
+        return self.config.minimizer == configs.PDCFR_PLUS and self.config.memory != "aggregated"
+
+    def _use_network(self, player: int, iteration: int) -> None:
+        """Takes over a player's strategy from its network: uniform before its first training."""
+
+        def rule(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+            trained = int(self._trained[player])
+            if not trained:
+                return uniform(player, outputs, masks)
+            if self._is_predictive:
+                outputs = predicted_regrets(outputs, self.config.discount(trained))
+            return matched(outputs, masks, self.config.fallback == "argmax")
+
+        self._trained[player] = iteration
+        learner = self._players[player].learner
+        self._env.use(player, self._env.responses(player, learner, rule, iteration or None))
+
+    def _advance(self, iteration: int) -> None:
+        for player, (learner, memory) in enumerate(self._players):
+            self._before_traversals(player, iteration)
+            self._begin_phase(f"traversals {player}")
+            if isinstance(memory, Bootstrapped):
+                memory.begin()
+            for found in self._env.turn(self, self._histories(player), player, iteration):
+                regrets, weights = self.regrets(found, player), self.weights(found, player)
+                memory.add(Samples.of(found, player, regrets, weights), iteration)
+            self._begin_phase(f"training {player}")
+            learner.fit(memory, iteration)
+            self._use_network(player, iteration)
+
+    def current_policy(self) -> Any:
+        """Returns a copy of the policy of the next iteration."""
+        if self.tree is not None:
+            return TreePolicy(self.tree, self._env.strategy)
+        discount = self.config.discount(self.iterations) if self._is_predictive else None
+        return self._env.policy_of([own.learner for own in self._players], MATCHING, discount)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        if self.values is not None:
+            self.values.prepare()
 
 
 class DeepCFR(AdvantageSolver):
@@ -35,12 +181,12 @@ class DeepCFR(AdvantageSolver):
 
     Raises:
         GameError: If the game cannot be loaded or compiled, has no information-state tensors or imperfect recall.
-        BudgetError: If it is too large to be compiled.
+        BudgetError: If it is too large to be compiled, or the tensors of its histories are, where values are learned.
         ConfigError: If the config is of another class, or the seed is not allowed.
 
     Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
     Differs from it in the average strategy, which is exact, and by default in ``warm_start`` and
-    ``memory="aggregated"``.
+    ``memory="aggregated"``; so do the algorithms below from theirs.
 
     Examples:
         >>> from mccfr_plus.neural import DeepCFR, DeepCFRConfig
@@ -51,10 +197,9 @@ class DeepCFR(AdvantageSolver):
 
     config_class: ClassVar[type] = configs.DeepCFRConfig
     references: ClassVar[tuple[str, ...]] = ("brown2019deep",)
-    config: configs.DeepCFRConfig
 
     def _histories(self, player: int) -> ExternalSampling:
-        return ExternalSampling(self._env.strategies(), player, self.config.max_parallel_histories)
+        return ExternalSampling(self._env.strategies(), player)
 
     def regrets(self, paths: Any, player: int) -> np.ndarray:
         """Returns the regrets of `Branches`."""
@@ -71,22 +216,16 @@ class DREAM(AdvantageSolver):
     former, a few samples of deep information sets would dominate the loss. The network of values is trained after all
     players' traversals, on their histories.
 
-    See `DeepCFR` for the arguments; the config is a `DREAMConfig`.
-
-    Raises:
-        GameError, ConfigError: See `DeepCFR`.
-        BudgetError: If the game is too large to be compiled, or its histories' tensors are too large.
+    See `DeepCFR` for the arguments and errors; the config is a `DREAMConfig`.
 
     Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4. Differs from it in the average strategy, which is exact; in values, which are learned from the
-    latest iteration's histories with targets backed up from the leaf; and by default in ``warm_start`` and
-    ``memory="aggregated"``.
+    learning", section 4. Differs from it in values, which are learned from the latest iteration's histories with
+    targets backed up from the leaf.
 
     Examples:
         >>> from mccfr_plus.neural import DREAM, DREAMConfig
-        >>> solver = DREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1).run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
+        >>> DREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1).run(3).iterations
+        3
     """
 
     config_class: ClassVar[type] = configs.DREAMConfig
@@ -98,7 +237,7 @@ class DREAM(AdvantageSolver):
         return self.config.epsilon
 
     def _new_values(self, rngs: np.ndarray) -> Any:
-        return self._env.new_values(False, self.config.baseline_training, rngs, self._modules)
+        return self._learned_values(False, self.config.baseline_training, rngs)
 
     def _advance(self, iteration: int) -> None:
         self.values.evict()
@@ -116,30 +255,27 @@ class DREAM(AdvantageSolver):
 
     def weights(self, paths: Paths, player: int) -> np.ndarray:
         """Returns the weights of a player's samples."""
-        weights, clip = paths.importance((player,)), self.config.weight_clip
-        return weights if clip is None else np.minimum(weights, clip)
+        return np.minimum(paths.importance((player,)), self.config.weight_clip or np.inf)
 
 
 class ESCHER(AdvantageSolver):
     """ESCHER: a network of regrets per player, from values of histories, without importance weights.
 
     Before a player's traversals, the values of all histories under the current strategies are computed or learned. Own
-    actions are drawn from a fixed strategy. At an own information set the regret of an action is the value of the
-    history after it less their mean over the strategy. `mccfr_plus.estimators.escher` says why that is right up to a
-    factor, and does the same with a table of regrets.
+    actions are drawn uniformly. At an own information set the regret of an action is the value of the history after it
+    less their mean over the strategy. `mccfr_plus.estimators.escher` says why that is right up to a factor, and does
+    the same with a table of regrets.
 
-    See `DeepCFR` for the arguments; the config is an `ESCHERConfig`. See `DREAM` for the errors.
+    See `DeepCFR` for the arguments and errors; the config is an `ESCHERConfig`.
 
     Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4. Differs from it in the average strategy, which is exact; in
-    values, which are learned before each player's traversals with targets backed up from the leaf; and by default in
-    ``warm_start`` and ``memory="aggregated"``.
+    history value function to estimate regret", section 4. Differs from it in values, which are learned before each
+    player's traversals with targets backed up from the leaf.
 
     Examples:
         >>> from mccfr_plus.neural import ESCHER, ESCHERConfig
-        >>> solver = ESCHER("kuhn_poker", ESCHERConfig(traversals=100, values="exact"), seed=1).run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
+        >>> ESCHER("kuhn_poker", ESCHERConfig(traversals=100, values="exact"), seed=1).run(3).iterations
+        3
     """
 
     config_class: ClassVar[type] = configs.ESCHERConfig
@@ -149,24 +285,20 @@ class ESCHER(AdvantageSolver):
     def _new_values(self, rngs: np.ndarray) -> Any:
         if self.config.values == "exact":
             return ExactValues(self._env)
-        return self._env.new_values(True, self.config.value_training, rngs, self._modules)
-
-    def _histories(self, player: int) -> Trajectories:
-        exploration = self._env.exploration(self.config.sampling)
-        return Trajectories(self._env.strategies(), (player,), self.exploration, exploration)
+        return self._learned_values(True, self.config.value_training, rngs)
 
     def _before_traversals(self, player: int, iteration: int) -> None:
         self._begin_phase(f"values {player}")
-        if isinstance(self.values, ExactValues):
-            self.values.refresh(player)
+        config, values = self.config, self.values
+        if config.values == "exact":
+            values.refresh(player)
             return
-        self.values.evict()
-        config, exploration = self.config, self._env.exploration(self.config.sampling)
+        values.evict()
         for explorer in range(self._env.num_players):
-            histories = Trajectories(self._env.strategies(), (explorer,), config.value_exploration, exploration)
+            histories = Trajectories(self._env.strategies(), (explorer,), config.value_exploration)
             for paths in self._env.sample(histories, config.value_traversals, config.parallel_traversals):
-                self.values.note(paths, self.values.at(paths))
-        self.values.learn(iteration)
+                values.note(paths, values.at(paths))
+        values.learn(iteration)
 
     def regrets(self, paths: Paths, player: int) -> np.ndarray:
         """Returns action values less their mean over the strategy."""
@@ -184,8 +316,7 @@ class BatchedSolver(AdvantageSolver):
     Args:
         game: A `pyspiel.Game` or a game string: sequential moves, with information-state tensors.
         config: Of the class's ``config_class``; None: its defaults.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None. See
-            `DeepCFR` for ``network``, ``optimizer``, ``device`` and ``features``.
+        seed: See `DeepCFR`, also for ``network``, ``optimizer``, ``device`` and ``features``.
 
     Raises:
         GameError: If the game cannot be loaded or has no information-state tensors.
@@ -204,8 +335,7 @@ class BatchedDeepCFR(DeepCFR, BatchedSolver):
 
     Examples:
         >>> from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig
-        >>> solver = BatchedDeepCFR("liars_dice", BatchedDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1)
-        >>> solver.iterations
+        >>> BatchedDeepCFR("liars_dice", BatchedDeepCFRConfig(traversals=3, train_steps=2), seed=1).run(1).iterations
         1
     """
 
@@ -217,8 +347,7 @@ class BatchedDREAM(DREAM, BatchedSolver):
 
     Examples:
         >>> from mccfr_plus.neural import BatchedDREAM, BatchedDREAMConfig
-        >>> solver = BatchedDREAM("phantom_ttt", BatchedDREAMConfig(traversals=20, train_steps=2), seed=1).run(1)
-        >>> solver.iterations
+        >>> BatchedDREAM("phantom_ttt", BatchedDREAMConfig(traversals=20, train_steps=2), seed=1).run(1).iterations
         1
     """
 
@@ -228,13 +357,9 @@ class BatchedDREAM(DREAM, BatchedSolver):
 class BatchedESCHER(ESCHER, BatchedSolver):
     """`ESCHER` for games that are not enumerated; see `BatchedSolver` for the arguments.
 
-    The network of values has an output per action, so that one forward pass at a history replaces one at each history
-    after it.
-
     Examples:
         >>> from mccfr_plus.neural import BatchedESCHER, BatchedESCHERConfig
-        >>> solver = BatchedESCHER("phantom_ttt", BatchedESCHERConfig(traversals=20, train_steps=2), seed=1).run(1)
-        >>> solver.iterations
+        >>> BatchedESCHER("phantom_ttt", BatchedESCHERConfig(traversals=20, train_steps=2), seed=1).run(1).iterations
         1
     """
 

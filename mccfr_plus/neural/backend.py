@@ -36,14 +36,7 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 def device_of(name: Any) -> torch.device:
-    """Returns a device for training.
-
-    Args:
-        name: A name of torch, such as ``"cpu"`` or ``"cuda:1"``; None: the first GPU if there is one, else the CPU.
-
-    Raises:
-        ConfigError: If torch does not know it, or has no such device.
-    """
+    """Returns a device for training, or a ConfigError if torch has none of that name. None: a GPU if there is one."""
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -18,34 +18,17 @@ from mccfr_plus.solver.saved_state import digest_of_tree, package_version
 
 logger = logging.getLogger("mccfr_plus")
 
-_ENTRIES = {
-    "algorithm": TEXT,
-    "game": TEXT,
-    "tree": or_none(TEXT),
-    "config": objects_of(ANY),
-    "versions": objects_of(TEXT),
-    "seed": SEED,
-    "iterations": whole(),
-    "nodes_touched": whole(),
-    "seconds": NUMBER,
-    "history": history.ENTRY,
-    "memory_sizes": objects_of(whole()),
-    "num_batches": or_none(whole(1)),
-}
+_IDENTITY = {"algorithm": TEXT, "game": TEXT, "tree": or_none(TEXT), "config": objects_of(ANY)}
+_NUMBERS = {"seed": SEED, "iterations": whole(), "nodes_touched": whole(), "seconds": NUMBER}
+_MORE = {"versions": objects_of(TEXT), "history": history.ENTRY, "memory_sizes": objects_of(whole())}
+_ENTRIES = _IDENTITY | {"num_batches": or_none(whole(1))} | _NUMBERS | _MORE
 
 
 def save(solver: Any, path: str | os.PathLike) -> None:
     """Writes a solver's state; see `IterativeSolver.save_checkpoint`."""
-    header = _identity_of(solver) | {
-        "versions": _versions(solver),
-        "seed": solver.seed,
-        "iterations": solver.iterations,
-        "nodes_touched": solver.nodes_touched,
-        "seconds": solver.seconds,
-        "history": solver.history.kept(),
-        "memory_sizes": solver.memory_sizes(),
-    }
-    checkpoint_file.write(path, header, arrays_of(solver))
+    numbers = {name: getattr(solver, name) for name in _NUMBERS}
+    more = {"versions": _versions(solver), "history": solver.history.kept(), "memory_sizes": solver.memory_sizes()}
+    checkpoint_file.write(path, _identity_of(solver) | numbers | more, arrays_of(solver))
 
 
 def arrays_of(solver: Any) -> dict[str, np.ndarray]:
@@ -54,30 +37,22 @@ def arrays_of(solver: Any) -> dict[str, np.ndarray]:
 
 
 def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
-    """Fills a solver's arrays from a checkpoint and returns its header. Leaves the solver unchanged if that fails.
-
-    Raises:
-        CheckpointError: See `IterativeSolver.restore`.
-    """
-    header, versions = header_of_run(path, solver), _versions(solver)
-    sizes = header["memory_sizes"]
+    """Fills a solver's arrays from a checkpoint and returns its header. Leaves the solver unchanged if that fails."""
+    header, ours = header_of_run(path, solver), _versions(solver)
+    theirs, sizes = header["versions"], header["memory_sizes"]
     if set(sizes) != set(solver.memory_sizes()):
         raise CheckpointError(f"{path} is damaged: its memories are {sizes}.")
     arrays = solver.state(sizes)
     checkpoint_file.check(path, arrays)
     checkpoint_file.read_into(path, arrays)
-    if header["versions"] != versions:
-        theirs, ours = (", ".join(map(" ".join, each.items())) for each in (header["versions"], versions))
-        logger.warning("%s was written with %s, and these are %s: results may differ in rounding.", path, theirs, ours)
+    if theirs != ours:
+        texts = (", ".join(map(" ".join, each.items())) for each in (theirs, ours))
+        logger.warning("%s was written with %s, and these are %s: results may differ in rounding.", path, *texts)
     return header
 
 
 def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
-    """Returns the header of a checkpoint of an algorithm.
-
-    Raises:
-        CheckpointError: If the file cannot be read or is of another algorithm.
-    """
+    """Returns the header of a checkpoint of an algorithm, or a CheckpointError if it is none."""
     header = checkpoint_file.read_header(path)
     if "algorithm" not in header:
         raise CheckpointError(f"{path} holds a tabular solver: load it with mccfr_plus.Solver.from_checkpoint.")
@@ -89,29 +64,21 @@ def read_header(path: str | os.PathLike, algorithm: str) -> dict[str, Any]:
 
 
 def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
-    """Returns the header of a checkpoint that a solver can continue.
-
-    Raises:
-        CheckpointError: If the file cannot be read, or is of another algorithm, game or config.
-    """
+    """Returns the header of a checkpoint that a solver can continue, or a CheckpointError if it cannot."""
     header = read_header(path, type(solver).__name__)
     theirs, ours = _settings(header), _settings(_identity_of(solver))
     for name in sorted(set(theirs) | set(ours)):
-        if theirs.get(name) != ours.get(name):
+        kept, own = theirs.get(name, "missing"), ours.get(name, "missing")
+        if kept != own:
             raise CheckpointError(
-                f"{path} belongs to another run: its {name} is {theirs.get(name, 'missing')}, and the solver's is "
-                f"{ours.get(name, 'missing')}. Use {header['algorithm']}.from_checkpoint, which takes settings from "
-                "the file, or give another file."
+                f"{path} belongs to another run: its {name} is {kept}, and the solver's is {own}. Use "
+                f"{header['algorithm']}.from_checkpoint, which takes settings from the file, or give another file."
             )
     return header
 
 
 def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any:
-    """Returns the config of a checkpoint.
-
-    Raises:
-        CheckpointError: If this version has no such config.
-    """
+    """Returns the config of a checkpoint, or a CheckpointError if this version has no such config."""
     try:
         return kind().changed(header["config"].items())
     except ConfigError as error:
@@ -120,12 +87,8 @@ def config_of(path: str | os.PathLike, header: dict[str, Any], kind: Any) -> Any
 
 def _settings(header: dict[str, Any]) -> dict[str, Any]:
     """Returns what the runs of a checkpoint and of its solver must have in common, by name."""
-    return {
-        "game": header["game"],
-        "tree (rules, payoffs, order of nodes)": header["tree"],
-        "num_batches": header["num_batches"],
-        **header["config"],
-    }
+    common = {"game": header["game"], "tree (rules, payoffs, order of nodes)": header["tree"]}
+    return common | {"num_batches": header["num_batches"]} | header["config"]
 
 
 def _identity_of(solver: Any) -> dict[str, Any]:

@@ -1,16 +1,117 @@
-"""Settings of Deep CFR, DREAM and ESCHER."""
+"""Settings of neural solvers: frozen dataclasses, checked when they are built."""
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
+import math
+import types
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from mccfr_plus.errors import ConfigError
-from mccfr_plus.neural.settings import Probability, Settings, Threads
+from mccfr_plus.estimators.base import check_whole
+from mccfr_plus.solver.config import check_threads
 
 CFR, DCFR_PLUS, PDCFR_PLUS = "cfr", "dcfr+", "pdcfr+"
-# Exponents (alpha of the discount of regrets, gamma of the average's weights) of Xu et al. 2024.
-EXPONENTS = {DCFR_PLUS: (1.5, 4.0), PDCFR_PLUS: (2.3, 5.0)}
+
+
+def _checked(is_allowed: Callable[[Any], bool], allowed: str) -> Callable[[str, Any], None]:
+    def check(name: str, value: Any) -> None:
+        if not is_allowed(value):
+            raise ConfigError(f"{name}={value!r}: must be {allowed}.")
+
+    return check
+
+
+def _number(is_allowed: Callable[[Any], bool], allowed: str) -> Callable[[str, Any], None]:
+    kinds = int | float | np.number
+    return _checked(lambda x: isinstance(x, kinds) and not isinstance(x, bool) and is_allowed(x), allowed)
+
+
+def _check_layers(name: str, value: Any) -> None:
+    if not isinstance(value, tuple | list):
+        raise ConfigError(f"{name}={value!r}: give a tuple of widths, such as (128, 128), or () for a linear model.")
+    for width in value:
+        check_whole(f"a width in {name}", width)
+
+
+# By the type of a field; `Annotated` ones have a check of their own.
+_CHECKS: dict[Any, Callable[[str, Any], None]] = {
+    int: check_whole,
+    bool: _checked(lambda value: isinstance(value, bool), "True or False"),
+    float: _number(lambda value: 0 < value < math.inf, "a positive number"),
+    tuple: _check_layers,
+}
+Probability: TypeAlias = Annotated[float, _number(lambda value: 0 <= value <= 1, "a probability, from 0 to 1")]
+Threads: TypeAlias = Annotated[int, lambda name, value: check_threads(value)]
+
+
+def _check(name: str, value: Any, kind: Any) -> None:
+    """Raises ConfigError if a value is not of a field's type."""
+    if isinstance(kind, types.UnionType):  # with None
+        if value is not None:
+            _check(name, value, get_args(kind)[0])
+    elif get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise ConfigError(f"{name}={value!r}: give one of {', '.join(get_args(kind))}.")
+    elif isinstance(kind, type) and issubclass(kind, Settings):
+        if not isinstance(value, kind):
+            raise ConfigError(f"{name}={value!r}: give a {kind.__name__}.")
+    else:
+        check, *_ = getattr(kind, "__metadata__", None) or [_CHECKS[get_origin(kind) or kind]]
+        check(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of all configs: checks of fields by their types, and conversion to plain values and back.
+
+    Whole numbers are at least 1, floating-point numbers positive; None is allowed where the type says so. Values out of
+    range, or that do not go together, are a ConfigError.
+    """
+
+    def __post_init__(self) -> None:
+        kinds = get_type_hints(type(self), include_extras=True)
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            _check(each.name, value, kinds[each.name])
+            if isinstance(value, list):
+                object.__setattr__(self, each.name, tuple(value))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the settings by name; those of a config within this one are called ``NAME.NAME``."""
+        settings: dict[str, Any] = {}
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            inner = value.as_dict() if isinstance(value, Settings) else {}
+            settings |= {f"{each.name}.{name}": one for name, one in inner.items()} or {each.name: value}
+        return settings
+
+    def changed(self, settings: Iterable[tuple[str, Any]]) -> Self:
+        """Returns the config with other values of some settings, named as in `as_dict`."""
+        known, changes, seen = self.as_dict(), dict[str, Any](), set[str]()
+        for name, value in settings:
+            if name not in known:
+                hint = "".join(f" Did you mean {near!r}?" for near in difflib.get_close_matches(name, known, n=1))
+                what = f"{type(self).__name__} has no setting {name!r}."
+                raise ConfigError(f"{what}{hint} Give one of {', '.join(known)}.")
+            if name in seen:
+                raise ConfigError(f"the setting {name} is given twice: give it once.")
+            seen.add(name)
+            outer, dot, inner = name.partition(".")
+            if dot:
+                try:
+                    changes[outer] = changes.get(outer, getattr(self, outer)).changed([(inner, value)])
+                except ConfigError as error:
+                    raise ConfigError(f"{outer}: {error}") from None
+            else:
+                is_whole = isinstance(value, float) and value.is_integer() and type(known[name]) is int
+                changes[name] = int(value) if is_whole else value  # 1e6, as --iterations takes it
+        return dataclasses.replace(self, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,14 +123,10 @@ class TrainingConfig(Settings):
         layer_norm: Whether the last hidden layer is normalized, as in Brown et al. 2019, section 5.1.
         skip: Whether hidden layers of equal width have skip connections, as there.
         learning_rate: Step size of Adam.
-        batch_size: Samples (with aggregated memory: information sets) per training step. If the memory holds no more,
-            each step takes all of them.
+        batch_size: Samples (with aggregated memory: information sets) per training step; all, if there are no more.
         train_steps: Steps of Adam per network and iteration.
         warm_start: Whether training continues with the last iteration's network and moments, or with fresh ones.
         gradient_clip: The largest norm of a gradient; larger ones are scaled down to it. None: no limit.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
     """
 
     hidden_layers: tuple[int, ...] = (128, 128)
@@ -51,29 +148,24 @@ class TrainingConfig(Settings):
 class AdvantageConfig(TrainingConfig):
     """Common settings of the solvers that learn a network of advantages (regrets) per player.
 
+    The defaults are for games with up to some thousands of information sets. See `TrainingConfig` for the others.
+
     Args:
         traversals: Traversals per player and iteration.
         parallel_traversals: How many traversals are run in parallel.
-        memory: ``"aggregated"``: the weighted mean of all samples of each information set, for games that can be
-            enumerated; it loses no sample and has a fixed size. ``"reservoir"``: a uniform sample of all samples, as in
-            the papers.
+        memory: ``"aggregated"``: the weighted mean of all samples of each information set, where there is a tree.
+            ``"reservoir"``: a uniform sample of all samples, as in the papers.
         memory_capacity: The largest number of samples per player in a reservoir.
         weighting: ``"linear"``: iteration t has weight t in the loss and in the average policy (linear CFR);
             ``"uniform"``: all iterations have the same weight.
         minimizer: ``"cfr"``: networks learn mean regrets, weighted by `weighting`. ``"dcfr+"``, ``"pdcfr+"``: they
             learn discounted regrets that are cut off at 0, the latter with prediction, and the average policy weighs
-            iteration t by t^gamma. Both ignore `weighting`, and need aggregated memory where there is a tree.
-        alpha: Exponent of the discount; None: 1.5 with dcfr+, 2.3 with pdcfr+.
-        gamma: Exponent of the average's weights; None: 4 with dcfr+, 5 with pdcfr+.
+            iteration t by t^gamma. Both ignore `weighting`. Without aggregated memory they learn, from an iteration's
+            samples alone, the network's own discounted outputs before plus the sampled regrets; see `Bootstrapped`.
         fallback: The strategy where no advantage is positive: ``"argmax"``, the action of the largest one, or
             ``"uniform"``, as in tabular CFR.
-        scale_targets: Whether the unit of advantages is half the player's payoff range, so that training does not
-            depend on the unit of payoffs.
-        threads: The number of threads of torch. At these sizes more than one gains little, and resumed runs are bitwise
-            identical with one only.
-
-    Raises:
-        ConfigError: If a value is out of range, or two of them do not go together.
+        scale_targets: Whether half the player's payoff range is the unit of targets, so that payoffs' does not matter.
+        threads: How many torch has. More than one gain little, and resumed runs are bitwise identical with one only.
     """
 
     traversals: int = 4000
@@ -82,12 +174,9 @@ class AdvantageConfig(TrainingConfig):
     memory_capacity: int = 1_000_000
     weighting: Literal["linear", "uniform"] = "linear"
     minimizer: Literal["cfr", "dcfr+", "pdcfr+"] = "cfr"
-    alpha: float | None = None
-    gamma: float | None = None
     fallback: Literal["argmax", "uniform"] = "argmax"
     scale_targets: bool = True
     threads: Threads = 1
-    keeps_sums: ClassVar[bool] = True  # whether discounted regrets are sums per information set
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -95,15 +184,6 @@ class AdvantageConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.minimizer == CFR:
-            for name in ("alpha", "gamma"):
-                if getattr(self, name) is not None:
-                    raise ConfigError(f"{name}={getattr(self, name)!r} is of dcfr+ and pdcfr+: give one as minimizer.")
-        elif self.keeps_sums and self.memory != "aggregated":
-            raise ConfigError(
-                f"minimizer={self.minimizer!r} keeps sums of regrets, not samples: it needs memory='aggregated', not "
-                f"{self.memory!r}."
-            )
         if self.memory == "reservoir" and self.memory_capacity < self.batch_size:
             raise ConfigError(
                 f"memory_capacity={self.memory_capacity} is smaller than batch_size={self.batch_size}: a batch could "
@@ -112,114 +192,70 @@ class AdvantageConfig(TrainingConfig):
 
     @property
     def exponents(self) -> tuple[float, float]:
-        """Alpha and gamma."""
-        alpha, gamma = EXPONENTS.get(self.minimizer, (1.0, 1.0 if self.weighting == "linear" else 0.0))
-        return (alpha if self.alpha is None else self.alpha, gamma if self.gamma is None else self.gamma)
+        """Alpha of the discount of regrets, and gamma of the average's weights (Xu et al. 2024)."""
+        linear = 1.0 if self.weighting == "linear" else 0.0
+        return {CFR: (1.0, linear), DCFR_PLUS: (1.5, 4.0), PDCFR_PLUS: (2.3, 5.0)}[self.minimizer]
 
     def discount(self, iteration: int) -> float:
         """Returns the factor of the regrets of the first `iteration` iterations in the next one."""
+        alpha, gamma = self.exponents
         if self.minimizer == CFR:
-            return (iteration / (iteration + 1.0)) ** self.exponents[1]
-        power = float(iteration) ** self.exponents[0]
+            return (iteration / (iteration + 1.0)) ** gamma
+        power = float(iteration) ** alpha
         return power / (power + 1.0) if iteration > 0 else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeepCFRConfig(AdvantageConfig):
-    """Settings of `DeepCFR`. The defaults are for games with up to some thousands of information sets.
-
-    Args:
-        traversals: Traversals per player and iteration. Each gives one sample per own information set that it visits.
-        max_parallel_histories: The largest number of histories at one depth of the parallel traversals; it bounds
-            memory.
-
-    The other settings are those of `AdvantageConfig` and `TrainingConfig`, with their errors.
+    """Settings of `DeepCFR`: those of `AdvantageConfig`. A traversal gives a sample per own information set it visits.
 
     In the paper networks are trained from fresh parameters, ``warm_start=False``, on a reservoir.
-
-    Examples:
-        >>> from mccfr_plus.neural import DeepCFRConfig
-        >>> DeepCFRConfig(traversals=375, memory="reservoir").hidden_layers
-        (128, 128)
     """
-
-    max_parallel_histories: int = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class DREAMConfig(AdvantageConfig):
-    """Settings of `DREAM`. The defaults are for games with up to some thousands of information sets.
+    """Settings of `DREAM`; see `AdvantageConfig` for the others.
 
     Args:
-        traversals: Trajectories per player and iteration.
         epsilon: Probability of drawing an own action uniformly instead of from the strategy, in (0, 1].
-        baseline: Whether action values are learned as baselines; without them this is outcome sampling with networks
-            for regrets.
+        baseline: Whether action values are learned as baselines; without them this is outcome sampling.
         baseline_training: Shape and training of the network of action values.
         weight_clip: The largest weight of a sample, which is 1 where own actions are drawn uniformly; larger ones are
             reduced to it, which biases regrets. None: no limit.
-
-    The other settings are those of `AdvantageConfig` and `TrainingConfig`, with their errors.
-
-    Examples:
-        >>> from mccfr_plus.neural import DREAMConfig
-        >>> DREAMConfig(traversals=900).epsilon
-        0.5
     """
 
-    epsilon: float = 0.5
+    epsilon: Annotated[float, _number(lambda value: 0 < value <= 1, "above 0 and at most 1")] = 0.5
     baseline: bool = True
     baseline_training: TrainingConfig = field(default_factory=TrainingConfig)
     weight_clip: float | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.epsilon > 1:
-            raise ConfigError(f"epsilon={self.epsilon!r}: must be above 0 and at most 1.")
-
 
 @dataclass(frozen=True, kw_only=True)
 class ESCHERConfig(AdvantageConfig):
-    """Settings of `ESCHER`. The defaults are for games with up to some thousands of information sets.
+    """Settings of `ESCHER`; see `AdvantageConfig` for the others.
 
     Args:
-        traversals: Trajectories per player and iteration, for regrets.
         values: ``"network"``: a network learns values of histories; ``"exact"``: a pass over the tree computes them.
         value_traversals: Trajectories per player and update, for the network of values.
-        value_exploration: Probability with which one player in turn draws an own action of these trajectories from
-            `sampling`'s strategy instead of the current one.
+        value_exploration: Probability with which one player in turn draws an own action of these trajectories
+            uniformly instead of from the strategy.
         value_training: Shape and training of that network.
-        sampling: The strategy that draws own actions in all iterations: ``"uniform"``, or ``"balanced"``, the
-            exploration-balanced strategy of Farina et al. 2020.
-
-    The other settings are those of `AdvantageConfig` and `TrainingConfig`, with their errors.
-
-    Examples:
-        >>> from mccfr_plus.neural import ESCHERConfig
-        >>> ESCHERConfig(values="exact").traversals
-        4000
     """
 
     values: Literal["network", "exact"] = "network"
     value_traversals: int = 1000
     value_exploration: Probability = 1.0
     value_training: TrainingConfig = field(default_factory=TrainingConfig)
-    sampling: Literal["uniform", "balanced"] = "uniform"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedConfig(AdvantageConfig):
-    """Common settings of `BatchedDeepCFR`, `BatchedDREAM`, `BatchedESCHER` and other `BatchedSolver`s.
+    """Common settings of `BatchedSolver`s, with a reservoir as memory; see `AdvantageConfig` for the others.
 
     Args:
-        policy_training: Shape and training of the networks of the average policy. They are trained from fresh
-            parameters when that policy is requested.
+        policy_training: Shape and training of the networks of the average policy, when that is requested.
         policy_capacity: The largest number of strategies per player in the reservoir of the average policy.
-        memory: ``"reservoir"``.
-        minimizer: With ``"dcfr+"`` and ``"pdcfr+"`` a network learns, from an iteration's samples alone, its own
-            discounted outputs before, cut off at 0, plus the sampled regrets; see `Bootstrapped`.
-
-    The other settings are those of `AdvantageConfig` and `TrainingConfig`.
     """
 
     memory: Literal["reservoir"] = "reservoir"
@@ -227,7 +263,6 @@ class BatchedConfig(AdvantageConfig):
     parallel_traversals: int = 1000
     policy_training: TrainingConfig = field(default_factory=lambda: TrainingConfig(train_steps=1000))
     policy_capacity: int = 1_000_000
-    keeps_sums: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,11 +280,92 @@ class BatchedDREAMConfig(BatchedConfig, DREAMConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedESCHERConfig(BatchedConfig, ESCHERConfig):
-    """Settings of `BatchedESCHER`: see `BatchedConfig` and `ESCHERConfig`.
-
-    ``values`` is ``"network"`` and ``sampling`` ``"uniform"``.
-    """
+    """Settings of `BatchedESCHER`: see `BatchedConfig` and `ESCHERConfig`. ``values`` is ``"network"``."""
 
     values: Literal["network"] = "network"
     value_traversals: int = 4000
-    sampling: Literal["uniform"] = "uniform"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NFSPConfig(Settings):
+    """Settings of `NFSP`.
+
+    A player's *steps* are its decisions and the ends of episodes, as OpenSpiel's agents count them. An *update* is one
+    training step of each of its two networks.
+
+    Episodes cost little beside training. So the defaults train less per episode, on more recent transitions, than the
+    sources: in Leduc poker exploitability was 0.24 after 33 CPU seconds, and 0.77 with ``learn_every=64,
+    batch_size=128, target_every=300, transition_capacity=200_000, anticipatory=0.1``.
+
+    Args:
+        episodes: Episodes per iteration.
+        parallel_episodes: How many are played in parallel. Updates are made after them, as many as in the sources.
+        hidden_layers: Widths of the hidden layers of both networks; ``()`` for linear models.
+        value_learning_rate: Step size of Adam for the action values of the best response.
+        policy_learning_rate: Step size of Adam for the average policy.
+        batch_size: Transitions, and decisions, per update; all, if there are no more.
+        learn_every: Steps of a player between two of its updates.
+        target_every: Updates between two copies of the value network to the target network.
+        min_samples: The smallest number of samples in a memory from which a network is trained.
+        transition_capacity: The largest number of transitions per player, the latest (M_RL).
+        decision_capacity: The largest number of best-response decisions per player, a uniform sample of all (M_SL).
+        anticipatory: Probability with which a player plays its best response in an episode (eta).
+        epsilon_start: Probability with which the best response plays a uniform action, at first.
+        epsilon_end: The limit of that probability.
+        epsilon_decay: Steps of a player after which the distance to the limit has shrunk by a factor of e.
+        scale_targets, threads: See `AdvantageConfig`.
+        gradient_clip: See `TrainingConfig`.
+
+    Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
+    section 4.1 (Leduc hold'em), and OpenSpiel's ``python/examples/nfsp_leduc_pytorch.py``.
+    """
+
+    episodes: int = 10_000
+    parallel_episodes: int = 1250
+    hidden_layers: tuple[int, ...] = (128,)
+    value_learning_rate: float = 3e-3
+    policy_learning_rate: float = 3e-3
+    batch_size: int = 512
+    learn_every: int = 1024
+    target_every: int = 50
+    min_samples: int = 1000
+    transition_capacity: int = 50_000
+    decision_capacity: int = 2_000_000
+    anticipatory: Probability = 0.3
+    epsilon_start: Probability = 0.06
+    epsilon_end: Probability = 0.001
+    epsilon_decay: int = 20_000_000
+    scale_targets: bool = True
+    gradient_clip: float | None = None
+    threads: Threads = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.epsilon_end > self.epsilon_start:
+            raise ConfigError(
+                f"epsilon_end={self.epsilon_end} is above epsilon_start={self.epsilon_start}: exploration can only "
+                "become less. Give a smaller epsilon_end, or the same for a constant one."
+            )
+        for name in ("transition_capacity", "decision_capacity"):
+            capacity = getattr(self, name)
+            for need in ("batch_size", "min_samples"):
+                if capacity < getattr(self, need):
+                    raise ConfigError(
+                        f"{name}={capacity} is smaller than {need}={getattr(self, need)}: a memory could never "
+                        f"hold enough. Give a larger {name} or a smaller {need}."
+                    )
+
+    def epsilon(self, steps: int) -> float:
+        """Returns the best response's probability of exploration after a player's number of steps."""
+        return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * math.exp(-steps / self.epsilon_decay)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedNFSPConfig(NFSPConfig):
+    """Settings of `BatchedNFSP`: see `NFSPConfig`."""
+
+    episodes: int = 1000
+    parallel_episodes: int = 500
+    learn_every: int = 128
+    decision_capacity: int = 1_000_000
+    epsilon_decay: int = 1_000_000

@@ -1,29 +1,56 @@
-"""Environments of neural solvers: where histories are sampled."""
+"""Environments of neural solvers, where histories are sampled and strategies averaged: on a compiled tree here."""
 
 from __future__ import annotations
 
-import abc
+import functools
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyspiel
 
+from mccfr_plus.errors import BudgetError
+from mccfr_plus.estimators.visits import max_visits
+from mccfr_plus.evaluation.kernels import normalize
+from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.random_numbers import next_word
-from mccfr_plus.neural.learner import Learner
-from mccfr_plus.neural.sampling.branches import ExternalSampling
-from mccfr_plus.neural.sampling.observer import Strategies, uniform
-from mccfr_plus.neural.sampling.paths import Trajectories
+from mccfr_plus.neural.matching import RULES
+from mccfr_plus.neural.sampling import paths
+from mccfr_plus.neural.sampling.observer import Strategies, check_has_tensors
+from mccfr_plus.neural.sampling.positions import TreeObserver
+from mccfr_plus.policies.tree_policy import TreePolicy
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
+from mccfr_plus.tree.game import load_game
+from mccfr_plus.tree.game_tree import GameTree, compile_game
+from mccfr_plus.tree.order import representative_states
+
+logger = logging.getLogger("mccfr_plus")
+
+_MAX_BYTES = 2 << 30  # of the tensors of histories
 
 # Makes strategies of a network's outputs and legal actions, each [n, num_actions].
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-class Env(abc.ABC):
-    """Samples many histories in parallel: see `TreeEnv` and `BatchedEnv`.
+class Env:
+    """Samples many histories in parallel: see `TreeEnv` and `BatchedEnv`, which have these methods, too.
+
+    | method | what it does |
+    |---|---|
+    | ``prepare()`` | compiles the kernels |
+    | ``responses(player, learner, rule, iteration)`` | what a player does by a network, until the network's next step |
+    | ``use(player, response)`` | takes that over for the next histories |
+    | ``strategies()`` | the `Strategies` of all players |
+    | ``policy_of(learners, kind, discount)`` | the policy of a network per player; see `NetworkPolicy` |
+    | ``turn(solver, histories, player, iteration)`` | yields the traversals of a turn, adds to the average policy |
+    | ``average_policy(solver)`` | the average policy of an `AdvantageSolver` |
+
+    Where all outputs are known, ``responses`` raises a TrainingError if one is not finite; it names the iteration,
+    unless that is None.
 
     Args:
         name: The solver, for error messages.
-        game: The game.
         observer: Of the game.
         inputs: Of each player's networks, those that are known from the beginning, ``[num_rows, size]`` float32.
         payoff_ranges: Of each player, the largest payoff less the smallest one.
@@ -31,38 +58,26 @@ class Env(abc.ABC):
 
     Attributes:
         rng: ``[1]`` uint64, the state of the generator of seeds, one of which each part of the histories has.
+        modules: The solver's `Modules`, what its networks are made of.
     """
 
     tree: Any = None  # the game's `GameTree`, if it is compiled
     rng: np.ndarray
+    modules: Any
 
-    def __init__(
-        self,
-        name: str,
-        game: Any,
-        observer: Any,
-        inputs: Sequence[np.ndarray],
-        payoff_ranges: Any,
-        constant_sum: float | None,
-    ):
-        self.name, self.game, self.observer = name, game, observer
-        self.inputs, self.constant_sum = inputs, constant_sum
-        self.num_players, self.num_actions = game.num_players(), game.num_distinct_actions()
-        self._payoff_ranges, self._nodes = payoff_ranges, np.zeros(1, np.int64)
+    def __init__(self, name: str, observer: Any, inputs: Any, payoff_ranges: Any, constant_sum: float | None):
+        self.name, self.observer, self.inputs, self.constant_sum = name, observer, inputs, constant_sum
+        self.game, self.num_players, self.num_actions = observer.game, observer.num_players, observer.num_actions
+        self._payoff_ranges, self.nodes = payoff_ranges, np.zeros(1, np.int64)
 
-    @property
-    def nodes_touched(self) -> int:
-        """Histories visited so far."""
-        return int(self._nodes[0])
-
-    def sample(self, histories: Trajectories | ExternalSampling, count: int, parallel: int) -> Iterator[Any]:
+    def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
         """Yields so many traversals, `Paths` or `Branches`, so many of them in parallel."""
         for part in self.parts(histories, count, parallel):
             found = histories.sample(self.observer, part, np.random.default_rng(self.new_seed()))
-            self._nodes[0] += found.nodes
+            self.nodes[0] += found.nodes
             yield found
 
-    def parts(self, histories: Trajectories | ExternalSampling, count: int, parallel: int) -> Iterator[int]:
+    def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
         """Yields parts of a number of traversals; those of a part are run in parallel."""
         return chunks(count, parallel)
 
@@ -72,57 +87,15 @@ class Env(abc.ABC):
 
     def state(self) -> dict[str, Any]:
         """Returns what changes in an iteration, by name; see `named`."""
-        return {"rng": self.rng, "nodes": self._nodes}
-
-    @abc.abstractmethod
-    def prepare(self) -> None:
-        """Compiles the kernels."""
+        return {"rng": self.rng, "nodes": self.nodes}
 
     def unit_of(self, player: int, is_scaled: bool = True) -> float:
         """Returns the divisor of a player's targets: half of its payoff range, if they are scaled."""
         half_range = float(self._payoff_ranges[player]) / 2.0
         return half_range if is_scaled and half_range > 0.0 else 1.0
 
-    @abc.abstractmethod
-    def responses(self, player: int, learner: Learner, rule: Rule, iteration: int | None) -> Any:
-        """Returns what a player does by a network, for `use`; valid until the network's next step.
-
-        Raises:
-            TrainingError: If an output is not finite, where all are known; it names the iteration, unless that is None.
-        """
-
-    @abc.abstractmethod
-    def use(self, player: int, response: Any) -> None:
-        """Takes over what a player does in the next histories."""
-
-    @abc.abstractmethod
-    def strategies(self) -> Strategies:
-        """Returns the strategies of all players."""
-
-    @abc.abstractmethod
-    def policy_of(self, learners: Sequence[Learner], kind: str, discount: float | None = None) -> Any:
-        """Returns the policy of a network per player; see `NetworkPolicy`."""
-
-    # --- what `AdvantageSolver` needs ---
-
-    def start(self, solver: Any, rngs: np.ndarray) -> None:  # noqa: B027 - most have nothing to do
+    def start(self, solver: Any, rngs: np.ndarray) -> None:
         """Called once the solver's players have their networks; `rngs` are of their memories of strategies."""
-
-    def exploration(self, sampling: str) -> Strategies:
-        """Returns the exploration strategy of a name."""
-        return uniform
-
-    @abc.abstractmethod
-    def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
-        """Yields the traversals of a player's turn, and adds to the average policy."""
-
-    @abc.abstractmethod
-    def new_values(self, uses_model: bool, *arguments: Any) -> Any:
-        """Returns values of histories that are learned; see `LearnedValues`, also for the arguments."""
-
-    @abc.abstractmethod
-    def average_policy(self, iterations: int) -> Any:
-        """Returns the average policy after so many iterations."""
 
 
 def chunks(count: int, size: int) -> Iterator[int]:
@@ -130,3 +103,153 @@ def chunks(count: int, size: int) -> Iterator[int]:
     while count > 0:
         yield min(count, size)
         count -= size
+
+
+class TreeEnv(Env):
+    """A compiled tree: information sets are rows, and the strategy is a table.
+
+    One forward pass over all information sets of a player fills its part of the table. So the average strategy is
+    exact, which replaces the memories of strategies of the papers.
+
+    Attributes:
+        masks: Of each player, ``[num_rows, num_actions]`` bool, legal actions.
+        strategy: ``[num_slots]`` float64, of the next traversals.
+        average: ``[num_slots]`` float64, sums of weight x own reach x strategy.
+    """
+
+    observer: TreeObserver
+
+    def __init__(self, game: Any, name: str):
+        game = game if isinstance(game, GameTree) else load_game(game)
+        check_has_tensors(game.game if isinstance(game, GameTree) else game, name)
+        tree = compile_game(game)
+        tree.require_perfect_recall(name)
+        observer = TreeObserver(tree, tree.game.num_distinct_actions())
+        constant_sum = float(tree.arrays.payoffs[0].sum()) if tree.is_constant_sum else None
+        super().__init__(name, observer, tensors_of(tree), tree.payoff_range, constant_sum)
+        self.tree, ends = tree, tree.arrays.infoset_range[1:-1]
+        self.masks, self._slots = np.split(observer.masks, ends), np.split(observer.slots, ends)
+        self.strategy = tree.uniform_strategy()
+        self.average, self._reach = np.zeros(tree.num_slots), np.ones(tree.num_slots + self.num_players)
+
+    def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
+        if isinstance(histories, paths.ExternalSampling):  # no level has more histories than a traversal has leaves
+            infosets = self._most_infosets[histories.player]
+            parallel = min(parallel, max(paths.MAX_HISTORIES // (infosets * self.num_actions + 1), 1))
+        return super().parts(histories, count, parallel)
+
+    @functools.cached_property
+    def _most_infosets(self) -> list[int]:
+        """Of each player, how many of its information sets a traversal of external sampling may meet."""
+        nodes = self.tree.arrays.nodes
+        return [int(max_visits(nodes, player, True, False, True)) for player in range(self.num_players)]
+
+    def _fill(self, table: np.ndarray, player: int, strategies: np.ndarray) -> None:
+        """Writes a player's strategies, ``[num_rows, num_actions]``, to a table, ``[num_slots]``."""
+        masks = self.masks[player]
+        table[self._slots[player][masks]] = strategies[masks]
+
+    def responses(self, player: int, learner: Any, rule: Rule, iteration: int | None) -> np.ndarray:
+        return rule(learner.predict(iteration), self.masks[player])
+
+    def use(self, player: int, response: np.ndarray) -> None:
+        self._fill(self.strategy, player, response)
+
+    def strategies(self) -> Strategies:
+        return self.observer.tables(self.strategy)
+
+    def policy_of(self, learners: Sequence[Any], kind: str, discount: float | None = None) -> TreePolicy:
+        table = np.zeros(self.tree.num_slots)
+        for player, learner in enumerate(learners):
+            self._fill(table, player, self.responses(player, learner, RULES[kind], None))
+        return TreePolicy(self.tree, table)
+
+    def add_to_average(self, player: int, weight: float) -> None:
+        """Adds a player's strategy with a weight to the average."""
+        add_player(self.tree.arrays, self.strategy, self._reach, self.average, player, weight)
+
+    def turn(self, solver: Any, histories: Any, player: int, iteration: int) -> Iterator[Any]:
+        self.add_to_average(player, float(iteration) ** solver.config.exponents[1])
+        return self.sample(histories, solver.config.traversals, solver.config.parallel_traversals)
+
+    def average_policy(self, solver: Any) -> TreePolicy:
+        strategy = np.empty(self.tree.num_slots)
+        normalize(self.average, self.tree.arrays.infosets, strategy)
+        return TreePolicy(self.tree, strategy)
+
+    def prepare(self) -> None:
+        self.add_to_average(0, 0.0)
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"strategy": self.strategy, "average": self.average}
+
+
+@kernel
+def add_player(tree, strategy, reach, average, player, weight):
+    """Adds weight x own reach x strategy at all of a player's slots to ``average``, ``[num_slots]``.
+
+    That and ``reach``, ``[num_slots + num_players]``, whose last entries are 1, are modified in place.
+    """
+    for infoset in range(tree.infoset_range[player], tree.infoset_range[player + 1]):
+        record = tree.infosets[infoset]
+        first, above = record["first_slot"], reach[record["parent_slot"]]
+        for slot in range(first, first + record["num_actions"]):
+            reach[slot] = above * strategy[slot]
+            average[slot] += weight * reach[slot]
+
+
+def tensors_of(tree: GameTree) -> list[np.ndarray]:
+    """Returns the tensors of each player's information sets, ``[num_rows, size]`` float32.
+
+    Information sets with the same tensor are logged: a network cannot distinguish them.
+    """
+    pairs = zip(representative_states(tree), tree.arrays.infosets["player"].tolist(), strict=True)
+    tensors = np.array([state.information_state_tensor(player) for state, player in pairs], np.float32)
+    result = np.split(tensors, tree.arrays.infoset_range[1:-1])
+    for player, own in enumerate(result):
+        _warn_of_duplicates(tree, own, f"information sets of player {player}")
+    return result
+
+
+def histories_of(tree: GameTree, what: str) -> np.ndarray:
+    """Returns the tensors of all non-terminal histories, in the order of the nodes, ``[num_rows, width]`` float32.
+
+    A row is that of `Observer`, but for chance, which is one more player to move. More than 2 GiB are a BudgetError,
+    which names their reader.
+    """
+    kinds, players, num_actions = tree.arrays.nodes["kind"], tree.num_players, tree.game.num_distinct_actions()
+    is_kept = kinds != TERMINAL
+    rows, num_rows = np.cumsum(is_kept) - 1, int(is_kept.sum())
+    size = int(np.prod(tree.game.information_state_tensor_shape()))
+    movers, last = players * size, players * size + players + 1  # columns
+    width = last + (players - 1) * num_actions
+    if (num_bytes := 4 * num_rows * width) > _MAX_BYTES:
+        raise BudgetError(
+            f"{what} keeps a tensor for each of the {num_rows:,} histories of {tree.game} that are no leaves, "
+            f"{num_bytes / 2**30:.1f} GiB, and takes 2 GiB at the most: give a smaller game, or use the "
+            "tabular mccfr_plus.Solver."
+        )
+    tensors = np.zeros((num_rows, width), np.float32)
+    pending: list[tuple[int, pyspiel.State, tuple]] = [(0, tree.game.new_initial_state(), (None,) * (players - 1))]
+    while pending:
+        node, state, past = pending.pop()
+        kind, count, first, payload = tree.arrays.nodes[node].tolist()
+        row = tensors[rows[node]]
+        for player in range(players):
+            row[player * size : (player + 1) * size] = state.information_state_tensor(player)
+        row[movers + (players if kind == CHANCE else kind)] = 1.0
+        for place, action in enumerate(past):
+            if action is not None:
+                row[last + place * num_actions + action] = 1.0
+        actions = tree.outcome_action if kind == CHANCE else tree.slot_action
+        for index in np.flatnonzero(is_kept[first : first + count]).tolist():
+            action = int(actions[payload + index])
+            pending.append((first + index, state.child(action), past if kind == CHANCE else (*past, action)[1:]))
+    _warn_of_duplicates(tree, tensors, "histories")
+    return tensors
+
+
+def _warn_of_duplicates(tree: GameTree, tensors: np.ndarray, what: str) -> None:
+    if duplicates := len(tensors) - len({row.tobytes() for row in tensors}):
+        text = "%s: %d of %d %s have the tensor of another one: a network cannot distinguish all."
+        logger.warning(text, tree.game.get_type().short_name, duplicates, len(tensors), what)

@@ -11,11 +11,8 @@ _SMALLEST_TOTAL = 1e-300  # keeps 1 / total finite
 
 
 def predicted_regrets(outputs: np.ndarray, discount: float) -> np.ndarray:
-    """Returns discounted cumulative regrets plus those predicted for the next iteration, ``[n, num_actions]``.
-
-    Args:
-        outputs: ``[n, 2 num_actions]``, cumulative and latest regrets.
-        discount: Factor of what is positive of the former.
+    """Returns discounted positive cumulative regrets plus those predicted for the next iteration, ``[n, num_actions]``,
+    given outputs ``[n, 2 num_actions]``: cumulative and latest regrets.
     """
     cumulative, latest = np.split(outputs, 2, axis=1)
     return discount * np.maximum(cumulative, 0.0) + latest
@@ -38,11 +35,8 @@ def greedy(outputs: np.ndarray, masks: np.ndarray) -> np.ndarray:
 def matched(outputs: np.ndarray, masks: np.ndarray, is_argmax: bool) -> np.ndarray:
     """Returns regret matching over legal actions, ``[n, num_actions]``.
 
-    Args:
-        outputs: ``[n, num_actions]``, advantages.
-        masks: Legal actions.
-        is_argmax: Whether the action of the largest advantage is played where none is positive (Brown et al. 2019,
-            section 5.2), or a uniform one.
+    Where no advantage is positive, the action of the largest one is played (Brown et al. 2019, section 5.2), or a
+    uniform one.
     """
     positive = np.where(masks, np.maximum(outputs, 0.0), 0.0)
     total = positive.sum(1, keepdims=True)

@@ -1,6 +1,6 @@
-"""What a player's network of regrets learns from.
+"""What solvers keep between iterations, and what networks learn from: stores of rows, and memories of regrets.
 
-| memory | contents | loss of its batches |
+| memory of regrets | contents | loss of its batches |
 |---|---|---|
 | `Aggregated` | weighted sums of targets and of weights per row | that of all samples, up to a constant |
 | `Reservoir` | a uniform sample of all samples | the same in expectation over the contents |
@@ -12,14 +12,109 @@ mean. It needs a compiled tree, whose information sets have numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from mccfr_plus.estimators.draws import draw_uniform
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.neural.config import CFR, PDCFR_PLUS
-from mccfr_plus.neural.store import Store, draw_batches
+
+_SIZE, _SEEN = 0, 1  # entries of `Store._counts`
+
+T = TypeVar("T")
+
+
+class Store:
+    """A ring buffer of rows; or a uniform sample, without replacement, of all rows (Vitter 1985, algorithm R).
+
+    An iteration that fails is undone: `rollback` restores the contents at the last `begin`.
+
+    Args:
+        columns: By name, ``[capacity, ...]``, zeros. Pages that were never written take no memory.
+        rng: ``[1]`` uint64, the state of the generator of algorithm R, modified in place. None: a ring buffer, which
+            keeps the latest rows.
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray | None = None):
+        self._columns, self._is_reservoir = columns, rng is not None
+        self.rng = np.zeros(1, np.uint64) if rng is None else rng
+        self.capacity = len(next(iter(columns.values())))
+        self._counts = np.zeros(2, np.int64)
+        self.begin()
+
+    def __len__(self) -> int:
+        return int(self._counts[_SIZE])
+
+    @property
+    def seen(self) -> int:
+        """Number of rows added so far, dropped ones included."""
+        return int(self._counts[_SEEN])
+
+    def add_rows(self, **rows: np.ndarray) -> None:
+        """Adds rows, ``[count, ...]`` by name of the column, the oldest ones first."""
+        count, size = len(next(iter(rows.values()))), len(self)
+        places = (self.seen + np.arange(count)) % self.capacity
+        if self._is_reservoir:
+            reservoir_places(self.seen, self.capacity, self.rng, places)
+        old = places[(places >= 0) & (places < size)]
+        if len(old):
+            self._replaced.append((old, [column[old] for column in self._columns.values()]))
+        is_kept = places >= 0
+        places = places[is_kept]
+        for name, column in self._columns.items():
+            column[places] = rows[name][is_kept]  # NumPy keeps the last one of several rows for one place
+        self._counts[_SIZE] = min(size + count, self.capacity)
+        self._counts[_SEEN] += count
+
+    def drawn(self, size: int, rng: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+        """Yields batches of rows, by column: copies; see `draw_batches`."""
+        return draw_batches(len(self), size, rng, lambda places: {k: c[places] for k, c in self._columns.items()})
+
+    def state(self, size: int | None = None) -> dict[str, np.ndarray]:
+        """Returns the contents, or arrays to be filled with `size` rows, by name: views until something is added."""
+        size = len(self) if size is None else size
+        columns = {name: column[:size] for name, column in self._columns.items()}
+        return columns | {"counts": self._counts} | ({"rng": self.rng} if self._is_reservoir else {})
+
+    def begin(self) -> None:
+        """Marks the present contents as those to which `rollback` returns."""
+        self._replaced: list[tuple[np.ndarray, list[np.ndarray]]] = []  # places and former contents
+        self._before = self._counts.copy(), self.rng.copy()
+
+    def rollback(self) -> None:
+        """Restores the contents at the last `begin`."""
+        for places, contents in reversed(self._replaced):
+            for column, before in zip(self._columns.values(), contents, strict=True):
+                column[places] = before
+        self._replaced = []
+        self._counts[:], self.rng[:] = self._before
+
+
+def named(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arrays and stores of parts, by name. A part is one of these, or its ``state`` returns others."""
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        if isinstance(part, np.ndarray | Store):
+            found[name] = part
+        else:
+            found |= {f"{name}/{inner}": each for inner, each in named(part.state()).items()}
+    return found
+
+
+def draw_batches(count: int, size: int, rng: np.ndarray, batch_of: Callable[[np.ndarray], T]) -> Iterator[T]:
+    """Yields batches of `count` entries without end, which `batch_of` makes of their numbers, ``[n]`` int64: all,
+    always the same object, if there are at most `size`; else `size` drawn uniformly with replacement. Yields nothing if
+    there are none. The generator's state, ``[1]`` uint64, is modified in place.
+    """
+    if 0 < count <= size:
+        yield from itertools.repeat(batch_of(np.arange(count)))
+    positions = np.zeros(size, np.int64)
+    while count:
+        draw_positions(count, rng, positions)
+        yield batch_of(positions.copy())
 
 
 class Batch(NamedTuple):
@@ -36,9 +131,7 @@ class Batch(NamedTuple):
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
         """Yields batches of this batch's rows; see `draw_batches`."""
-        yield from draw_batches(
-            len(self.infosets), size, rng, lambda positions: Batch(*(array[positions] for array in self))
-        )
+        return draw_batches(len(self.infosets), size, rng, lambda rows: Batch(*(array[rows] for array in self)))
 
 
 class Samples(NamedTuple):
@@ -53,9 +146,8 @@ class Samples(NamedTuple):
     def of(cls, found: Any, player: int, values: np.ndarray, weights: np.ndarray | None) -> Samples:
         """Returns the values at a player's decisions in `Paths` or `Branches`; weights None: all are 1."""
         own = np.flatnonzero(found.players == player)
-        return cls(
-            found.infosets[own], found.masks[own], values[own], np.ones(len(own)) if weights is None else weights[own]
-        )
+        weights = np.ones(len(own)) if weights is None else weights[own]
+        return cls(found.infosets[own], found.masks[own], values[own], weights)
 
 
 class Aggregated:
@@ -70,10 +162,7 @@ class Aggregated:
     the next ones. Regret matching ignores N^t, which makes targets as large at rarely sampled information sets as at
     others.
 
-    Args:
-        masks: ``[num_rows, num_actions]`` bool, legal actions of the player's information sets.
-        config: An `AdvantageConfig`.
-        unit: Divisor of the targets.
+    Targets are divided by `unit`.
 
     Reference: Xu, Li, Liu, Fu, Fu, Xing, Cheng 2024, "Minimizing weighted counterfactual regret with optimistic online
     mirror descent", equations of DCFR+ and PDCFR+; Xu et al. 2026, "Deep (predictive) discounted counterfactual regret
@@ -81,83 +170,56 @@ class Aggregated:
     """
 
     def __init__(self, masks: np.ndarray, config: Any, unit: float = 1.0):
-        self._masks, self._discount, self._unit = masks, config.discount, unit
-        self._floor = -np.inf if config.minimizer == CFR else 0.0
-        self._is_predictive = config.minimizer == PDCFR_PLUS
-        # Before the latest iteration, and of it.
-        self._sums, self._latest = np.zeros(masks.shape), np.zeros(masks.shape)
-        self._weights, self._counts = np.zeros(len(masks)), np.zeros(len(masks))
+        self._masks, self._config, self._unit = masks, config, unit
+        # Of the iterations before the latest one, and of that; N is the last column.
+        self._before, self._latest = np.zeros((2, len(masks), masks.shape[1] + 1))
         self._iteration = np.zeros(1, np.int64)
 
     def add(self, samples: Samples, iteration: int) -> None:
         """Adds samples of an iteration, counted from 1."""
         if iteration != self._iteration[0]:
-            self._sums[:], self._weights[:] = self.sums, self.weights
-            self._latest[:], self._counts[:], self._iteration[0] = 0.0, 0.0, iteration
-        add_sums(samples.infosets, samples.values, samples.weights, self._latest, self._counts)
+            self._before[:] = self._sums()
+            self._latest[:], self._iteration[0] = 0.0, iteration
+        add_sums(samples.infosets, samples.values, samples.weights, self._latest)
 
-    @property
-    def _factor(self) -> float:
-        return self._discount(int(self._iteration[0]) - 1) if self._iteration[0] else 0.0
+    def _sums(self) -> np.ndarray:
+        discount = self._config.discount(max(int(self._iteration[0]) - 1, 0))
+        return np.maximum(discount * self._before + self._latest, -np.inf if self._config.minimizer == CFR else 0.0)
 
-    @property
-    def sums(self) -> np.ndarray:
-        """R^t, ``[num_rows, num_actions]`` float64."""
-        return np.maximum(self._factor * self._sums + self._latest, self._floor)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """N^t, ``[num_rows]`` float64."""
-        return self._factor * self._weights + self._counts
-
-    def means(self) -> np.ndarray:
-        """Returns the targets, ``[num_rows, num_actions]`` float64; 0 without samples."""
-        sums, weights = self.sums, self.weights
-        if self._is_predictive:
-            sums = np.maximum(self._discount(int(self._iteration[0])) * sums + self._latest, 0.0)
-        return sums / np.where(weights > 0.0, weights, 1.0)[:, None]
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the targets, ``[num_rows, num_actions]`` float64, 0 without samples, and N, ``[num_rows]``."""
+        sums = self._sums()
+        weights = sums[:, -1].copy()
+        if self._config.minimizer == PDCFR_PLUS:
+            sums = np.maximum(self._config.discount(int(self._iteration[0])) * sums + self._latest, 0.0)
+        return sums[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None], weights
 
     def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[Batch]:
-        """Yields batches without end; see `draw_batches`.
-
-        Args:
-            size: The largest number of entries.
-            iteration: The current iteration.
-            rng: ``[1]`` uint64, modified in place.
-        """
-        weights = self.weights
+        """Yields batches of at most `size` entries for an iteration, without end; see `draw_batches`."""
+        means, weights = self.means()
         rows = np.flatnonzero(weights)
         if len(rows):
-            targets = self.means()[rows] / self._unit
-            whole = Batch.of(rows, targets, weights[rows] / weights[rows].mean(), self._masks[rows])
-            yield from whole.batches(size, iteration, rng)
+            weights = weights[rows] / weights[rows].mean()
+            yield from Batch.of(rows, means[rows] / self._unit, weights, self._masks[rows]).batches(
+                size, iteration, rng
+            )
 
     def state(self) -> dict[str, np.ndarray]:
         """Returns the contents, by name: views."""
-        sums = {"sums": self._sums, "weights": self._weights, "latest": self._latest, "counts": self._counts}
-        return sums | {"iteration": self._iteration}
+        return {"before": self._before, "latest": self._latest, "iteration": self._iteration}
 
 
 class Reservoir(Store):
-    """A uniform sample of all samples. Those of iteration t have weight t^power.
+    """A uniform sample of all samples. Those of iteration t have weight t^power. `unit` is the divisor of targets.
 
-    A row takes 8 bytes, 5 per action, and 4 on a tree or per entry of the tensor.
-
-    Args:
-        columns: See `infoset_columns`.
-        rng: See `Store`.
-        power: Exponent of the weights: 1 for linear ones, 0 for equal ones.
-        unit: Divisor of the targets.
+    A row takes 8 bytes, 5 per action, and 4 on a tree or per entry of the tensor. For ``columns`` see
+    `infoset_columns`.
     """
 
     def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray, *, power: float = 1.0, unit: float = 1.0):
-        capacity = len(columns["masks"])
-        more = {
-            "values": np.zeros(columns["masks"].shape, np.float32),
-            "weights": np.zeros(capacity, np.float32),  # without the factor of the iteration
-            "iterations": np.zeros(capacity, np.int32),
-        }
-        super().__init__(columns | more, rng)
+        masks = columns["masks"]  # weights are without the factor of the iteration
+        more = {"values": np.zeros(masks.shape, np.float32), "weights": np.zeros(len(masks), np.float32)}
+        super().__init__(columns | more | {"iterations": np.zeros(len(masks), np.int32)}, rng)
         self._power, self._unit = power, unit
 
     def add(self, samples: Samples, iteration: int) -> None:
@@ -168,14 +230,13 @@ class Reservoir(Store):
         """Yields batches; see `Aggregated.batches`."""
         stored, columns = len(self), self._columns
         weights = columns["weights"][:stored] * columns["iterations"][:stored].astype(np.float64) ** self._power
-        if stored:
-            weights /= weights.mean()
+        weights /= weights.mean() if stored else 1.0
 
-        def batch_of(positions: np.ndarray) -> Batch:
-            infosets, masks, values = (columns[name][positions] for name in ("infosets", "masks", "values"))
-            return Batch.of(infosets, values / np.float32(self._unit), weights[positions], masks)
+        def batch_of(places: np.ndarray) -> Batch:
+            infosets, masks, values = (columns[name][places] for name in ("infosets", "masks", "values"))
+            return Batch.of(infosets, values / np.float32(self._unit), weights[places], masks)
 
-        yield from draw_batches(stored, size, rng, batch_of)
+        return draw_batches(stored, size, rng, batch_of)
 
 
 class Bootstrapped:
@@ -186,28 +247,23 @@ class Bootstrapped:
         max(R, 0) (t-1)^alpha / ((t-1)^alpha + 1) + r,
 
     where R is the output of the network before and r are the sampled regrets. With prediction the network has a second
-    output per action, which learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r.
-
-    Args:
-        learner: The network.
-        discount: Returns the factor of the regrets of the first t iterations in the next one.
-        predictive: Whether there is a second output per action.
-        unit: Divisor of the regrets.
+    output per action, which learns r, and strategies match max(R, 0) t^alpha / (t^alpha + 1) + r. All is divided by
+    `unit`.
 
     Reference: Xu et al. 2026, "Deep (predictive) discounted counterfactual regret minimization", where r has a network
     of its own. With DREAM's baselines this is VR-DeepDCFR+ and VR-DeepPDCFR+.
     """
 
-    def __init__(self, learner: Any, discount: Callable[[int], float], *, predictive: bool, unit: float):
-        self._learner, self._discount, self._predictive, self._unit = learner, discount, predictive, unit
-        self._samples: list[Samples] = []
+    def __init__(self, learner: Any, config: Any, unit: float):
+        self._learner, self._config, self._unit = learner, config, unit
+        self.begin()
 
     def begin(self) -> None:
         """Drops the samples of the last iteration."""
-        self._samples = []
+        self._samples: list[Samples] = []
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns nothing: there is nothing between iterations."""
+        """Returns what is kept between iterations: nothing."""
         return {}
 
     def add(self, samples: Samples, iteration: int) -> None:
@@ -219,29 +275,55 @@ class Bootstrapped:
         infosets, masks, regrets, weights = (np.concatenate(each) for each in zip(*self._samples, strict=True))
         regrets = regrets / self._unit
         before = self._learner.outputs(infosets)[:, : regrets.shape[1]]
-        targets = self._discount(iteration - 1) * np.maximum(before, 0.0) + regrets
-        if self._predictive:
+        targets = self._config.discount(iteration - 1) * np.maximum(before, 0.0) + regrets
+        if self._config.minimizer == PDCFR_PLUS:
             targets, masks = np.concatenate([targets, regrets], axis=1), np.tile(masks, 2)
         return Batch.of(infosets, targets, weights / weights.mean(), masks).batches(size, iteration, rng)
 
 
 def infoset_columns(capacity: int, inputs: np.ndarray, num_actions: int) -> dict[str, np.ndarray]:
-    """Returns columns of information sets for a `Store`.
+    """Returns so many rows of columns of information sets for a `Store`, given a network's inputs.
 
-    Args:
-        capacity: The number of rows.
-        inputs: ``[num_rows, size]``, those of the network: if there are some, the columns hold their rows.
-        num_actions: Number of distinct actions of the game.
+    ``inputs`` are ``[num_rows, size]``: if there are some, the columns hold their rows.
     """
     infosets = np.zeros(capacity, np.int32) if len(inputs) else np.zeros((capacity, inputs.shape[1]), np.float32)
     return {"infosets": infosets, "masks": np.zeros((capacity, num_actions), bool)}
 
 
 @kernel
-def add_sums(rows, targets, new_weights, sums, weights):
-    """Adds weight x targets and the weight itself at each sample's row. `sums` and `weights` are modified in place."""
+def reservoir_places(seen, capacity, rng, places):
+    """Writes the places of the next rows by algorithm R; -1 for rows that are dropped.
+
+    Row n, counted from 0, goes to place n; in a full reservoir to a uniform place of 0 .. n, and is dropped if that is
+    not below the capacity. `rng` and `places` are modified in place.
+    """
+    for row in range(len(places)):
+        place = seen + row
+        if place >= capacity:
+            place = draw_uniform(place + 1, rng)
+        places[row] = place if place < capacity else -1
+
+
+@kernel
+def draw_positions(count, rng, positions):
+    """Fills `positions` with uniform numbers 0 .. count - 1. `rng` and `positions` are modified in place."""
+    for index in range(len(positions)):
+        positions[index] = draw_uniform(count, rng)
+
+
+@kernel
+def add_sums(rows, targets, weights, sums):
+    """Adds weight x targets and, in the last column, the weight of each sample to its row of `sums`, in place."""
     for sample in range(len(rows)):
-        row, weight = rows[sample], new_weights[sample]
+        row, weight = rows[sample], weights[sample]
         for action in range(targets.shape[1]):
             sums[row, action] += weight * targets[sample, action]
-        weights[row] += weight
+        sums[row, targets.shape[1]] += weight
+
+
+def prepare_kernels() -> None:
+    """Compiles the kernels."""
+    rng, no_rows, no_sums = np.zeros(1, np.uint64), np.zeros(0, np.int64), np.zeros((0, 1))
+    reservoir_places(0, 1, rng, no_rows)
+    draw_positions(1, rng, no_rows)
+    add_sums(no_rows, no_sums, np.zeros(0), no_sums)

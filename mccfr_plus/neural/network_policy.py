@@ -1,4 +1,4 @@
-"""Policies of networks, for all states of games that cannot be enumerated, and their training."""
+"""Policies of networks, for all states of games that cannot be enumerated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mccfr_plus.checkpoints.header import FLAG, NUMBER, TEXT, check_entries, lis
 from mccfr_plus.errors import CheckpointError
 from mccfr_plus.neural.backend import torch, torch_threads
 from mccfr_plus.neural.matching import RULES, predicted_regrets
-from mccfr_plus.neural.network import MLP, Featured, Features, NetworkFactory, array_of, forward
+from mccfr_plus.neural.network import MLP, Features, NetworkFactory, array_of, forward, new_module
 from mccfr_plus.neural.sampling.observer import Observer, strategies_at
 from mccfr_plus.tree.game import load_game
 
@@ -41,16 +41,9 @@ class NetworkPolicy(openspiel_policy.Policy):
         self._observer = Observer(game, "a NetworkPolicy")
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
-        """Returns the probability of each legal action at a state.
-
-        Args:
-            state: Where a player is to move.
-            player_id: That player, or None.
-        """
-        positions = self._observer.positions_of([state])
-        tensors, _, masks = self._observer.observe(positions)
+        """Returns the probability of each legal action at a state; ``player_id`` is to move, or None."""
         with torch_threads(1):  # more are slower for one row
-            (row,) = strategies_at(positions.movers, tensors, masks, self.probabilities)
+            masks, (row,) = self._at(self._observer.positions_of([state]))
         actions = np.flatnonzero(masks[0])
         return dict(zip(actions.tolist(), row[actions].tolist(), strict=True))
 
@@ -61,17 +54,14 @@ class NetworkPolicy(openspiel_policy.Policy):
             actions: ``[n, any number]`` integers, of players and chance from the root on.
             lengths: ``[n]`` int64, how many there are in each history, after which a player is to move.
         """
-        positions = self._observer.after(actions, lengths)
+        return self._at(self._observer.after(actions, lengths))
+
+    def _at(self, positions: Any) -> tuple[np.ndarray, np.ndarray]:
         tensors, _, masks = self._observer.observe(positions)
         return masks, strategies_at(positions.movers, tensors, masks, self.probabilities)
 
     def probabilities(self, player: int, tensors: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Returns a player's strategies at information sets, ``[n, num_actions]`` float64.
-
-        Args:
-            tensors: ``[n, size]`` float32.
-            masks: ``[n, num_actions]`` bool, legal actions, at least one in each row.
-        """
+        """Returns a player's strategies at tensors of information sets with legal actions, ``[n, num_actions]``."""
         outputs = forward(self._networks[player], torch.from_numpy(tensors)).numpy().astype(np.float64)
         if self._discount is not None:
             outputs = predicted_regrets(outputs, self._discount)
@@ -83,13 +73,9 @@ class NetworkPolicy(openspiel_policy.Policy):
         Raises:
             CheckpointError: If the file cannot be written, or is neither a policy nor a checkpoint.
         """
-        header = {
-            "network_policy": 1,
-            "game": str(self.game),
-            "kind": self.kind,
-            "discount": self._discount,
-            "network": _shape_of(self._networks[0]),
-        }
+        header: dict[str, Any] = {"network_policy": 1, "game": str(self.game), "kind": self.kind}
+        shape = self._networks[0].shape if isinstance(self._networks[0], MLP) else None
+        header |= {"discount": self._discount, "network": shape}
         checkpoint_file.write(path, header, _arrays_of(self._networks))
 
     @classmethod
@@ -121,31 +107,21 @@ class NetworkPolicy(openspiel_policy.Policy):
             raise CheckpointError(f"{path} holds networks of a user's own: give network=, as the solver got it.")
         size, actions = int(np.prod(loaded.information_state_tensor_shape())), loaded.num_distinct_actions()
         actions *= 1 if header["discount"] is None else 2
-        width = size if features is None else features(torch.zeros(2, size)).shape[1]
-        if network is None:
-            needed = sum(4 * a * b for a, b in itertools.pairwise((width, *shape["hidden_layers"], actions)))
+
+        def mlp(width: int, outputs: int) -> torch.nn.Module:
+            needed = sum(4 * a * b for a, b in itertools.pairwise((width, *shape["hidden_layers"], outputs)))
             if needed > os.path.getsize(path):
                 raise CheckpointError(f"{path} is damaged: a network of it needs {needed:,} bytes, and it is shorter.")
-        make: NetworkFactory = network or (lambda inputs, outputs: MLP(inputs, outputs, **shape))
-        networks = [make(width, actions) for _ in range(loaded.num_players())]
-        if features is not None:
-            networks = [Featured(features, each) for each in networks]
+            return MLP(width, outputs, **shape)
+
+        networks = [new_module(network or mlp, size, actions, features) for _ in range(loaded.num_players())]
         arrays = _arrays_of(networks)
         checkpoint_file.check(path, arrays)
         checkpoint_file.read_into(path, arrays)
         return cls(loaded, networks, header["kind"], header["discount"])
 
 
-def _shape_of(network: torch.nn.Module) -> dict[str, Any] | None:
-    """Returns the arguments of `MLP` after the widths; None: it is another network."""
-    inner = network.network if isinstance(network, Featured) else network
-    return inner.shape if isinstance(inner, MLP) else None
-
-
 def _arrays_of(networks: Sequence[torch.nn.Module]) -> dict[str, Any]:
     """Returns all tensors of modules: views, by name."""
-    return {
-        f"player{player}/{name}": array_of(tensor)
-        for player, network in enumerate(networks)
-        for name, tensor in network.state_dict().items()
-    }
+    pairs = enumerate(network.state_dict().items() for network in networks)
+    return {f"player{player}/{name}": array_of(tensor) for player, items in pairs for name, tensor in items}

@@ -15,17 +15,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mccfr_plus.kernels.random_numbers import new_states
-from mccfr_plus.neural.agents import Agent
+from mccfr_plus.neural.backend import torch
 from mccfr_plus.neural.batched_env import BatchedEnv
+from mccfr_plus.neural.config import BatchedNFSPConfig, NFSPConfig, TrainingConfig
 from mccfr_plus.neural.env import chunks
 from mccfr_plus.neural.matching import GREEDY, SOFTMAX, greedy, masked_softmax
-from mccfr_plus.neural.nfsp_config import BatchedNFSPConfig, NFSPConfig
-from mccfr_plus.neural.sampling.paths import Trajectories
+from mccfr_plus.neural.memory import Store, infoset_columns
+from mccfr_plus.neural.network import Learner
+from mccfr_plus.neural.sampling.paths import Paths, Trajectories
 from mccfr_plus.neural.solver import NeuralSolver, Seed, mean_losses
 
 
@@ -54,13 +57,12 @@ class NFSP(NeuralSolver):
     _players: list[Agent]
 
     def _build(self, seed: Seed) -> None:
-        rngs = new_states(seed, 1 + 5 * self._env.num_players)
-        self._env.rng = rngs[:1].copy()
-        of_players = rngs[1:].reshape(-1, 5).copy()
-        self._players = [
-            Agent(self._env, self.config, player, own, self._modules) for player, own in enumerate(of_players)
-        ]
-        self._steps = np.zeros(self._env.num_players, np.int64)  # decisions and ends of episodes
+        env = self._env
+        rngs = new_states(seed, 1 + 5 * env.num_players)
+        env.rng = rngs[:1].copy()
+        of_players = enumerate(rngs[1:].reshape(-1, 5).copy())
+        self._players = [Agent(env, self.config, player, own) for player, own in of_players]
+        self._steps = np.zeros(env.num_players, np.int64)  # decisions and ends of episodes
         self._kept = {"steps": self._steps}
 
     def _advance(self, iteration: int) -> None:
@@ -75,12 +77,15 @@ class NFSP(NeuralSolver):
 
     def _play(self, count: int, iteration: int) -> None:
         """Plays episodes and stores them: in parallel those in which the same players follow their best responses."""
-        players = range(self._env.num_players)
+        env, eta, players = self._env, self.config.anticipatory, range(self._env.num_players)
         options = [[self._responses(player, is_best, iteration) for is_best in (False, True)] for player in players]
-        for is_best, episodes in self._groups(count):
-            for player in players:
-                self._env.use(player, options[player][is_best[player]])
-            for paths in self._env.sample(Trajectories(self._env.strategies()), episodes, episodes):
+        combinations = list(itertools.product((False, True), repeat=len(players)))
+        probabilities = [math.prod(eta if best else 1.0 - eta for best in is_best) for is_best in combinations]
+        counts = np.random.default_rng(env.new_seed()).multinomial(count, probabilities).tolist()
+        for is_best, episodes in zip(combinations, counts, strict=True):
+            for player in players if episodes else ():
+                env.use(player, options[player][is_best[player]])
+            for paths in env.sample(Trajectories(env.strategies()), episodes, episodes):
                 for player, own in enumerate(self._players):
                     own.store(paths, player, is_best[player])
                     decided = paths.traversals[paths.players == player]
@@ -98,16 +103,6 @@ class NFSP(NeuralSolver):
             return epsilon * masks / masks.sum(1, keepdims=True) + (1.0 - epsilon) * greedy(outputs, masks)
 
         return self._env.responses(player, own.values, explored, iteration)
-
-    def _groups(self, count: int) -> list[tuple[tuple[bool, ...], int]]:
-        """Returns groups of episodes: which players follow best responses, and how many episodes."""
-        eta = self.config.anticipatory
-        combinations = list(itertools.product((False, True), repeat=self._env.num_players))
-        probabilities = [math.prod(eta if best else 1.0 - eta for best in is_best) for is_best in combinations]
-        counts = np.random.default_rng(self._env.new_seed()).multinomial(count, probabilities)
-        return [(is_best, int(each)) for is_best, each in zip(combinations, counts, strict=True) if each]
-
-    # --- results ---
 
     def average_policy(self) -> Any:
         """Returns a copy of the average networks' policy, which approximates an equilibrium."""
@@ -137,10 +132,126 @@ class BatchedNFSP(NFSP):
 
     Examples:
         >>> from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig
-        >>> solver = BatchedNFSP("phantom_ttt", BatchedNFSPConfig(episodes=20), seed=1).run(1)
-        >>> solver.iterations
+        >>> BatchedNFSP("phantom_ttt", BatchedNFSPConfig(episodes=20), seed=1).run(1).iterations
         1
     """
 
     config_class: ClassVar[type] = BatchedNFSPConfig
     environment = BatchedEnv
+
+
+class Agent:
+    """A player whose best response learns action values, and whose average policy imitates it.
+
+    The networks are `values`, by Q-learning with a `target` network, a copy that is renewed now and then (Mnih et al.
+    2015, algorithm 1), and `policy`. They learn from `transitions` and `decisions`. Of the generators' states, ``[5]``
+    uint64, the first one is of the reservoir, and two each are of a network's initial parameters and batches.
+    """
+
+    def __init__(self, env: Any, config: NFSPConfig, player: int, rngs: np.ndarray):
+        self._config = config
+        self.unit = env.unit_of(player, config.scale_targets)  # divisor of the values
+        inputs, num_actions = env.inputs[player], env.num_actions
+
+        def learner(name: str, rate: float, own_rngs: np.ndarray, is_trained: bool = True) -> Learner:
+            shared = {name: getattr(config, name) for name in ("hidden_layers", "gradient_clip", "batch_size")}
+            own, title = TrainingConfig(learning_rate=rate, **shared), f"{name} loss of player {player}"
+            return Learner(inputs, num_actions, own, own_rngs, title, env.modules, is_trained)
+
+        self.values = learner("value", config.value_learning_rate, rngs[1:3])
+        self.policy = learner("policy", config.policy_learning_rate, rngs[3:])
+        self.target = learner("target", config.value_learning_rate, np.zeros(2, np.uint64), False)
+        self.target.assign(self.values)
+        self.updates = np.zeros(1, np.int64)
+        capacities, empty = (config.transition_capacity, config.decision_capacity), (inputs, num_actions)
+        self.transitions = Transitions(infoset_columns(capacities[0], *empty), self.target)
+        self.decisions = Decisions(infoset_columns(capacities[1], *empty), rngs[:1])
+        self.losses, self.value_losses = list[float](), list[float]()  # of the average policy and the action values
+
+    def store(self, paths: Paths, player: int, is_best_response: bool) -> None:
+        """Stores the player's transitions of some episodes, and its decisions if it followed its best response."""
+        own = np.flatnonzero(paths.players == player)
+        following = next_decisions(paths, own)
+        is_last = following < 0
+        next_infosets, next_masks = paths.infosets[following], paths.masks[following]
+        next_infosets[is_last], next_masks[is_last] = 0, False
+        rewards = np.where(is_last, paths.returns[paths.traversals[own], player] / self.unit, 0.0)
+        taken = {"infosets": paths.infosets[own], "actions": paths.actions[own]}
+        self.transitions.add_rows(**taken, rewards=rewards, next_infosets=next_infosets, next_masks=next_masks)
+        if is_best_response:
+            self.decisions.add_rows(**taken, masks=paths.masks[own])
+
+    def learn(self, updates: int, iteration: int) -> None:
+        """Makes a number of updates, each of which is a step of both networks."""
+        every, least = self._config.target_every, self._config.min_samples
+        while updates > 0:
+            steps = min(updates, every - int(self.updates[0]) % every)
+            if len(self.transitions) >= least:
+                self.value_losses += self.values.fit(self.transitions, iteration, error_of_actions, steps)
+            if len(self.decisions) >= least:
+                self.losses += self.policy.fit(self.decisions, iteration, imitation_error, steps)
+            self.updates += steps
+            updates -= steps
+            if self.updates[0] % every == 0:
+                self.target.assign(self.values)
+
+    def state(self) -> dict[str, Any]:
+        """Returns what changes in an iteration, by name; see `named`."""
+        networks = {"values": self.values, "policy": self.policy, "target": self.target}
+        memories = {"transitions": self.transitions, "decisions": self.decisions}
+        return networks | memories | {"updates": self.updates}
+
+
+def next_decisions(paths: Paths, own: np.ndarray) -> np.ndarray:
+    """Returns the next decision of the same trajectory for each of a player's decisions, all of them in ascending
+    order, ``[n]`` int64; -1: none.
+    """
+    traversals, following = paths.traversals[own], np.full(len(own), -1)
+    order = np.argsort(traversals, kind="stable")
+    has_next = traversals[order[:-1]] == traversals[order[1:]]
+    following[order[:-1][has_next]] = own[order[1:][has_next]]
+    return following
+
+
+class Transitions(Store):
+    """A player's latest transitions, from a decision to its next one, with the target network.
+
+    The target is r + max_a' Q'(s', a') with the target network's Q', or r at the end of the game, where no action is
+    legal in s'.
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray], target: Learner):
+        capacity = len(columns["infosets"])
+        following = {"next_infosets": columns["infosets"], "next_masks": columns["masks"]}
+        taken = {"infosets": np.zeros_like(columns["infosets"]), "actions": np.zeros(capacity, np.int64)}
+        super().__init__(following | taken | {"rewards": np.zeros(capacity, np.float32)})
+        self._target = target
+
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields information sets, actions and targets."""
+        for rows in self.drawn(size, rng):
+            after, masks = self._target.outputs(rows["next_infosets"]), rows["next_masks"]
+            best = np.where(masks.any(1), np.where(masks, after, -np.inf).max(1), 0.0)
+            yield rows["infosets"], rows["actions"], (rows["rewards"] + best).astype(np.float32)
+
+
+class Decisions(Store):
+    """A uniform sample of all actions of a player's best responses."""
+
+    def __init__(self, columns: dict[str, np.ndarray], rng: np.ndarray):
+        super().__init__(columns | {"actions": np.zeros(len(columns["infosets"]), np.int64)}, rng)
+
+    def batches(self, size: int, iteration: int, rng: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields information sets, actions and which actions are illegal."""
+        for rows in self.drawn(size, rng):
+            yield rows["infosets"], rows["actions"], ~rows["masks"]
+
+
+def error_of_actions(outputs: torch.Tensor, actions: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Returns the mean squared error of the outputs of actions."""
+    return (outputs.gather(1, actions[:, None]) - targets[:, None]).square().mean()
+
+
+def imitation_error(outputs: torch.Tensor, actions: torch.Tensor, is_illegal: torch.Tensor) -> torch.Tensor:
+    """Returns the mean of -log Pi(s, a) over decisions."""
+    return torch.nn.functional.cross_entropy(outputs.masked_fill(is_illegal, -torch.inf), actions)

@@ -14,9 +14,9 @@ from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import Evaluation, evaluate, evaluate_strategy
 from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.backend import device_of, torch_threads
+from mccfr_plus.neural.env import TreeEnv
+from mccfr_plus.neural.memory import Store, named, prepare_kernels
 from mccfr_plus.neural.network import Features, Modules, NetworkFactory, OptimizerFactory
-from mccfr_plus.neural.store import Store, named, prepare_kernels
-from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.tree.game_tree import GameTree
 
@@ -27,9 +27,7 @@ Seed: TypeAlias = int | np.random.Generator | None
 class NeuralSolver(IterativeSolver):
     """A solver with networks, in an environment: a compiled tree, or many histories at once.
 
-    A subclass defines `_build` and `_advance`.
-
-    See `DeepCFR` for the arguments.
+    A subclass defines `_build` and `_advance`. See `DeepCFR` for the arguments.
     """
 
     _checkpoints: ClassVar[Any] = checkpoints
@@ -57,17 +55,16 @@ class NeuralSolver(IterativeSolver):
         self.config: Any = given
         if not isinstance(given, self.config_class):
             raise ConfigError(f"config={config!r}: give a {self.config_class.__name__}, or None for its defaults.")
-        self._modules = Modules(network, optimizer, device_of(device), features)
-        self.device = str(self._modules.device)  # where networks are trained, as torch calls it
+        modules = Modules(network, optimizer, device_of(device), features)
+        self.device = str(modules.device)  # where networks are trained, as torch calls it
         self._iterations = np.zeros(1, np.int64)
         self._before: dict[str, np.ndarray] | None = None  # arrays at the start of the current iteration
         self._env = self.environment(game, type(self).__name__)
+        self._env.modules = modules
         if isinstance(game, GameTree):
             self._tree_to_evaluate = game
         with torch_threads(self.config.threads):
             self._build(seed)
-
-    # --- defined by subclasses ---
 
     @abc.abstractmethod
     def _build(self, seed: Seed) -> None:
@@ -80,7 +77,6 @@ class NeuralSolver(IterativeSolver):
     # --- running ---
 
     def _prepare(self) -> None:
-        """Compiles the kernels."""
         prepare_kernels()
         self._env.prepare()
 
@@ -89,11 +85,7 @@ class NeuralSolver(IterativeSolver):
             self.iteration()
 
     def iteration(self) -> None:
-        """Runs one iteration. If it raises an error, the solver returns to the state before it.
-
-        Raises:
-            TrainingError: If a network diverges.
-        """
+        """Runs one iteration. If that raises an error, as where a network diverges, all is as before it."""
         before = {name: array.copy() for name, array in self._changing(np.ndarray).items()}
         for memory in self._changing(Store).values():
             memory.begin()
@@ -125,7 +117,6 @@ class NeuralSolver(IterativeSolver):
 
     @property
     def game(self) -> pyspiel.Game:
-        """The game."""
         return self._env.game
 
     @property
@@ -135,12 +126,10 @@ class NeuralSolver(IterativeSolver):
 
     @property
     def nodes_touched(self) -> int:
-        """Histories visited so far."""
-        return self._env.nodes_touched
+        return int(self._env.nodes[0])
 
     @property
     def iterations(self) -> int:
-        """Iterations run so far."""
         return int(self._iterations[0])
 
     @property
@@ -149,8 +138,7 @@ class NeuralSolver(IterativeSolver):
         return mean_losses(own.losses for own in self._players)
 
     def average_policy(self) -> Any:
-        """Returns a copy of the average policy, which converges to an equilibrium."""
-        return self._env.average_policy(self.iterations)
+        return self._env.average_policy(self)
 
     @abc.abstractmethod
     def current_policy(self) -> Any:
@@ -167,10 +155,8 @@ class NeuralSolver(IterativeSolver):
     def evaluate(self) -> Evaluation:
         """Returns values, NashConv and exploitability of the average policy.
 
-        A batched solver compiles the game for it, once.
-
-        Raises:
-            BudgetError: If it is too large for that; see `mccfr_plus.evaluation` for bounds and estimates.
+        A batched solver compiles the game for it, once. One that is too large for that is a BudgetError; see
+        `mccfr_plus.evaluation` for bounds and estimates.
         """
         if self.tree is None:
             return evaluate(self.whole_tree(), self.average_policy())

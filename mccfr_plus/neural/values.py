@@ -1,4 +1,4 @@
-"""Networks of the values of histories, and those of histories that are not enumerated."""
+"""Values of histories and actions under the current strategies: exact, or learned by a network."""
 
 from __future__ import annotations
 
@@ -6,73 +6,57 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_plus.estimators.escher import refresh_values
+from mccfr_plus.kernels.compile import announce_compilation, kernel
 from mccfr_plus.neural.config import TrainingConfig
-from mccfr_plus.neural.learner import Learner
+from mccfr_plus.neural.env import histories_of
 from mccfr_plus.neural.memory import Batch
-from mccfr_plus.neural.network import Modules
+from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.sampling.paths import Paths, value_targets
+from mccfr_plus.tree.arrays import CHANCE, TERMINAL
 
 
 class ValueLearner(Learner):
     """A network of the values of actions at histories. If payoffs of two players sum to a constant, it learns one's.
 
-    Args:
-        env: The environment.
-        inputs: ``[num_rows, num_inputs]`` float32, the histories that `predict` is about; perhaps none.
-        num_actions: Outputs per player.
-        config, rngs, modules: See `Learner`; without features, which are of information sets.
+    ``inputs`` are the histories that `predict` is about, perhaps none. There are ``num_actions`` outputs per player.
     """
 
-    def __init__(
-        self,
-        env: Any,
-        inputs: np.ndarray,
-        num_actions: int,
-        config: TrainingConfig,
-        rngs: np.ndarray,
-        modules: Modules,
-    ):
+    def __init__(self, env: Any, inputs: np.ndarray, num_actions: int, config: TrainingConfig, rngs: np.ndarray):
         self._sum = env.constant_sum if env.num_players == 2 else None
         heads = env.num_players if self._sum is None else 1
         self._units = np.array([env.unit_of(player) for player in range(heads)])
-        self._shape = (-1, heads, num_actions)
-        name, modules = f"loss of the values of {env.name}", modules._replace(features=None)
+        self._shape = (heads, num_actions)
+        name, modules = f"loss of the values of {env.name}", env.modules._replace(features=None)
         super().__init__(inputs, heads * num_actions, config, rngs, name, modules)
 
     def values_of(self, outputs: np.ndarray) -> np.ndarray:
         """Returns the values that outputs, float64, stand for, ``[n, num_players, num_actions]``."""
-        values = outputs.reshape(self._shape) * self._units[:, None]
+        values = outputs.reshape(-1, *self._shape) * self._units[:, None]
         return values if self._sum is None else np.concatenate([values, self._sum - values], axis=1)
 
     def fit_values(
         self, infosets: np.ndarray, rows: np.ndarray, actions: np.ndarray, values: np.ndarray, iteration: int
     ) -> None:
-        """Trains on values of actions, ``[n, num_players]``, each of which is at a row of the infosets, ``[n]``.
-
-        Raises:
-            TrainingError: If the network diverges.
-        """
-        targets = np.zeros((len(infosets), *self._shape[1:]), np.float32)
-        weights = np.zeros_like(targets)
+        """Trains on values of actions, ``[n, num_players]``, each of which is at a row of the infosets, ``[n]``."""
+        targets, weights = np.zeros((2, len(infosets), *self._shape), np.float32)
         targets[rows, :, actions] = values[:, : len(self._units)] / self._units
         weights[rows, :, actions] = 1.0
-        flat = (len(infosets), self._shape[1] * self._shape[2])
+        flat = (len(infosets), self._sizes[1])
         self.fit(Batch(infosets, targets.reshape(flat), weights.reshape(flat)), iteration)
 
 
 class PathValues:
     """A network with an output per action, so that one forward pass at a history replaces one at each history after it.
 
-    Args:
-        env: A `BatchedEnv`.
-        config, rngs, modules: See `ValueLearner`.
+    It uses no model, whatever ``uses_model`` is. See `TreeValues` for the methods.
     """
 
-    def __init__(self, env: Any, config: TrainingConfig, rngs: np.ndarray, modules: Modules):
+    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray):
         no_inputs = np.zeros((0, env.observer.history_size), np.float32)
-        self.learner = ValueLearner(env, no_inputs, env.num_actions, config, rngs, modules)
+        self.learner = ValueLearner(env, no_inputs, env.num_actions, config, rngs)
         self._trained = np.zeros(1, np.int64)  # iteration of the last training
-        self._samples: list[tuple[np.ndarray, ...]] = []
+        self.evict()
 
     def at(self, paths: Paths) -> np.ndarray:
         """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 if untrained."""
@@ -81,26 +65,161 @@ class PathValues:
         return self.learner.values_of(self.learner.outputs(paths.histories))
 
     def evict(self) -> None:
-        """Drops the sampled histories."""
-        self._samples = []
+        self._samples: list[tuple[np.ndarray, ...]] = []
 
     def note(self, paths: Paths, values: np.ndarray) -> None:
-        """Adds sampled histories, with the values at them, to what is learned from."""
         self._samples.append((paths.histories, paths.actions, value_targets(paths, values)))
 
     def learn(self, iteration: int) -> None:
-        """Trains on the histories since `evict`.
-
-        Raises:
-            TrainingError: If the network diverges.
-        """
         histories, actions, found = (np.concatenate(arrays) for arrays in zip(*self._samples, strict=True))
         self.learner.fit_values(histories, np.arange(len(actions)), actions, found, iteration)
         self._trained[0] = iteration
 
     def prepare(self) -> None:
-        """Does nothing: there are no kernels of its own."""
+        """There are no kernels."""
 
     def state(self) -> dict[str, np.ndarray]:
-        """Returns what changes in an iteration, by name."""
         return self.learner.state() | {"trained": self._trained}
+
+
+class ExactValues:
+    """Values of the histories of a tree, computed by a pass over it.
+
+    ``table`` is ``[num_players, num_nodes]`` float64; at leaves it has the payoffs.
+    """
+
+    def __init__(self, env: Any):
+        self._env, tree = env, env.tree
+        self.table = np.zeros((tree.num_players, tree.num_nodes))
+        leaves = np.flatnonzero(tree.arrays.nodes["kind"] == TERMINAL)
+        self.table[:, leaves] = tree.arrays.payoffs[tree.arrays.nodes["payload"][leaves]].T
+
+    def at(self, paths: Paths) -> np.ndarray:
+        """Returns the action values at decisions, ``[num_decisions, num_players, num_actions]``; 0 at illegal ones."""
+        children = np.where(paths.masks, self._env.observer.children(paths.histories), 0)
+        return np.where(paths.masks, self.table[:, children], 0.0).swapaxes(0, 1)
+
+    def refresh(self, player: int) -> None:
+        """Writes a player's values under the current strategies to the table."""
+        refresh_values(self._env.tree.arrays, self._env.strategy, self.table[player], player)
+
+    def prepare(self) -> None:
+        """Compiles the kernels."""
+        with announce_compilation(refresh_values):
+            self.refresh(0)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Returns what changes in an iteration and is not computed anew, by name."""
+        return {}
+
+
+class TreeValues(ExactValues):
+    """A network that learns values from sampled histories, for all histories of a tree.
+
+    With the model it is of ESCHER's history values: chance has its probabilities, and payoffs are known. The target of
+    a sampled history is the expected value of its children: their targets where they were sampled, the network's values
+    elsewhere. Without it is of DREAM's action values, an action's being in the table at the history after it. Only
+    samples are used: the value of a sampled chance node is the mean of the sampled outcomes.
+
+    Args:
+        env: A `TreeEnv`, with the strategies.
+        uses_model: Whether chance probabilities and the payoffs of unvisited leaves come from the game.
+        config, rngs: See `Learner`.
+
+    Attributes:
+        table: ``[num_players, num_nodes]`` float64, the network's values; 0 before it is trained.
+        visited: ``[num_nodes]`` int64, how often histories were sampled since `evict`.
+    """
+
+    def __init__(self, env: Any, uses_model: bool, config: TrainingConfig, rngs: np.ndarray):
+        super().__init__(env)
+        tree, self._uses_model = env.tree, uses_model
+        self.visited, self._targets = np.zeros(tree.num_nodes, np.int64), np.zeros_like(self.table)
+        observer, kinds = env.observer, tree.arrays.nodes["kind"]
+        rows = np.cumsum(kinds != TERMINAL) - 1  # of the inputs
+        # The nodes that have an output, and where: row of the inputs, action.
+        self._nodes = np.flatnonzero(kinds != TERMINAL)
+        self._rows, self._actions = rows[self._nodes], np.zeros(len(self._nodes), np.int64)
+        if not uses_model:
+            self.table[:] = 0.0
+            nodes = np.flatnonzero(kinds >= 0)
+            places, self._actions = np.nonzero(observer.masks[observer.numbers(nodes)])
+            self._nodes, self._rows = observer.children(nodes)[places, self._actions], rows[nodes[places]]
+        num_actions = int(self._actions.max(initial=0)) + 1
+        self.learner = ValueLearner(env, histories_of(tree, env.name), num_actions, config, rngs)
+
+    def evict(self) -> None:
+        """Drops the sampled histories."""
+        self.visited[:] = 0
+
+    def note(self, paths: Paths, values: np.ndarray) -> None:
+        """Adds sampled histories, with the values at them, to what is learned from."""
+        visited = np.bincount(paths.ends, minlength=len(self.visited))
+        add_to_prefixes(self._env.tree.arrays.nodes, visited)
+        self.visited += visited
+
+    def learn(self, iteration: int) -> None:
+        """Trains on the histories sampled since `evict`, and fills the table."""
+        self._back_up()
+        seen = self.visited[self._nodes] > 0
+        rows, places = np.unique(self._rows[seen], return_inverse=True)
+        targets = self._targets[:, self._nodes[seen]].T
+        self.learner.fit_values(rows, places, self._actions[seen], targets, iteration)
+        values = self.learner.values_of(self.learner.predict(iteration))
+        self.table[:, self._nodes] = values[self._rows, :, self._actions].T
+
+    def _back_up(self) -> None:
+        env = self._env
+        back_up(env.tree.arrays, env.strategy, self.visited, self._uses_model, self.table, self._targets)
+
+    def prepare(self) -> None:
+        with announce_compilation(back_up):
+            self._back_up()
+            add_to_prefixes(self._env.tree.arrays.nodes, np.zeros_like(self.visited))
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"table": self.table} | self.learner.state()
+
+
+@kernel
+def add_to_prefixes(nodes, visited):
+    """Adds to each history's visits, ``[num_nodes]``, those of all histories after it. Modified in place."""
+    for node in range(len(nodes) - 1, -1, -1):
+        first = nodes[node]["first_child"]
+        for child in range(first, first + nodes[node]["num_children"]):
+            visited[node] += visited[child]
+
+
+@kernel
+def back_up(tree, strategy, visited, uses_model, values, targets):
+    """Backs up the values of sampled histories from the leaves.
+
+    Args:
+        tree: `TreeArrays`.
+        strategy: ``[num_slots]`` float64, the strategies of all players.
+        visited: ``[num_nodes]`` int64, number of samples of each history, its prefixes included.
+        uses_model: Whether chance outcomes are weighted by their probabilities, or by their sampled frequencies.
+        values: ``[num_players, num_nodes]``, used where nothing was sampled.
+        targets: ``[num_players, num_nodes]``. Modified in place.
+    """
+    nodes = tree.nodes
+    for node in range(len(nodes) - 1, -1, -1):
+        record = nodes[node]
+        kind, child, payload = record["kind"], record["first_child"], record["payload"]
+        for player in range(len(targets)):
+            if visited[node] == 0:
+                targets[player, node] = values[player, node]
+                continue
+            if kind == TERMINAL:
+                targets[player, node] = tree.payoffs[payload, player]
+                continue
+            value = 0.0
+            for index in range(record["num_children"]):
+                if kind != CHANCE:
+                    probability = strategy[payload + index]
+                elif uses_model:
+                    probability = tree.chance[payload + index]["probability"]
+                else:
+                    probability = visited[child + index] / visited[node]
+                value += probability * targets[player, child + index]
+            targets[player, node] = value

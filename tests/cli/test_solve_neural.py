@@ -27,7 +27,7 @@ from mccfr_plus.neural import (  # noqa: E402
     WITHOUT_TREE,
     DREAMConfig,
 )
-from mccfr_plus.neural.learner import Learner  # noqa: E402
+from mccfr_plus.neural.network import Learner  # noqa: E402
 
 FAST = ("--set", "hidden_layers=(8,)", "--quiet", "--json")
 _STEPS = ("--set", "train_steps=2", "--set", "traversals=20")

@@ -18,7 +18,6 @@ from mccfr_plus.cluster.neural import (  # noqa: E402
     DistributedESCHER,
     DistributedNFSP,
 )
-from mccfr_plus.cluster.neural.worker import HistorySampler, without_game  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
     DREAM,
     ESCHER,
@@ -30,9 +29,8 @@ from mccfr_plus.neural import (  # noqa: E402
     NFSPConfig,
     TrainingConfig,
 )
-from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
-from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
-from mccfr_plus.neural.sampling.tree_positions import TreeObserver  # noqa: E402
+from mccfr_plus.neural.sampling.paths import ExternalSampling, Trajectories  # noqa: E402
+from mccfr_plus.neural.sampling.positions import TreeObserver  # noqa: E402
 
 NETWORK = {"hidden_layers": (8,), "train_steps": 3, "batch_size": 16}
 VALUES = TrainingConfig(**NETWORK)
@@ -51,7 +49,7 @@ CASES = {
     "deep_cfr": (DistributedDeepCFR, DEEP),
     "deep_cfr, pdcfr+": (DistributedDeepCFR, DeepCFRConfig(traversals=41, minimizer="pdcfr+", **NETWORK)),
     "escher": (DistributedESCHER, ESCHER_NETWORK),
-    "escher, exact": (DistributedESCHER, dataclasses.replace(ESCHER_NETWORK, values="exact", sampling="balanced")),
+    "escher, exact": (DistributedESCHER, dataclasses.replace(ESCHER_NETWORK, values="exact")),
     "dream": (DistributedDREAM, DREAMConfig(traversals=41, baseline_training=VALUES, weight_clip=1.5, **NETWORK)),
     "dream, no baseline": (DistributedDREAM, DREAMConfig(traversals=41, baseline=False, **NETWORK)),
     "nfsp": (DistributedNFSP, PLAY),
@@ -126,7 +124,7 @@ def test_workers_get_no_game_and_no_torch(cluster):
         def look(self):
             import sys
 
-            tree = self._worker._observer.tree
+            tree = self._worker.tree
             return tree.game, "torch" in sys.modules, tree.arrays.nodes.flags.owndata
 
         (actor,) = solver._worker_pool.actors
@@ -137,13 +135,13 @@ def test_workers_get_no_game_and_no_torch(cluster):
 
 
 def test_what_a_worker_did_before_does_not_matter():
-    tree = without_game(mccfr_plus.compile_game("leduc_poker"))  # with two actions here and three there
+    tree = mccfr_plus.compile_game("leduc_poker")  # with two actions here and three there
     strategies = TreeObserver(tree, 3).tables(tree.uniform_strategy())
-    used = HistorySampler(tree, 3)
-    for histories in (Trajectories(strategies, (0,), 0.5), ExternalSampling(strategies, 1, 10**6)):
+    used = TreeObserver(tree, 3)
+    for histories in (Trajectories(strategies, (0,), 0.5), ExternalSampling(strategies, 1)):
         used.work(histories, (300, 1))
         assert pickle.dumps(used.work(histories, (200, 2))) == pickle.dumps(
-            HistorySampler(tree, 3).work(histories, (200, 2))
+            TreeObserver(tree, 3).work(histories, (200, 2))
         )
 
 

@@ -18,7 +18,7 @@ class Features(NamedTuple):
 
 def features_of(tree: Any) -> list[Features]:
     """Returns the information sets of each player, as a `TreeEnv` has them."""
-    from mccfr_plus.neural.tree_env import TreeEnv
+    from mccfr_plus.neural.env import TreeEnv
 
     env = TreeEnv(tree, "X")
     return [Features(*each) for each in zip(env.inputs, env.masks, strict=True)]
@@ -54,8 +54,9 @@ def failing_at_the_third_call(function: Callable, error: str) -> tuple[Callable,
 class OneFeature:
     """Stands for a `TreeEnv`: every player has the same information sets, and the same divisor of values."""
 
-    def __init__(self, features: Any, unit: float = 4.0):
+    def __init__(self, features: Any, modules: Any, unit: float = 4.0):
         self._features, self._unit, self.num_actions = features, unit, features.masks.shape[1]
+        self.modules = modules
 
     @property
     def inputs(self) -> Any:

@@ -34,10 +34,9 @@ from mccfr_plus.neural import (  # noqa: E402
     NetworkPolicy,
     TrainingConfig,
 )
-from mccfr_plus.neural.learner import squared_error  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax, matched  # noqa: E402
 from mccfr_plus.neural.memory import Reservoir, Samples, infoset_columns  # noqa: E402
-from mccfr_plus.neural.network import MLP  # noqa: E402
+from mccfr_plus.neural.network import MLP, squared_error  # noqa: E402
 
 NETWORK = {"hidden_layers": (16,), "train_steps": 6, "batch_size": 32}
 POLICY = TrainingConfig(**NETWORK)
@@ -184,7 +183,7 @@ def test_average_policy_is_the_mean_of_the_strategies():
     )
     solver = BatchedDREAM("kuhn_poker", config, seed=1).run(4)
     policy = solver.average_policy()
-    found = solver._env.average._memories[0].state()
+    found = solver._env._memories[0].state()
     assert np.unique(found["iterations"]).tolist() == [1, 2, 3, 4]
     # Of player 0 in the histories in which player 1 explored, as many in each iteration.
     assert np.bincount(found["iterations"])[1:].min() >= 200
@@ -363,5 +362,4 @@ def test_weights_of_dream_are_relative_to_uniform_play():
         assert weights[decision] <= 2.0 ** len(before)
     assert weights.max() > 1.5
     clipped = BatchedDREAM("phantom_ttt", dataclasses.replace(SOLVERS[1][1], weight_clip=0.7), seed=1).run(2)
-    less = clipped.weights(paths, 0)
-    np.testing.assert_array_equal(less, np.minimum(weights, 0.7))
+    np.testing.assert_array_equal(clipped.weights(paths, 0), np.minimum(weights, 0.7))

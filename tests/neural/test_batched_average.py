@@ -1,21 +1,18 @@
 """The average policy of batched solvers: the weights of stored strategies, by enumeration instead of samples."""
 
-import types
-
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.neural import (  # noqa: E402
-    BatchedConfig,
     BatchedDeepCFR,
     BatchedDREAM,
     BatchedESCHER,
     TrainingConfig,
 )
+from mccfr_plus.neural.batched_env import BatchedEnv  # noqa: E402
 from mccfr_plus.neural.memory import Samples  # noqa: E402
-from mccfr_plus.neural.network_average import NetworkAverage  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Paths  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
@@ -94,10 +91,10 @@ class Mean:
 
 
 def average_with(tree, memories):
-    """Returns a `NetworkAverage` with other memories."""
-    average = NetworkAverage(types.SimpleNamespace(num_players=tree.num_players), BatchedConfig(), None, [])
-    average._memories = memories
-    return average
+    """Returns a `BatchedEnv` with other memories."""
+    env = BatchedEnv(tree.game, "X")
+    env._memories = memories
+    return env
 
 
 def average_of(histories, means):
@@ -125,7 +122,7 @@ def test_average_of_linear_cfr_in_leduc(iterations):
             other = 1 - explorer
             paths, means[other].reach = histories.sampled(strategy, (explorer,))
             plain[other].reach = means[other].reach
-            average_with(tree, means).add(other, paths, iteration)
+            average_with(tree, means).add_strategies(other, paths, iteration)
             rows = plain[other].rows
             plain[other].add(Samples(None, None, paths.strategies[rows], np.ones(len(rows))), iteration)
         solver.run(iterations=1)
@@ -152,7 +149,7 @@ def test_three_players():
             paths, reach = histories.sampled(strategy, others)
             means = {player: Mean(histories, player)}
             means[player].reach = reach
-            average_with(tree, means).add(player, paths, 1)
+            average_with(tree, means).add_strategies(player, paths, 1)
             found.append(means[player].sums)
         np.testing.assert_allclose(*found, atol=1e-12)
         assert (found[0].sum(1) > 0).sum() == (tree.arrays.infosets["player"] == player).sum()
@@ -163,8 +160,7 @@ def test_three_players():
 def test_who_explores_where_strategies_are_stored(kind, players, monkeypatch):
     """All players but the one whose strategies are stored."""
     solver = kind(f"kuhn_poker(players={players})", kind.config_class(traversals=9, train_steps=1), seed=1)
-    average, found = solver._env.average, []
-    add = average.add
+    found, add = [], solver._env.add_strategies
 
     def noted(player, decisions, iteration):
         found.append(player)
@@ -174,7 +170,7 @@ def test_who_explores_where_strategies_are_stored(kind, players, monkeypatch):
             np.testing.assert_allclose(decisions.probabilities[own], by_strategy)
         add(player, decisions, iteration)
 
-    monkeypatch.setattr(average, "add", noted)
+    monkeypatch.setattr(solver._env, "add_strategies", noted)
     solver.run(3)
     assert sorted(found) == sorted(list(range(players)) * 3)
 

@@ -8,8 +8,8 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import BatchedDeepCFR, BatchedDeepCFRConfig, TrainingConfig  # noqa: E402
-from mccfr_plus.neural.sampling.branches import ExternalSampling  # noqa: E402
 from mccfr_plus.neural.sampling.observer import Observer  # noqa: E402
+from mccfr_plus.neural.sampling.paths import ExternalSampling  # noqa: E402
 from mccfr_plus.tree.order import representative_states  # noqa: E402
 
 
@@ -55,7 +55,7 @@ def test_mean_regrets_are_counterfactual_regrets(game):
     expected, observer = counterfactual_regrets(tree, table.strategy), Observer(tree.game, "X")
     tested = 0
     for player in range(tree.num_players):
-        found = ExternalSampling(table, player, 10**6).sample(observer, traversals, np.random.default_rng(player))
+        found = ExternalSampling(table, player).sample(observer, traversals, np.random.default_rng(player))
         own = found.players == player
         assert (found.regrets[~own] == 0).all()
         assert (found.regrets[~found.masks] == 0).all()
@@ -86,7 +86,7 @@ def test_regrets_are_exact_against_pure_strategies():
         table = Table(tree, 5, pure_player=1 - player)
         exact = infoset_values(tree, table.strategy).regrets
         observer = Observer(tree.game, "X")
-        found = ExternalSampling(table, player, 100).sample(observer, 1, np.random.default_rng(1))
+        found = ExternalSampling(table, player).sample(observer, 1, np.random.default_rng(1))
         own = np.flatnonzero(found.players == player)
         infosets = table.infosets(found.players[own], found.infosets[own])
         assert len(own) == 1
@@ -95,12 +95,12 @@ def test_regrets_are_exact_against_pure_strategies():
         assert found.nodes == (1 + 3 + 3 if player == 0 else 1 + 1 + 3)
 
 
-def test_too_many_parallel_histories():
+def test_too_many_parallel_histories(monkeypatch):
+    monkeypatch.setattr("mccfr_plus.neural.sampling.paths.MAX_HISTORIES", 60)
     tree = mccfr_plus.compile_game("leduc_poker")
     with pytest.raises(BudgetError, match=r"50 traversals of external sampling on leduc_poker.*depth 2, and 60 are"):
-        ExternalSampling(Table(tree, 1), 0, 60).sample(Observer(tree.game, "X"), 50, np.random.default_rng(1))
-    config = BatchedDeepCFRConfig(traversals=50, max_parallel_histories=60)
-    solver = BatchedDeepCFR(tree.game, config, seed=1)
+        ExternalSampling(Table(tree, 1), 0).sample(Observer(tree.game, "X"), 50, np.random.default_rng(1))
+    solver = BatchedDeepCFR(tree.game, BatchedDeepCFRConfig(traversals=50), seed=1)
     with pytest.raises(BudgetError, match="smaller parallel_traversals"):
         solver.run(1)
     assert (solver.iterations, solver.nodes_touched) == (0, 0)

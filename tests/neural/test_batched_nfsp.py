@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import ConfigError, TrainingError  # noqa: E402
 from mccfr_plus.neural import BatchedNFSP, BatchedNFSPConfig  # noqa: E402
-from mccfr_plus.neural.agents import error_of_actions, next_decisions  # noqa: E402
 from mccfr_plus.neural.matching import greedy  # noqa: E402
+from mccfr_plus.neural.nfsp import Agent, error_of_actions, next_decisions  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
 
 SMALL = BatchedNFSPConfig(
@@ -58,14 +58,20 @@ def test_transitions_lead_to_the_next_own_decision():
 
 
 @pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
-def test_frequency_of_best_responses(eta):
+def test_frequency_of_best_responses(eta, monkeypatch):
     config = dataclasses.replace(SMALL, anticipatory=eta, episodes=4000, parallel_episodes=1000)
     solver = BatchedNFSP("kuhn_poker", config, seed=1)
-    groups = solver._groups(4000)
-    assert sum(count for _, count in groups) == 4000
-    for player in range(2):
-        share = sum(count for modes, count in groups if modes[player]) / 4000
-        assert abs(share - eta) <= 6 * math.sqrt(eta * (1 - eta) / 4000)
+    played, store = np.zeros((2, 2)), Agent.store  # by player, and whether it followed its best response
+
+    def noted(agent, paths, player, is_best):
+        played[player, int(is_best)] += len(paths.returns)
+        store(agent, paths, player, is_best)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Agent, "store", noted)
+        solver._play(4000, 1)
+    assert (played.sum(1) == 4000).all()
+    assert (abs(played[:, 1] / 4000 - eta) <= 6 * math.sqrt(eta * (1 - eta) / 4000)).all()
     small = BatchedNFSP("kuhn_poker", dataclasses.replace(SMALL, anticipatory=eta), seed=1).run(2)
     for player, agent in enumerate(small._players):
         assert small._steps[player] == agent.transitions.seen + 120  # decisions, and the ends of all episodes

@@ -28,6 +28,16 @@ GAMES = [
 ]
 
 
+def reach_of(paths, player):
+    """Returns the probability of a player's draws before each decision."""
+    reach, products = np.ones(len(paths.traversals)), np.ones(len(paths.returns))
+    for decision, traversal in enumerate(paths.traversals):
+        reach[decision] = products[traversal]
+        if paths.players[decision] == player:
+            products[traversal] *= paths.probabilities[decision]
+    return reach
+
+
 def uniform(player, tensors, masks):
     return masks / masks.sum(1, keepdims=True)
 
@@ -116,7 +126,7 @@ def test_draws_have_the_recorded_probabilities():
             assert paths.probabilities[decisions[drawn]] == pytest.approx(chance)
             assert abs(drawn.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / len(decisions))
     for player in range(2):
-        reach = paths.reach(player)
+        reach = reach_of(paths, player)
         for decision in range(0, len(reach), 997):
             before = np.flatnonzero((paths.traversals == paths.traversals[decision]) & (paths.players == player))
             assert reach[decision] == pytest.approx(np.prod(paths.probabilities[before[before < decision]]))
@@ -150,9 +160,9 @@ def test_mean_regrets_equal_those_of_the_kernels(kind):
         infosets = table.infosets(paths.players, paths.infosets)
         if kind == "corrected":
             values = np.random.default_rng(5).normal(size=paths.masks.shape)
-            found = corrected_regrets(paths, values, player) / paths.reach(player)[:, None]
+            found = corrected_regrets(paths, values, player) / reach_of(paths, player)[:, None]
         else:
-            found = plain_regrets(paths, true_values(tree, table, paths, player)) / paths.reach(player)[:, None]
+            found = plain_regrets(paths, true_values(tree, table, paths, player)) / reach_of(paths, player)[:, None]
         assert (found[~paths.masks] == 0).all()
         for infoset in np.flatnonzero(tree.arrays.infosets["player"] == player):
             decisions = infosets == infoset
@@ -222,8 +232,8 @@ def test_by_hand():
     np.testing.assert_allclose(found[0], [1.0 - mean, 9.2 - mean])
     np.testing.assert_allclose(found[1], [1.0 - 3.0, 5.0 - 3.0])  # 3 + (2 - 3) / 0.5 = 1, against 5
     np.testing.assert_allclose(plain_regrets(paths, table)[0], [1 - 1.75, 2 - 1.75])
-    np.testing.assert_allclose(paths.reach(0), [1.0, 1.0, 0.5])
-    np.testing.assert_allclose(paths.reach(1), [1.0, 1.0, 1.0])
+    np.testing.assert_allclose(reach_of(paths, 0), [1.0, 1.0, 0.5])
+    np.testing.assert_allclose(reach_of(paths, 1), [1.0, 1.0, 1.0])
     np.testing.assert_allclose(paths.importance((0,)), [1.0, 1.0, 1.0])  # 1/2 under uniform play too
     np.testing.assert_allclose(paths.importance((1,)), [1.0, 1.0, 1.0])
     paths.masks[0] = [True, False]

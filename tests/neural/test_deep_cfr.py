@@ -23,14 +23,14 @@ class ExactFit:
     """A linear model of one-hot features, fitted exactly to a memory by its normal equations."""
 
     def __init__(self, learner, mask):
-        self.mask, self.rngs, self.losses = mask, learner._rngs, []
+        self.mask, self.rngs, self.losses = mask, learner._of_batches, []
         self.answers = np.zeros(mask.shape)
 
     def fit(self, memory, iteration):
         self.answers = np.zeros(self.mask.shape)
         if hasattr(memory, "means"):
-            rows, targets = np.arange(len(self.mask)), memory.means()
-            weights = np.repeat(memory.weights[:, None], self.mask.shape[1], 1) * self.mask
+            rows, (targets, weights) = np.arange(len(self.mask)), memory.means()
+            weights = np.repeat(weights[:, None], self.mask.shape[1], 1) * self.mask
         else:
             rows, targets, weights = next(memory.batches(1 << 30, iteration, self.rngs))
         features = np.eye(len(self.mask))[rows]
@@ -108,7 +108,7 @@ def test_every_phase_of_an_iteration_changes_the_result(monkeypatch):
     for name in before:
         # A reservoir's generator draws only once it is full, that of batches only where they are smaller than it. Sums
         # before the first iteration are 0.
-        if not name.endswith(("memory_rngs", "network/rngs", "memory/sums", "memory/weights")):
+        if not name.endswith(("memory_rngs", "network/rngs", "memory/before")):
             assert not np.array_equal(before[name], after[name]), name
     assert all(loss > 0 for loss in solver.losses)
 

@@ -7,12 +7,11 @@ from neural_states import OVER, OneFeature, copy_of, decisions_of, differing, tr
 torch = pytest.importorskip("torch")
 from mccfr_plus import ConfigError  # noqa: E402
 from mccfr_plus.neural import NFSPConfig  # noqa: E402
-from mccfr_plus.neural.agents import Agent  # noqa: E402
 from mccfr_plus.neural.backend import CPU, device_of  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
-from mccfr_plus.neural.learner import Learner  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
-from mccfr_plus.neural.network import DEFAULTS, Modules  # noqa: E402
+from mccfr_plus.neural.network import DEFAULTS, Learner, Modules  # noqa: E402
+from mccfr_plus.neural.nfsp import Agent  # noqa: E402
 
 CONFIG = TrainingConfig(hidden_layers=(5, 5), layer_norm=True, skip=True, gradient_clip=0.1, train_steps=70)
 MEMORY = Batch(np.arange(3), np.arange(12, dtype=np.float32).reshape(3, 4), np.ones((3, 4), np.float32))
@@ -25,7 +24,7 @@ def regression(features, modules):
 
 def agent_of(features, modules):
     config = NFSPConfig(hidden_layers=(5, 5), gradient_clip=0.1, min_samples=1)
-    return Agent(OneFeature(features, 1.0), config, 0, np.zeros(5, np.uint64), modules)
+    return Agent(OneFeature(features, modules, 1.0), config, 0, np.zeros(5, np.uint64))
 
 
 def q_learning(features, modules):

@@ -11,8 +11,8 @@ from neural_states import features_of
 pytest.importorskip("torch")
 import mccfr_plus
 from mccfr_plus.errors import GameError
-from mccfr_plus.neural.features import check_has_tensors, tensors_of
-from mccfr_plus.neural.tree_env import TreeEnv
+from mccfr_plus.neural.env import TreeEnv, tensors_of
+from mccfr_plus.neural.sampling.observer import check_has_tensors
 
 GAMES = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
 
@@ -57,7 +57,7 @@ def test_a_warning_names_information_sets_with_the_same_tensor(caplog, monkeypat
         def information_state_tensor(self, player):
             return np.zeros(11)
 
-    monkeypatch.setattr("mccfr_plus.neural.features.representative_states", lambda tree: [Blind()] * tree.num_infosets)
+    monkeypatch.setattr("mccfr_plus.neural.env.representative_states", lambda tree: [Blind()] * tree.num_infosets)
     with caplog.at_level(logging.WARNING, "mccfr_plus"):
         tensors_of(tree)
     assert "5 of 6 information sets of player 1 have the tensor of another one" in caplog.text

@@ -19,7 +19,11 @@ from mccfr_plus.neural import (  # noqa: E402
     NFSPConfig,
     TrainingConfig,
 )
-from mccfr_plus.neural.network import DEFAULTS, MLP, Network, forward  # noqa: E402
+from mccfr_plus.neural.network import (  # noqa: E402
+    MLP,
+    Learner,
+    forward,
+)
 
 SHAPES = [
     (5, 3, ()),
@@ -89,7 +93,8 @@ def test_outputs_equal_torch(shape):
 
 
 def test_parameters_are_one_vector():
-    networks = [Network(np.zeros((0, 5), np.float32), 3, SMALL, seed, DEFAULTS) for seed in (1, 1, 2)]
+    seeds = [np.full(2, seed, np.uint64) for seed in (1, 1, 2)]
+    networks = [Learner(np.zeros((0, 5), np.float32), 3, SMALL, own, "loss") for own in seeds]
     assert torch.equal(networks[0].vector, networks[1].vector)
     assert not torch.equal(networks[0].vector, networks[2].vector)
     pieces = torch.cat([each.detach().reshape(-1) for each in networks[0].module.parameters()])
@@ -149,7 +154,7 @@ def test_features(tmp_path):
 
     config = BatchedDREAMConfig(traversals=20, train_steps=2, policy_training=TrainingConfig(train_steps=2))
     solver = BatchedDREAM("kuhn_poker", config, seed=1, features=halves).run(1)
-    widths = [learner.module.network.layers[0].in_features for learner in [own.learner for own in solver._players]]
+    widths = [learner.module.layers[0].in_features for learner in [own.learner for own in solver._players]]
     assert (widths, solver.values.learner.module.layers[0].in_features) == ([6, 6], solver._env.observer.history_size)
     policy, state = solver.average_policy(), solver.game.new_initial_state().child(0).child(1)
     policy.save(tmp_path / "policy")
@@ -157,6 +162,9 @@ def test_features(tmp_path):
     assert found == policy.action_probabilities(state)
     with pytest.raises(CheckpointError, match="does not fit: its array"):
         NetworkPolicy.load(tmp_path / "policy")
+    solver = BatchedDREAM("kuhn_poker", config, seed=1, features=halves, network=Gated).run(1)
+    (network, _), start = solver.average_policy()._networks, Gated(6, 2)
+    assert not torch.equal(network.norm.running_mean, start.norm.running_mean)  # it was trained in training mode
     one, other = (
         NFSP("kuhn_poker", NFSPConfig(episodes=300), seed=1, features=each).run(1) for each in (None, lambda x: x)
     )

@@ -25,7 +25,7 @@ from mccfr_plus.neural import (  # noqa: E402
     TrainingConfig,
 )
 from mccfr_plus.neural import checkpoint as checkpoints  # noqa: E402
-from mccfr_plus.neural.learner import Adam  # noqa: E402
+from mccfr_plus.neural.network import Adam  # noqa: E402
 
 VALUES = TrainingConfig(hidden_layers=(8,), train_steps=3, batch_size=8)
 TRAINING = {"traversals": 30, "hidden_layers": (8,), "train_steps": 3, "batch_size": 8}
@@ -37,7 +37,7 @@ SOLVERS = [
     (DREAM, DREAMConfig(**TRAINING, baseline_training=VALUES, minimizer="pdcfr+")),
     (DREAM, DREAMConfig(**TRAINING, **RESERVOIR, baseline=False, weight_clip=3.0)),
     (ESCHER, ESCHERConfig(**TRAINING, value_training=VALUES, value_traversals=10)),
-    (ESCHER, ESCHERConfig(**TRAINING, **RESERVOIR, values="exact", sampling="balanced")),
+    (ESCHER, ESCHERConfig(**TRAINING, **RESERVOIR, values="exact")),
 ]
 every_solver = pytest.mark.parametrize(("kind", "config"), SOLVERS)
 

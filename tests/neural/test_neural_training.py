@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.neural.backend import torch_threads  # noqa: E402
 from mccfr_plus.neural.config import DeepCFRConfig  # noqa: E402
-from mccfr_plus.neural.learner import Learner, cross_entropy, squared_error  # noqa: E402
 from mccfr_plus.neural.memory import Aggregated, Reservoir, Samples, infoset_columns  # noqa: E402
+from mccfr_plus.neural.network import Learner, cross_entropy, squared_error  # noqa: E402
 
 CONFIG = DeepCFRConfig(hidden_layers=(16,), train_steps=30, batch_size=64)
 

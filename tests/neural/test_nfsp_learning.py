@@ -11,9 +11,9 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import TrainingError  # noqa: E402
 from mccfr_plus.evaluation.infoset_values import infoset_values  # noqa: E402
 from mccfr_plus.neural import NFSP, NFSPConfig  # noqa: E402
-from mccfr_plus.neural.agents import Agent  # noqa: E402
 from mccfr_plus.neural.matching import masked_softmax  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
+from mccfr_plus.neural.nfsp import Agent  # noqa: E402
 
 CONFIG = NFSPConfig(hidden_layers=(16,), value_learning_rate=0.01, policy_learning_rate=0.01, min_samples=1)
 TRANSITIONS = [(0, 3, 1, 0.0), (1, 2, OVER, 8.0), (2, 2, OVER, -2.0), (1, 0, 2, 0.0)]
@@ -21,7 +21,7 @@ DECISIONS = [(0, 3), (1, 2), (1, 0), (1, 0), (2, 2)]
 
 
 def agent_of(features, config=CONFIG, unit=4.0):
-    return Agent(OneFeature(features, unit), config, 7, np.arange(1, 6, dtype=np.uint64), DEFAULTS)
+    return Agent(OneFeature(features, DEFAULTS, unit), config, 7, np.arange(1, 6, dtype=np.uint64))
 
 
 def autograd(learner, rows, loss_of):
@@ -142,6 +142,7 @@ def test_tables_use_legal_actions_only(monkeypatch):
     for player, (own, features) in enumerate(zip(solver._players, features_of(tree), strict=True)):
         found = np.random.default_rng(player).normal(size=(len(features.masks), 3)).astype(np.float32)
         found[~features.masks] = 1e30
+        found = found.astype(np.float64)
         for learner in (own.values, own.policy):
             monkeypatch.setattr(learner, "predict", lambda iteration=None, found=found: found)
         for row, outputs in enumerate(found):

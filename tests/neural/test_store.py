@@ -7,7 +7,7 @@ import pytest
 from neural_states import copy_of, differing
 
 from mccfr_plus.kernels.random_numbers import new_state
-from mccfr_plus.neural.store import Store, draw_batches
+from mccfr_plus.neural.memory import Store, draw_batches
 
 KINDS = ["ring", "reservoir"]
 Z = 4.753  # of the normal distribution at 1 - 1e-6

@@ -8,12 +8,11 @@ import mccfr_plus  # noqa: E402
 from mccfr_plus.errors import BudgetError, TrainingError  # noqa: E402
 from mccfr_plus.estimators.escher import refresh_values  # noqa: E402
 from mccfr_plus.neural.config import TrainingConfig  # noqa: E402
-from mccfr_plus.neural.features import histories_of  # noqa: E402
+from mccfr_plus.neural.env import TreeEnv, histories_of  # noqa: E402
 from mccfr_plus.neural.memory import Batch  # noqa: E402
 from mccfr_plus.neural.network import DEFAULTS  # noqa: E402
 from mccfr_plus.neural.sampling.paths import Trajectories  # noqa: E402
-from mccfr_plus.neural.tree_env import TreeEnv  # noqa: E402
-from mccfr_plus.neural.tree_values import ExactValues, LearnedValues, back_up  # noqa: E402
+from mccfr_plus.neural.values import ExactValues, TreeValues, back_up  # noqa: E402
 from mccfr_plus.tree.arrays import CHANCE, TERMINAL  # noqa: E402
 
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)"]
@@ -46,12 +45,12 @@ def parents_of(nodes: np.ndarray) -> np.ndarray:
 
 def env_of(tree, strategy, name="X"):
     env = TreeEnv(tree, name)
-    env.strategy[:] = strategy
+    env.strategy[:], env.modules = strategy, DEFAULTS
     return env
 
 
 def values_of(env, uses_model, config=None):
-    return LearnedValues(env, uses_model, config or TrainingConfig(), rngs(), DEFAULTS)
+    return TreeValues(env, uses_model, config or TrainingConfig(), rngs())
 
 
 def rngs():
@@ -92,7 +91,7 @@ def test_tensors_equal_those_of_the_states(game):
 
 
 def test_too_many_histories(monkeypatch):
-    monkeypatch.setattr("mccfr_plus.neural.features._MAX_BYTES", 1000)
+    monkeypatch.setattr("mccfr_plus.neural.env._MAX_BYTES", 1000)
     with pytest.raises(BudgetError, match=r"DREAM keeps a tensor for each of the \d+ histories of kuhn_poker.*smaller"):
         histories_of(mccfr_plus.compile_game("kuhn_poker"), "DREAM")
 
@@ -188,6 +187,7 @@ def test_only_sampled_histories_are_learned(uses_model, monkeypatch):
 def test_trajectories_are_counted_and_valued():
     """Visits of each prefix, and the table's values after each action."""
     env = TreeEnv("kuhn_poker(players=3)", "X")
+    env.modules = DEFAULTS
     learned = values_of(env, False)
     learned.table[:] = np.random.default_rng(1).normal(size=learned.table.shape)
     nodes, expected = env.tree.arrays.nodes, np.zeros(env.tree.num_nodes)

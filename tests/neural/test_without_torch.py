@@ -17,7 +17,7 @@ def run(code):
     [
         "from mccfr_plus.neural import DeepCFR",
         "import mccfr_plus.neural; mccfr_plus.neural.DeepCFR",
-        "import mccfr_plus.neural.learner",
+        "import mccfr_plus.neural.network",
     ],
 )
 def test_says_what_to_install(code):
@@ -30,8 +30,8 @@ def test_the_rest_works():
     result = run(
         "import mccfr_plus, mccfr_plus.neural\n"
         "from mccfr_plus.neural import DeepCFRConfig\n"
-        "from mccfr_plus.neural import features, memory\n"
-        "from mccfr_plus.neural.sampling import tree_positions\n"
+        "from mccfr_plus.neural import env, memory\n"
+        "from mccfr_plus.neural.sampling import paths, positions\n"
         "try:\n    mccfr_plus.neural.nothing\n"
         "except AttributeError: print(DeepCFRConfig().train_steps > 0)"
     )

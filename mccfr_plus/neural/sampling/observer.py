@@ -1,23 +1,84 @@
-"""Inputs of networks: tensors of information sets and histories, and strategies at many of them."""
+"""What players see of pyspiel's states and of compiled rules: tensors; and strategies at many information sets."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
 import pyspiel
 from open_spiel.python.observation import make_observation
 
+from mccfr_plus.errors import GameError
 from mccfr_plus.evaluation.tabulation import states_after
 from mccfr_plus.games.compiled_rules import compiled_rules
-from mccfr_plus.neural.features import check_has_tensors
-from mccfr_plus.neural.sampling.positions import PyspielPositions
+from mccfr_plus.neural.sampling.positions import Positions
 from mccfr_plus.neural.sampling.rules_positions import BatchRules, RulesPositions
 
 # Returns a player's strategies, [n, num_actions] float64, given the player, information sets and legal actions
 # [n, num_actions] bool. Information sets are tensors, [n, size] float32, or on a compiled tree their rows, [n].
 Strategies = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
+
+
+def check_has_tensors(game: pyspiel.Game, what: str) -> None:
+    """Raises GameError if a game has no information-state tensors; `what` names their reader in the message."""
+    if not game.get_type().provides_information_state_tensor:
+        raise GameError(
+            f"{game.get_type().short_name} provides no information_state_tensor, which is what {what} sees of a state. "
+            "Use the tabular mccfr_plus.Solver, which distinguishes information sets by their strings, or a game that "
+            "has one."
+        )
+
+
+class PyspielPositions(Positions):
+    """pyspiel's states, which are modified."""
+
+    def __init__(self, states: list[Any], observer: Observer):
+        self._states, self._observer = states, observer
+        self._find_movers()
+
+    def _find_movers(self) -> None:
+        self.movers = np.array([state.current_player() for state in self._states], np.int64)
+
+    def take(self, rows: np.ndarray) -> Self:
+        taken: set[int] = set()
+        states = []
+        for row in rows.tolist():
+            states.append(self._states[row].clone() if row in taken else self._states[row])
+            taken.add(row)
+        return type(self)(states, self._observer)
+
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        return np.array([hash(tuple(self._states[row].history())) for row in rows.tolist()], np.int64)
+
+    def play(self, actions: np.ndarray) -> None:
+        for state, action in zip(self._states, actions.tolist(), strict=True):
+            state.apply_action(action)
+        self._find_movers()
+
+    def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
+        for row, number in zip(rows.tolist(), draws.tolist(), strict=True):
+            outcomes, probabilities = zip(*self._states[row].chance_outcomes(), strict=True)
+            ends = np.cumsum(probabilities)
+            index = int(np.searchsorted(ends, number * ends[-1], "right"))
+            self._states[row].apply_action(outcomes[min(index, len(outcomes) - 1)])
+        self._find_movers()
+
+    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
+        """Writes what players know, where a player is to move.
+
+        ``whose``, ``[n, k]``, are the players whose information-state tensors follow one another in a row of
+        ``tensors``; ``masks`` get the legal actions of the player to move.
+        """
+        size, write = self._observer.size, self._observer.write
+        for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
+            for place, player in enumerate(players):
+                write(state, player, tensor[place * size : (place + 1) * size])
+            mask[state.legal_actions()] = True
+
+    def returns(self, rows: np.ndarray) -> np.ndarray:
+        return np.array([self._states[row].returns() for row in rows.tolist()])
 
 
 class Observer:
@@ -55,7 +116,8 @@ class Observer:
         rules = compiled_rules(self.game) if self._by_rules else None
         return None if rules is None or rules.tensor_cells(0, -1, 0) is None else BatchRules(rules, self.size)
 
-    def _write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
+    def write(self, state: pyspiel.State, player: int, out: np.ndarray) -> None:
+        """Writes what a player knows of a state, ``[size]``."""
         if self._observation is None:
             out[:] = state.information_state_tensor(player)
         else:
@@ -78,17 +140,15 @@ class Observer:
 
     def positions_of(self, states: Sequence[pyspiel.State]) -> PyspielPositions:
         """Returns the histories of states, which it modifies as it goes on."""
-        return PyspielPositions(list(states), self.size, self._write)
+        return PyspielPositions(list(states), self)
 
     def observe(
         self, positions: PyspielPositions | RulesPositions, last_actions: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns tensors of information sets and of histories, ``[n, history_size]`` float32, and legal actions.
+        """Returns tensors of information sets and of histories in which a player is to move, and legal actions.
 
-        Args:
-            positions: Histories in which a player is to move.
-            last_actions: ``[n, num_players - 1]`` int64, the last actions of players, the last one last; -1: none. None
-                instead: tensors of information sets take the place of those of histories.
+        ``last_actions`` are those of players, the last one last, ``[n, num_players - 1]``; -1: none. None instead:
+        tensors of information sets take the place of those of histories.
         """
         count, players, movers = len(positions.movers), self.num_players, np.ascontiguousarray(positions.movers)
         size = self.size if last_actions is None else self.history_size

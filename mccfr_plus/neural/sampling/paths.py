@@ -1,4 +1,7 @@
-"""Samples many trajectories in parallel, and estimates regrets and action values from them."""
+"""Samples many trajectories in parallel, and estimates regrets and action values from them.
+
+External sampling runs traversals in parallel, level by level: all own actions, one action of other players.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_plus.errors import BudgetError
 from mccfr_plus.games.rules import TERMINAL
 from mccfr_plus.neural.sampling.observer import Observer, Strategies, draw, strategies_at, uniform
-from mccfr_plus.neural.sampling.tree_positions import TreeObserver
+from mccfr_plus.neural.sampling.positions import TreeObserver
+
+MAX_HISTORIES = 1_000_000  # of a level of external sampling: bounds memory
 
 
 class Paths(NamedTuple):
@@ -25,16 +31,12 @@ class Paths(NamedTuple):
     actions: np.ndarray  # [num_decisions] int64, the drawn actions
     probabilities: np.ndarray  # [num_decisions] float64, of the draws
     returns: np.ndarray  # [num_traversals, num_players] float64
-    ends: np.ndarray  # [num_traversals] int64, the leaf of a tree
+    ends: np.ndarray  # [num_traversals] int64, keys of the last histories: on a tree, leaves
     nodes: int  # histories visited, chance nodes and leaves included
 
     def levels(self) -> list[slice]:
         """Returns the decisions of each level, the first one first."""
         return [slice(int(a), int(b)) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
-
-    def reach(self, player: int) -> np.ndarray:
-        """Returns the probability of a player's draws before each decision, ``[num_decisions]``."""
-        return self._products(np.where(self.players == player, self.probabilities, 1.0))
 
     def importance(self, players: Sequence[int]) -> np.ndarray:
         """Returns the probability of some players' draws before each decision under uniform play, divided by their
@@ -44,11 +46,7 @@ class Paths(NamedTuple):
         player it makes the weight with which a history is sampled the same in all iterations, up to that player's own
         draws.
         """
-        ratio = 1.0 / (self.masks.sum(1) * self.probabilities)
-        return self._products(np.where(np.isin(self.players, players), ratio, 1.0))
-
-    def _products(self, factors: np.ndarray) -> np.ndarray:
-        """Returns the product of the factors at the earlier decisions of each trajectory, ``[num_decisions]``."""
+        factors = np.where(np.isin(self.players, players), 1.0 / (self.masks.sum(1) * self.probabilities), 1.0)
         result, products = np.ones(len(self.traversals)), np.ones(len(self.returns))
         for level in self.levels():
             traversals = self.traversals[level]
@@ -61,9 +59,8 @@ class Trajectories(NamedTuple):
     """Trajectories to sample."""
 
     strategies: Strategies  # of all players
-    explorers: Sequence[int] = ()  # players who explore with probability epsilon
+    explorers: Sequence[int] = ()  # players who draw uniformly with probability epsilon
     epsilon: float = 0.0
-    exploration: Strategies = uniform
 
     def sample(self, observer: Observer | TreeObserver, traversals: int, rng: np.random.Generator) -> Paths:
         """Samples so many trajectories in parallel; ``rng`` draws actions and chance outcomes."""
@@ -78,17 +75,14 @@ class Trajectories(NamedTuple):
             is_over = positions.movers == TERMINAL
             if is_over.any():
                 over, left = np.flatnonzero(is_over), np.flatnonzero(~is_over)
-                returns[live[over]], ends[live[over]] = positions.returns(over), positions.numbers(over)
+                returns[live[over]], ends[live[over]] = positions.returns(over), positions.keys(over)
                 positions, live, last = positions.take(left), live[left], last[left]
             if not len(live):
                 break
             movers, rows = positions.movers.copy(), np.arange(len(live))
             infosets, histories, masks = observer.observe(positions, last)  # type: ignore[arg-type]
             table = strategies_at(movers, infosets, masks, self.strategies)
-            explored = uniform(0, infosets, masks)
-            if self.exploration is not uniform:
-                explored = strategies_at(movers, infosets, masks, self.exploration)
-            sampling = share[movers] * explored + (1.0 - share[movers]) * table
+            sampling = share[movers] * uniform(0, infosets, masks) + (1.0 - share[movers]) * table
             actions = draw(sampling, positions.draws(rows, rng))
             positions.play(actions)
             last = np.concatenate([last[:, 1:], actions[:, None]], axis=1)[:, : players - 1]
@@ -96,6 +90,69 @@ class Trajectories(NamedTuple):
             starts.append(starts[-1] + len(live))
         merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*levels, strict=True)]
         return Paths(np.array(starts), *merged, returns, ends, nodes)  # type: ignore[call-arg, arg-type]
+
+
+class Branches(NamedTuple):
+    """The decisions of traversals, level by level."""
+
+    players: np.ndarray  # [num_decisions] int64, the player to move
+    infosets: np.ndarray  # as those of `Paths`, also below
+    masks: np.ndarray
+    strategies: np.ndarray
+    regrets: np.ndarray  # [num_decisions, num_actions] float64; 0 at the decisions of other players
+    nodes: int  # histories visited, chance nodes and leaves included
+
+
+class ExternalSampling(NamedTuple):
+    """Traversals of external sampling for a player (Brown et al. 2019, algorithm 2)."""
+
+    strategies: Strategies  # of all players
+    player: int  # whose regrets are sampled
+
+    def sample(self, observer: Observer | TreeObserver, traversals: int, rng: np.random.Generator) -> Branches:
+        """Runs so many traversals in parallel; ``rng`` draws the actions of other players and chance outcomes.
+
+        Raises:
+            BudgetError: If a level has too many decisions.
+        """
+        positions, nodes = observer.start(traversals), 0
+        levels: list[tuple[np.ndarray, ...]] = []  # the arrays of `Branches`, but values of actions instead of regrets
+        links: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # drawn actions; decisions above, their actions
+        parents = parent_actions = np.full(traversals, -1, np.int64)
+        while True:
+            nodes += positions.pass_chance(rng)
+            over, left = np.flatnonzero(positions.movers == TERMINAL), np.flatnonzero(positions.movers >= 0)
+            if levels and len(over):
+                levels[-1][-1][parents[over], parent_actions[over]] = positions.returns(over)[:, self.player]
+            if not len(left):
+                break
+            if len(left) > MAX_HISTORIES:
+                raise BudgetError(
+                    f"{traversals} traversals of external sampling on {observer.game} have {len(left):,} histories at "
+                    f"depth {len(levels) + 1}, and {MAX_HISTORIES:,} are the most: give a smaller "
+                    "parallel_traversals, or use DREAM or ESCHER, which follow one history at a time."
+                )
+            positions = positions.take(left)
+            movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)  # type: ignore[arg-type]
+            table = strategies_at(movers, infosets, masks, self.strategies)
+            drawn = draw(table, positions.draws(np.arange(len(left)), rng))
+            levels.append((movers, infosets, masks, table, np.zeros(masks.shape)))
+            links.append((drawn, parents[left], parent_actions[left]))
+            followed, others = masks.copy(), np.flatnonzero(movers != self.player)
+            followed[others] = False
+            followed[others, drawn[others]] = True
+            parents, parent_actions = np.nonzero(followed)
+            positions = positions.take(parents)
+            positions.play(parent_actions)
+        for number in range(len(levels) - 1, -1, -1):  # the last values first
+            (movers, _, masks, table, values), (drawn, parents, parent_actions) = levels[number], links[number]
+            is_own, mean = movers == self.player, (table * values).sum(1)
+            if number:
+                followed = np.where(is_own, mean, values[np.arange(len(mean)), drawn])
+                levels[number - 1][-1][parents, parent_actions] = followed
+            values[:] = (values - mean[:, None]) * (masks & is_own[:, None])
+        merged: list[Any] = [np.concatenate(arrays) for arrays in zip(*levels, strict=True)]
+        return Branches(*merged, nodes)  # type: ignore[call-arg]
 
 
 def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarray:
@@ -112,10 +169,8 @@ def corrected_regrets(paths: Paths, values: np.ndarray, player: int) -> np.ndarr
     regrets, backed_up = np.zeros(values.shape), paths.returns[:, player].copy()
     for level in reversed(paths.levels()):
         traversals, actions, strategies = paths.traversals[level], paths.actions[level], paths.strategies[level]
-        action_values, rows = values[level].astype(np.float64), np.arange(len(traversals))
-        action_values[rows, actions] += (backed_up[traversals] - action_values[rows, actions]) / paths.probabilities[
-            level
-        ]
+        action_values, drawn = values[level].astype(np.float64), (np.arange(len(traversals)), actions)
+        action_values[drawn] += (backed_up[traversals] - action_values[drawn]) / paths.probabilities[level]
         mean = (strategies * action_values).sum(1)
         regrets[level] = (action_values - mean[:, None]) * paths.masks[level]
         backed_up[traversals] = mean
@@ -146,9 +201,7 @@ def value_targets(paths: Paths, values: np.ndarray) -> np.ndarray:
     targets, backed_up = np.zeros(values.shape[:2]), paths.returns.copy()
     for level in reversed(paths.levels()):
         traversals, actions, strategies = paths.traversals[level], paths.actions[level], paths.strategies[level]
-        rows = np.arange(len(traversals))
-        targets[level] = backed_up[traversals]
-        action_values = values[level].astype(np.float64)
-        action_values[rows, :, actions] = targets[level]
+        targets[level], action_values = backed_up[traversals], values[level].astype(np.float64)
+        action_values[np.arange(len(traversals)), :, actions] = targets[level]
         backed_up[traversals] = (strategies[:, None, :] * action_values).sum(2)
     return targets

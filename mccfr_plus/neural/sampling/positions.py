@@ -1,15 +1,16 @@
-"""Many histories of a game at once: as pyspiel's states, as the words of compiled rules, or as nodes of a tree."""
+"""Many histories of a game at once: as nodes of a tree here, as words of compiled rules, or as pyspiel's states."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+import functools
 from typing import Any, Self
 
 import numpy as np
-import pyspiel
 
-from mccfr_plus.games.rules import CHANCE
+from mccfr_plus.games.rules import CHANCE, TERMINAL
+from mccfr_plus.tree import arrays
+from mccfr_plus.tree.game_tree import GameTree
 
 _GOLDEN_RATIO = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread most evenly
 
@@ -39,9 +40,9 @@ class Positions(abc.ABC):
     def returns(self, rows: np.ndarray) -> np.ndarray:
         """Returns the payoffs of some histories that are over, ``[len(rows), num_players]`` float64."""
 
-    def numbers(self, rows: np.ndarray) -> np.ndarray:
-        """Returns the nodes of a tree that some histories are, ``[len(rows)]`` int64; 0 where there is no tree."""
-        return np.zeros(len(rows), np.int64)
+    @abc.abstractmethod
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        """Returns integers that are the same for equal histories, and others for nearly all others, ``[len(rows)]``."""
 
     def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Returns uniform numbers in [0, 1), one for each of some histories, ``[len(rows)]``.
@@ -55,10 +56,6 @@ class Positions(abc.ABC):
         result[np.argsort(self.keys(rows), kind="stable")] = sequence
         return result
 
-    @abc.abstractmethod
-    def keys(self, rows: np.ndarray) -> np.ndarray:
-        """Returns integers that are the same for equal histories, and others for nearly all others, ``[len(rows)]``."""
-
     def pass_chance(self, rng: np.random.Generator) -> int:
         """Draws outcomes until chance is to move in no history; returns the number of histories visited."""
         visited = len(self.movers)
@@ -68,58 +65,83 @@ class Positions(abc.ABC):
         return visited
 
 
-class PyspielPositions(Positions):
-    """pyspiel's states.
+class TreeObserver:
+    """Information sets and histories of a tree, which may lack its game, as rows of each player and nodes.
 
-    Args:
-        states: The states.
-        size: Size of an information-state tensor.
-        write: Writes that of a state and a player to an array.
+    ``slots`` are those of each legal action, ``[num_infosets, num_actions]`` int64, and ``num_slots`` at others;
+    ``masks`` say which these are.
     """
 
-    def __init__(self, states: list[Any], size: int, write: Callable[[pyspiel.State, int, np.ndarray], None]):
-        self._states, self._size, self._write = states, size, write
-        self._find_movers()
+    def __init__(self, tree: GameTree, num_actions: int):
+        self.tree, self.game, self.num_players, self.num_actions = tree, tree.game, tree.num_players, num_actions
+        self.records = tree.arrays.nodes
+        kinds = self.records["kind"]
+        self.movers = np.where(kinds == arrays.CHANCE, CHANCE, np.where(kinds == arrays.TERMINAL, TERMINAL, kinds))
+        self.outcome_ends = np.cumsum(tree.arrays.chance["probability"])
+        self.slots = np.full((tree.num_infosets, num_actions), tree.num_slots)
+        self.slots[tree.infoset_of_slot, tree.slot_action] = np.arange(tree.num_slots)
+        self.masks = self.slots < tree.num_slots
 
-    def _find_movers(self) -> None:
-        self.movers = np.array([state.current_player() for state in self._states], np.int64)
+    def start(self, count: int) -> TreePositions:
+        """Returns so many histories at the game's beginning."""
+        return TreePositions(self, np.zeros(count, np.int64))
+
+    def work(self, histories: Any, task: tuple[int, int]) -> Any:
+        """Returns a number of `Trajectories` or traversals of `ExternalSampling`, given that and a seed."""
+        return histories.sample(self, task[0], np.random.default_rng(task[1]))
+
+    def numbers(self, nodes: np.ndarray) -> np.ndarray:
+        """Returns the information sets of decision nodes, ``[n]``, numbered through all players."""
+        return self.tree.infoset_of_slot[self.records["payload"][nodes]]
+
+    def children(self, nodes: np.ndarray) -> np.ndarray:
+        """Returns the nodes after each action, ``[n, num_actions]``; those of illegal ones are undefined."""
+        records = self.records[nodes]
+        return (records["first_child"] - records["payload"])[:, None] + self.slots[self.numbers(nodes)]
+
+    def observe(self, positions: TreePositions, last_actions: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns the rows of the players to move, ``[n]``, nodes, ``[n]``, and legal actions, ``[n, num_actions]``."""
+        numbers = self.numbers(positions.nodes)
+        rows = numbers - self.tree.arrays.infoset_range[positions.movers]
+        return rows, positions.nodes, self.masks[numbers]
+
+    def tables(self, strategy: np.ndarray) -> functools.partial:
+        """Returns the `Strategies` of a table, ``[num_slots]``. Workers get them, so they are no closure."""
+        table = np.append(strategy, 0.0)[self.slots]
+        return functools.partial(_rows_of, np.split(table, self.tree.arrays.infoset_range[1:-1]))
+
+
+def _rows_of(tables: list[np.ndarray], player: int, infosets: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    return tables[player][infosets]
+
+
+class TreePositions(Positions):
+    """Histories as nodes of a tree, ``[n]`` int64."""
+
+    def __init__(self, observer: TreeObserver, nodes: np.ndarray):
+        self._observer, self.nodes, self.movers = observer, nodes, observer.movers[nodes]
 
     def take(self, rows: np.ndarray) -> Self:
-        taken: set[int] = set()
-        states = []
-        for row in rows.tolist():
-            states.append(self._states[row].clone() if row in taken else self._states[row])
-            taken.add(row)
-        return type(self)(states, self._size, self._write)
+        return type(self)(self._observer, self.nodes[rows])
 
     def keys(self, rows: np.ndarray) -> np.ndarray:
-        return np.array([hash(tuple(self._states[row].history())) for row in rows.tolist()], np.int64)
+        return self.nodes[rows]
 
     def play(self, actions: np.ndarray) -> None:
-        for state, action in zip(self._states, actions.tolist(), strict=True):
-            state.apply_action(action)
-        self._find_movers()
+        records, slots = self._observer.records[self.nodes], self._observer.slots
+        chosen = slots[self._observer.numbers(self.nodes), actions]
+        self.nodes = (records["first_child"] + chosen - records["payload"]).astype(np.int64)
+        self.movers = self._observer.movers[self.nodes]
 
     def draw_outcomes(self, rows: np.ndarray, draws: np.ndarray) -> None:
-        for row, number in zip(rows.tolist(), draws.tolist(), strict=True):
-            outcomes, probabilities = zip(*self._states[row].chance_outcomes(), strict=True)
-            ends = np.cumsum(probabilities)
-            index = int(np.searchsorted(ends, number * ends[-1], "right"))
-            self._states[row].apply_action(outcomes[min(index, len(outcomes) - 1)])
-        self._find_movers()
-
-    def observe(self, whose: np.ndarray, tensors: np.ndarray, masks: np.ndarray) -> None:
-        """Writes what players know, where a player is to move.
-
-        Args:
-            whose: ``[n, k]`` int64, the players whose information-state tensors follow one another in a row.
-            tensors: ``[n, at least k * size]`` float32, an output.
-            masks: ``[n, num_actions]`` bool, zeros: an output, the legal actions of the player to move.
-        """
-        for state, players, tensor, mask in zip(self._states, whose.tolist(), tensors, masks, strict=True):
-            for place, player in enumerate(players):
-                self._write(state, player, tensor[place * self._size : (place + 1) * self._size])
-            mask[state.legal_actions()] = True
+        records, ends = self._observer.records[self.nodes[rows]], self._observer.outcome_ends
+        first = records["payload"]
+        last = first + records["num_children"] - 1
+        begin = np.where(first > 0, ends[first - 1], 0.0)
+        outcomes = np.searchsorted(ends, begin + draws * (ends[last] - begin), "right")
+        self.nodes[rows] = records["first_child"] + np.clip(outcomes, first, last) - first
+        self.movers[rows] = self._observer.movers[self.nodes[rows]]
 
     def returns(self, rows: np.ndarray) -> np.ndarray:
-        return np.array([self._states[row].returns() for row in rows.tolist()])
+        tree, records = self._observer.tree, self._observer.records
+        return tree.arrays.payoffs[records["payload"][self.nodes[rows]]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,31 +15,20 @@ from mccfr_plus.tree.by_rules.rules_traversal import rule_apply, rule_legal, rul
 
 
 class BatchRules:
-    """A game's rules for many histories at once, and its information-state tensors as a table.
+    """The rules of a game with `tensor_cells` for many histories at once, and its information-state tensors as a table.
 
-    Args:
-        game: A game with `tensor_cells`.
-        size: Size of an information-state tensor.
-
-    Attributes:
-        table: Of each player, the tensor of one who knows nothing, ``[num_players, size]`` float32; where the rows of
-            each entry of `look` begin, int64; and the cells of each row, ``[num_players, num_rows, most cells]`` int64,
-            filled up with ``size``.
+    ``table`` has, of each player, the tensor of one who knows nothing, ``[num_players, size]`` float32; where the rows
+    of each entry of `look` begin; and the cells of each row, ``[num_players, num_rows, most cells]``, filled up with
+    ``size``.
     """
 
     def __init__(self, game: RulesGame, size: int):
         sizes, players = game.sizes, range(game.sizes.num_players)
         self.game, self.arguments, rules = game, (game.parameters, game.table), game.rules
-        names = {
-            "rule_legal": rules.legal,
-            "rule_apply": rules.apply,
-            "rule_returns": rules.returns,
-            "rule_look": rules.look,
-            "rule_outcomes": rules.outcomes or rule_outcomes,
-        }
-        kernels = _play, _draw_outcomes, _observe, _find_returns
+        names: dict[str, Any] = {f"rule_{name}": getattr(rules, name) for name in ("legal", "apply", "returns", "look")}
+        names["rule_outcomes"] = rules.outcomes or rule_outcomes
         self.play, self.draw_outcomes, self.observe, self.find_returns = (
-            compose(each, strict=False, **names) for each in kernels
+            compose(each, strict=False, **names) for each in (_play, _draw_outcomes, _observe, _find_returns)
         )
         self.factors = np.random.default_rng(0).integers(2**63, size=len(game.first_state))  # of states' keys
         self.actions = np.zeros(game.most_actions, np.int64)
@@ -62,12 +51,7 @@ class BatchRules:
 
 
 class RulesPositions(Positions):
-    """Histories as states of compiled rules.
-
-    Args:
-        rules: The rules.
-        words: ``[n, state_size]`` int64, modified in place.
-    """
+    """Histories as states of compiled rules, ``[n, state_size]`` int64, which are modified."""
 
     def __init__(self, rules: BatchRules, words: np.ndarray):
         self._rules, self._words, self.movers = rules, words, words[:, MOVER]

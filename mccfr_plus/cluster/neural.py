@@ -1,7 +1,17 @@
-"""Distributed Deep CFR, DREAM, ESCHER and NFSP: the same solvers with another sampler."""
+"""Neural solvers whose samples come from workers on a Ray cluster. They need the extras ``ray`` and ``neural``.
+
+    driver: strategy table --once per phase--> workers: batches of histories, each with its own seed
+      ^                                           |
+      '-- training <-- memories <-- regrets <-- histories, in the order of batches
+
+Workers only sample: they get the game's arrays once, need no torch, and their results depend on their arguments alone.
+Networks, memories and checkpoints stay in the driver. So results are bitwise identical for the same seed and the same
+number of batches: the number and the speed of workers, and workers that die, change nothing.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator
 from typing import Any
@@ -10,13 +20,13 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.cluster.cluster import RAY, Closing, Cluster
-from mccfr_plus.cluster.neural.worker import HistorySampler, without_game
 from mccfr_plus.cluster.worker_pool import WorkerPool
 from mccfr_plus.estimators.base import check_whole
 from mccfr_plus.neural.algorithms import DREAM, ESCHER, DeepCFR
+from mccfr_plus.neural.env import TreeEnv
 from mccfr_plus.neural.nfsp import NFSP
+from mccfr_plus.neural.sampling.positions import TreeObserver
 from mccfr_plus.neural.solver import NeuralSolver
-from mccfr_plus.neural.tree_env import TreeEnv
 from mccfr_plus.tree.game_tree import GameTree
 
 
@@ -41,8 +51,9 @@ class RemoteTreeEnv(TreeEnv):
         if not self._worker_pool.has_started:
             tree = self.tree
             num_bytes = sum(array.nbytes for array in (*tree.arrays, tree.slot_action, tree.outcome_action))
-            constants = (without_game(tree), self.num_actions)
-            self._worker_pool.start(HistorySampler, constants, num_bytes, f"the compiled tree of {tree.game}")
+            arrays = dataclasses.replace(tree, game=None, info_states=())  # what sampling reads
+            constants, what = (arrays, self.num_actions), f"the compiled tree of {tree.game}"
+            self._worker_pool.start(TreeObserver, constants, num_bytes, what)
 
     def parts(self, histories: Any, count: int, parallel: int) -> Iterator[int]:
         least, more = divmod(count, self._num_batches)
@@ -53,7 +64,7 @@ class RemoteTreeEnv(TreeEnv):
         self._start_workers()
         tasks = [(part, self.new_seed()) for part in self.parts(histories, count, parallel)]
         for found in self._worker_pool.work(histories, tasks):
-            self._nodes[0] += found.nodes
+            self.nodes[0] += found.nodes
             yield found
 
 
@@ -108,47 +119,23 @@ class DistributedDeepCFR(Distributed, DeepCFR):
     Examples:
         >>> from mccfr_plus.cluster.neural import DistributedDeepCFR
         >>> from mccfr_plus.neural import DeepCFRConfig
-        >>> solver = DistributedDeepCFR("kuhn_poker", DeepCFRConfig(traversals=100), seed=1, cluster="local").run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
+        >>> config = DeepCFRConfig(traversals=200, hidden_layers=(32,))
+        >>> with DistributedDeepCFR("kuhn_poker", config, seed=1, cluster="local") as solver:
+        ...     solver.run(30).exploitability() < 0.1
+        True
     """
 
 
 class DistributedDREAM(Distributed, DREAM):
-    """`DREAM` with trajectories by workers on a Ray cluster; see `DREAM` and `Distributed` for the arguments.
-
-    Examples:
-        >>> from mccfr_plus.cluster.neural import DistributedDREAM
-        >>> from mccfr_plus.neural import DREAMConfig
-        >>> solver = DistributedDREAM("kuhn_poker", DREAMConfig(traversals=100), seed=1, cluster="local").run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
-    """
+    """`DREAM` with trajectories by workers on a Ray cluster; see `DREAM` and `Distributed`."""
 
 
 class DistributedESCHER(Distributed, ESCHER):
-    """`ESCHER` with trajectories by workers on a Ray cluster; see `ESCHER` and `Distributed` for the arguments.
-
-    Examples:
-        >>> from mccfr_plus.cluster.neural import DistributedESCHER
-        >>> from mccfr_plus.neural import ESCHERConfig
-        >>> config = ESCHERConfig(traversals=100, values="exact")
-        >>> solver = DistributedESCHER("kuhn_poker", config, seed=1, cluster="local").run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
-    """
+    """`ESCHER` with trajectories by workers on a Ray cluster; see `ESCHER` and `Distributed`."""
 
 
 class DistributedNFSP(Distributed, NFSP):
-    """`NFSP` with episodes played by workers on a Ray cluster, and networks in the driver.
+    """`NFSP` with episodes played by workers on a Ray cluster; see `NFSP` and `Distributed`.
 
-    See `NFSP` and `Distributed` for the arguments and errors. A larger ``parallel_episodes`` makes the fixed cost of a
-    phase matter less.
-
-    Examples:
-        >>> from mccfr_plus.cluster.neural import DistributedNFSP
-        >>> from mccfr_plus.neural import NFSPConfig
-        >>> solver = DistributedNFSP("kuhn_poker", NFSPConfig(episodes=500), seed=1, cluster="local").run(3)
-        >>> solver.iterations, len(solver.average_policy())
-        (3, 12)
+    A larger ``parallel_episodes`` makes the fixed cost of a phase matter less.
     """
