@@ -14,6 +14,9 @@ from numba.extending import intrinsic, overload
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 _WORD = ir.IntType(64)
 
+# An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
+at = np.uint64
+
 
 def callback(function) -> ctypes._CFuncPtr:  # type: ignore[name-defined]
     """Returns an object that kernels can call by its address; it must be kept alive as long as they may."""

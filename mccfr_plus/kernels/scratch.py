@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.kernels.compile import expression_kernel, inline_kernel, kernel
+from mccfr_plus.kernels.intrinsics import at
 from mccfr_plus.tree.arrays import Shape, TreeArrays
 
 # Entries of `Scratch.counts`.
@@ -65,9 +66,6 @@ FRAME = np.dtype(
 )
 
 DRAWN_ACTION = -1
-
-# An index as an unsigned number, for which Numba leaves out the code that makes negative ones wrap.
-at = np.uint64
 
 LOOK_AHEAD = 48  # entries of the list of touched infosets: what these have in large arrays is fetched so early
 
