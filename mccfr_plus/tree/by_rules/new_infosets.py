@@ -142,6 +142,7 @@ def fetch_infoset(tree, scratch, infoset):
         if NUM_SYMMETRIES > 1:
             prefetch(slot_actions_of(tree.expansion), first + index)
     fetch_word(tree.expansion, first)
+    fetch_word(tree.expansion, first + count - 1)
 
 
 @kernel
