@@ -144,9 +144,6 @@ def payoff(tree, scratch, node, player):
 @inline_kernel
 def keep(tree, scratch, node):
     """Returns where the moved node's row is among the thread's words."""
-    row = row_at(node)
-    for player in range(NUM_PLAYERS):
-        fetch_word(tree.expansion, low_of(row[place_of_last(player)]))
     return (node - own_words(tree, scratch)) >> 3
 
 
