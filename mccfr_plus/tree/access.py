@@ -54,7 +54,7 @@ def payoff(tree, scratch, node, player):
 
 @expression_kernel
 def keep(tree, scratch, node):
-    """Returns what stands for the node that is moved on while it waits on a stack, from which the last one goes first."""
+    """Returns what stands for the node that is moved on while it waits on a stack: the last one goes first."""
     return node
 
 

@@ -143,7 +143,7 @@ def payoff(tree, scratch, node, player):
 
 @inline_kernel
 def keep(tree, scratch, node):
-    """Returns where the moved node's row is among the thread's words."""
+    """Returns where the moved node's row, which waits in its place, is among the thread's words."""
     return (node - own_words(tree, scratch)) >> 3
 
 
