@@ -16,9 +16,9 @@ from mccfr_plus.games.rules import MOVER, TERMINAL, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import at
 
-# Words of a state: each player's marks, above 32 bits the cells that the player has chosen, and at the top whether it
-# has won; who made each choice so far, a bit each, above six bits for their number; then `num_words` words per player with
-# the cells chosen plus 1, the last one in the lowest bits.
+# Words of a state: each player's marks, above 32 bits the cells that it has chosen, and at the top whether it has won;
+# who made each choice so far, a bit each, above six bits for their number; then `num_words` words per player with the
+# cells chosen plus 1, the last one in the lowest bits.
 _BOARD, _CHOICES, _CELLS = 1, 3, 4
 _TRIED = 32
 _MARKS = (1 << _TRIED) - 1

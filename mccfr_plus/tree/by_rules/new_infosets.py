@@ -143,6 +143,8 @@ def fetch_infoset(tree, scratch, infoset):
             prefetch(slot_actions_of(tree.expansion), first + index)
     fetch_word(tree.expansion, first)
     fetch_word(tree.expansion, first + count - 1)
+    prefetch(strategy, first + count - 1)
+    prefetch(scratch.gradient, first + count - 1)
 
 
 @kernel

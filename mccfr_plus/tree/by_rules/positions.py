@@ -125,7 +125,7 @@ def step(tree, scratch, node, payload, index):
     mover = state_at(node)[MOVER]
     if mover >= 0:
         _list_actions(tree, scratch, node, payload)
-    _move(tree, scratch, node, payload, index, MOVED)
+    _move(tree, scratch, node, payload, index, MOVED, actions_of(tree, scratch))
     if mover >= 0:
         fetch_word(tree.expansion, low_of(row_at(node)[place_of_last(mover)]))
     return node
@@ -168,15 +168,15 @@ def reopen(tree, scratch, kept):
         found = row[place_of_infoset()]
         kind, count, payload = mover, high_of(found), low_of(found)
         _list_actions(tree, scratch, node, payload)
-    first = row[place_of_end()]
+    first, actions = row[place_of_end()], actions_of(tree, scratch)
     end = first + 8 * words_per_row() * count
     for index in range(count):
-        _make_child(tree, scratch, node, first + 8 * words_per_row() * index, end, payload, index)
+        _make_child(tree, scratch, node, first + 8 * words_per_row() * index, end, payload, index, actions)
     return kind, count, payload, first
 
 
 @inline_kernel
-def _make_child(tree, scratch, parent, node, end, payload, index):
+def _make_child(tree, scratch, parent, node, end, payload, index, actions):
     """Makes a child of the open node, and fetches what is known of its infoset."""
     row, above = row_at(node), row_at(parent)
     for word in range(STATE_SIZE + NUM_PLAYERS):
@@ -185,7 +185,7 @@ def _make_child(tree, scratch, parent, node, end, payload, index):
         for player in range(NUM_PLAYERS):
             row[place_of_frame(player)] = above[place_of_frame(player)]
     row[place_of_end()] = end
-    _move(tree, scratch, node, payload, index, OPEN)
+    _move(tree, scratch, node, payload, index, OPEN, actions)
     state = state_at(node)
     mover = state[MOVER]
     if mover >= 0:
@@ -239,7 +239,7 @@ def _list_actions(tree, scratch, node, payload):
 
 
 @inline_kernel
-def _move(tree, scratch, node, payload, index, outcomes):
+def _move(tree, scratch, node, payload, index, outcomes, actions):
     """Plays an action, or the outcome of chance that is listed, at a node. Its row is modified in place."""
     row, state = row_at(node), state_at(node)
     mover = state[MOVER]
@@ -250,7 +250,7 @@ def _move(tree, scratch, node, payload, index, outcomes):
         if NUM_SYMMETRIES > 1 and payload < tree.expansion[FIRST_UNIFORM]:
             action = _turn(tree, scratch, row, mover, np.int64(slot_actions_of(tree.expansion)[at(slot)]))
         else:
-            action = actions_of(tree, scratch)[at(index)]
+            action = actions[at(index)]
         row[place_of_last(mover)] = pair(slot, action)
     rule_apply(parameters_of(tree), table_of(tree), state, action)
     row[place_of_infoset()] = 0
