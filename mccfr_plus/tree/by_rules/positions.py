@@ -212,6 +212,8 @@ def fetch_ahead(array, first, count=1):
     prefetch(array, first)
     for index in range(ENTRIES_PER_LINE, count, ENTRIES_PER_LINE):
         prefetch(array, first + index)
+    if count > 1:
+        prefetch(array, first + count - 1)
 
 
 @inline_kernel
@@ -220,6 +222,7 @@ def fetch_rows_ahead(tables, first, count):
     for row in range(len(tables)):
         for index in range(0, count, ENTRIES_PER_LINE):
             prefetch(tables, (row, np.int64(first + index)))
+        prefetch(tables, (row, np.int64(first + count - 1)))
 
 
 @inline_kernel
